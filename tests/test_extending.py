@@ -154,7 +154,7 @@ def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Comman
         ("import my.exam two.csv --as csv-run", "csv-run files are not imported"),
         ("export my.exam x.csv --format csv-run", "cannot export 'csv-run'. Known: beir"),
         ("grade my.exam --grader shared-words", "no grader is called 'shared-words'"),
-        ("prompts show sample-yes-no", "no prompt called 'sample-yes-no'"),
+        ("prompts show sample-yes-no", "unknown prompt 'sample-yes-no'"),
     ):
         ran = exampp_command.line(f"exampp {line}")
         assert (ran.code, said in ran.err) == (2, True), ran.err

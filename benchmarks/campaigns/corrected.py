@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 import exampp
 from exampp.analysis.corrected import CorrectionSettings, JudgedSample, Scope, correct
 from exampp.errors import ExamError, InputError
-from exampp.grades.sampling import SampleDesign, chances
+from exampp.grades.sampling import SampleDesign, inclusion_probabilities
 from exampp.measures.names import parse_measure
 from exampp.measures.population import Population, check_linear, population
 from exampp.records.decisions import Design
@@ -175,7 +175,7 @@ def one_draw(
     units: Population, truth: Floats, scores: Floats, setting: Setting, over: Scope, seed: int
 ) -> Iterator[tuple[str, float]]:
     """What one sample shows, against the truth."""
-    pi = chances(units, SampleDesign(setting.labels, setting.design, seed))
+    pi = inclusion_probabilities(units, SampleDesign(setting.labels, setting.design, seed))
     numbers = _numbers(units, seed)
     at = np.flatnonzero(numbers < pi)
     judged = JudgedSample(Sample(at, pi[at]), truth[..., at], seed, setting.design, "")

@@ -248,7 +248,7 @@ class Bank:
         """
         edit = edit_by(author, reason)
         items: dict[str, list[ItemState]] = {}
-        made: list[ItemChange] = []
+        applied: list[ItemChange] = []
         with self.connection, transaction(self.connection):
             for change in changes:
                 known = change.before or change.after
@@ -260,8 +260,8 @@ class Bank:
                     same = known is not None and edits.item_key(now) == edits.item_key(known)
                     if same and change.before and now.edit > change.before.edit:
                         raise edits.edit_conflict(self.history(now), None)
-                made += edits.apply_change(items[query_id], change)
-            return self._append(made, edit)
+                applied += edits.apply_change(items[query_id], change)
+            return self._append(applied, edit)
 
     def undo(self, number: int, *, author: str | None = None, reason: str = "") -> Table:
         """Take back the newest edit of an item, by a further edit.
@@ -282,7 +282,7 @@ class Bank:
             before = undone.before or replace(undone.after, active=False)
             if before == undone.after:
                 raise InputError(
-                    f"edit {number} ({undone.operation}) is no part of the item's history, and "
+                    f"edit {number} ({undone.operation}) is not in the item's history, and "
                     "cannot be undone",
                     hint="Say otherwise in a file, and apply that: exampp bank apply",
                 )
@@ -464,12 +464,12 @@ class Bank:
         items that were dropped or marked as equal or similar to others (`near`).
         """
         run = self.generation(grader, **options)
-        settled = []
+        outcomes = []
         for one in run.steps():
-            settled.append(one)
+            outcomes.append(one)
             if on_reply:
                 on_reply(one)
-        replies, near = generation_tables(run, settled)
+        replies, near = generation_tables(run, outcomes)
         return Tables({"replies": replies, "near": near})
 
     def build_battery(
@@ -561,11 +561,11 @@ class Bank:
     def _version(self, current: list[ItemState]) -> Version:
         return edits.version_of(self.name, stored.last_edit(self.connection, self.name), current)
 
-    def _append(self, made: Sequence[ItemChange], edit: Edit) -> Table:
-        logged = [one._replace(operation=edits.logged_as(one)) for one in made]
+    def _append(self, changes: Sequence[ItemChange], edit: Edit) -> Table:
+        logged = [one._replace(operation=edits.logged_as(one)) for one in changes]
         stored.append_changes(self.connection, self.name, logged, edit)
         self.settle(self.connection)
-        return edits.changes_table(made)
+        return edits.changes_table(changes)
 
     def _check_query(self, query_id: str | None) -> None:
         if query_id is not None and query_id not in query_keys(self.connection):
@@ -590,10 +590,10 @@ class Bank:
             # a number of thousands of digits is more than Python reads
             number = int(moment) if len(moment) < 19 else last + 1
             if number > last:
-                raise InputError(f"there is no edit {moment[:40]}; the last of the bank is {last}")
+                raise InputError(f"unknown edit {moment[:40]}; the last of the bank is {last}")
             return stored.states(self.connection, self.name, number)
         raise InputError(
-            f"{brief(moment)} is no edit or bank",
+            f"{brief(moment)} is not an edit or a bank",
             hint="Give the number of an edit (exampp bank log), now, or the name of a bank",
         )
 
@@ -607,7 +607,7 @@ class Bank:
             raise InputError(
                 "the file does not say which state of the bank it was written from",
                 file=path,
-                hint="Edit a CSV or TSV file of exampp bank export (JSON cannot say it), or "
+                hint="Edit a CSV or TSV file of exampp bank export (JSON cannot hold it), or "
                 "apply it with --force",
             )
         if written.bank != self.name:

@@ -51,7 +51,7 @@ def collect(
         if cited:
             runs.setdefault(place.system, {})[place.key] = list(cited)
     cited_ids = {one for run in runs.values() for ranking in run.values() for one in ranking}
-    given: dict[str, Any] = {"passages": [texts[one] for one in texts if one in cited_ids]}
+    data: dict[str, Any] = {"passages": [texts[one] for one in texts if one in cited_ids]}
     exam = create(path, exist_ok=True)
     exam.add(
         queries={place.key: text for place, text, _ in sentences},
@@ -60,7 +60,7 @@ def collect(
         corpus=corpus,
         depth=2**30,
         unknown_passages="keep",
-        **{name: rows for name, rows in given.items() if rows},
+        **{name: rows for name, rows in data.items() if rows},
     )
     return exam
 

@@ -181,9 +181,13 @@ class Collection:
     @classmethod
     def _of_graded_file(cls, file: GradedFile) -> Self:
         """Open a graded file; nothing can be written."""
-        made = cls.__new__(cls)
-        made.path, made.connection, made._graded_file = file.path, file.open(), file
-        return made
+        collection = cls.__new__(cls)
+        collection.path, collection.connection, collection._graded_file = (
+            file.path,
+            file.open(),
+            file,
+        )
+        return collection
 
     def __repr__(self) -> str:
         return f"<{'exam' if self._graded_file is None else 'graded file'} {self.path}>"
@@ -524,10 +528,10 @@ class Collection:
         """
         from exampp.grading.regrade import reparse
 
-        chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        identity = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         return reparse(
             self.connection,
-            self._stored(chosen),
+            self._stored(identity),
             rules=rules,
             mode=compat,
             unnumbered=unnumbered,
@@ -589,9 +593,9 @@ class Collection:
         """
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
-        chosen = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        identity = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
         return self._grades(
-            chosen,
+            identity,
             bank,
             runs=tuple(runs),
             systems=tuple(systems),
@@ -654,8 +658,8 @@ class Collection:
         **options: Any,
     ) -> None:
         """Raise GateFailed if a system is worse than a baseline; for tests. See `Grades`."""
-        chosen = self.grades(grader, bank=bank)
-        chosen.assert_not_worse(baseline, measures, margin=margin, **options)
+        grades = self.grades(grader, bank=bank)
+        grades.assert_not_worse(baseline, measures, margin=margin, **options)
 
     def _named_banks(self, kind: str, bank: str | Sequence[str] | None) -> Sequence[str | None]:
         """Return the named banks that have items of a kind; the first if none is known to."""
@@ -666,7 +670,7 @@ class Collection:
         return [one for one in named if one in known] or named[:1]
 
     def _grades(
-        self, chosen: GraderIdentity, bank: str | None, **options: Unpack[_Choice]
+        self, identity: GraderIdentity, bank: str | None, **options: Unpack[_Choice]
     ) -> Grades:
         from exampp.grades.grades import Grades
 
@@ -677,8 +681,8 @@ class Collection:
                 connection, name = self._graded_file.open(bank), Path(bank).name
         return Grades(
             connection=connection,
-            stored=self._stored(chosen, connection),
-            bank=bank_of_kind(connection, name, chosen.kind, self.path),
+            stored=self._stored(identity, connection),
+            bank=bank_of_kind(connection, name, identity.kind, self.path),
             **options,
         )
 

@@ -99,7 +99,7 @@ def check_path(path: str | Path) -> Path:
     try:
         os.lstat(path)
     except ValueError:
-        raise InputError(f"{_shown(str(path))} holds a NUL, and is no path") from None
+        raise InputError(f"{_shown(str(path))} holds a NUL, and is not a path") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             what = f"{_shown(str(path))} is too long for a path"
@@ -129,9 +129,9 @@ class Replacements:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        told = "1 character that is no text was" if self.count == 1 else ""
-        told = told or f"{self.count} characters that are no text were"
-        return f"{told} replaced by U+FFFD (the first in {place})"
+        text = "1 character that is no text was" if self.count == 1 else ""
+        text = text or f"{self.count} characters that are no text were"
+        return f"{text} replaced by U+FFFD (the first in {place})"
 
 
 _COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=None)

@@ -116,7 +116,7 @@ def test_sealing_and_proving(exam: Path, tmp_path: Path, exampp_command: Command
         (("apply", "{exam}", "none.csv"), "none.csv: no such file"),
         (("split", "{exam}", "--secret", "2"), "the share 2 is not between 0 and 1"),
         (("verify", "none.jsonl"), "none.jsonl: no such file"),
-        (("diff", "{exam}", "x"), "'x' is no edit or bank"),
+        (("diff", "{exam}", "x"), "'x' is not an edit or a bank"),
         (("list", "none.exam"), "no such collection"),
     ],
 )

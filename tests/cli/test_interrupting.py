@@ -103,7 +103,7 @@ def test_the_second_signal_leaves_at_once(graded: Path, exampp_command: Commands
         sender.join()
     assert ran.code == 130
     assert "6 of 8 cells done" in ran.err
-    assert "interrupted. What was done is kept, and nothing is half done; this goes on" in ran.err
+    assert "interrupted. Finished work is stored; this continues" in ran.err
     with exampp.Collection(graded) as collection:
         assert collection.status().rows[0][2:4] == (2, 6)
 
@@ -201,4 +201,4 @@ def test_a_signal_to_any_command_says_what_goes_on(
     monkeypatch.setattr(exampp.Collection, "contents", lambda _: signal.raise_signal(number))
     ran = exampp_command("status", graded)
     assert ran.code == 128 + number
-    assert f"this goes on:\n  exampp status {graded}" in ran.err
+    assert f"this continues:\n  exampp status {graded}" in ran.err

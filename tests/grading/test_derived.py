@@ -130,7 +130,7 @@ def test_who_cannot_vote(tmp_path: Path) -> None:
             exam.panel("ann").vote()
         with pytest.raises(InputError, match="on one scale"):
             exam.panel("ann", "dee").vote()
-        with pytest.raises(InputError, match="there is no rule 'best'"):
+        with pytest.raises(InputError, match="unknown rule 'best'"):
             exam.panel("ann", "bob").vote("best")
         with pytest.raises(InputError, match="at-least is 3, of 2 members"):
             exam.panel("ann", "bob").vote(at_least=3)

@@ -251,9 +251,9 @@ def test_without_replies_there_is_nothing_to_read(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"compat": "rubric", "unnumbered": "unparsed"}, "has another rule"),
-        ({"rules": "thomas", "unnumbered": "unparsed"}, "asks for no self-rating"),
+        ({"rules": "thomas", "unnumbered": "unparsed"}, "does not request a self-rating"),
         ({"unnumbered": "2"}, "unnumbered is '2'"),
-        ({"compat": "papers"}, "there is no mode 'papers'"),
+        ({"compat": "papers"}, "unknown mode 'papers'"),
     ],
 )
 def test_options_that_change_nothing_are_refused(

@@ -64,7 +64,7 @@ def test_the_key_of_a_grader_to_which_it_is_an_answer_is_as_it_always_was(tmp_pa
         ({"unnumbered": "1"}, "unnumbered is '1'; Give one of answer, unparsed"),
         (
             {"unnumbered": "answer", "prompt": "thomas"},
-            "would change nothing: the prompt 'thomas' asks for no self-rating",
+            "would change nothing: the prompt 'thomas' does not request a self-rating",
         ),
     ],
 )

@@ -221,7 +221,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an index": (
         {"queries": two(query_id=["1"], text=["a"]).set_index("query_id")},
-        r"^queries: the index query_id is no column.*reset_index\(\)",
+        r"^queries: the index query_id is not a column.*reset_index\(\)",
     ),
     "a column twice": (
         {"queries": pd.DataFrame([["1", "a", "b"]], columns=["query_id", "text", "text"])},

@@ -374,7 +374,7 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
     [
         (["--grader", "draft", "--prompt", "dl-questions"], "writes no texts. Give hf or openai"),
         (["--grader", "openai", "--prompt", "dl-questions"], "which model?"),
-        (["--grader", "openai", "--prompt", "dl"], "no prompt called 'dl'"),
+        (["--grader", "openai", "--prompt", "dl"], "unknown prompt 'dl'"),
         (
             ["--grader", "openai", "--model", "m", "--prompt", "dl-nuggets", "--device", "cpu"],
             "has no option --device",

@@ -310,7 +310,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         (
             "{question} by",
             "{subtopic} by",
-            "user: the prompt uses {subtopic}, which is no slot. the",
+            "user: the prompt uses {subtopic}, which is not a slot. the",
         ),
         (
             "{question} by",
@@ -318,7 +318,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
             "{question}, {nugget}, {nuggets}, {query}, {context}, {correct_ans",
         ),
         ("{question} by", "{subtopic} by", "write {{subtopic}} for the braces themselves"),
-        ("{question} by", "{answer} by", "no slot of a prompt that grades question"),
+        ("{question} by", "{answer} by", "not a slot of a prompt that grades question"),
         ("{question} by", "{nugget} by", "{nugget}, which is not among the slots"),
         (
             '"question", "context"',
@@ -361,7 +361,7 @@ def test_a_bad_file_is_told_with_place_and_mend(
         (
             "answer",
             "{question} {context}",
-            "{context}, which is no slot of a prompt that grades ans",
+            "{context}, which is not a slot of a prompt that grades ans",
         ),
         ("answer", "{answer}", "no {question} or {nugget} or {correct_answer}"),
     ],

@@ -173,7 +173,7 @@ def test_draft_grades_are_called_so_in_the_picture() -> None:
     for theme in get_args(Theme):
         assert "DRAFT GRADES" in json.dumps(figure.themed(theme)["title"])
         assert "DRAFT" not in json.dumps(earnest.themed(theme))
-    assert figure.seen == f"DRAFT GRADES. {figure.alt}"
+    assert figure.alt_text == f"DRAFT GRADES. {figure.alt}"
     assert [row[-1] for row in figure.values.rows] == [True]
     assert FORMATS[".csv"](figure, "light").decode().splitlines()[1].endswith(",true")
     assert FORMATS[".tsv"](earnest, "light").decode().splitlines()[1].endswith("\tfalse")

@@ -234,7 +234,7 @@ def test_another_pool_and_another_cutoff(exam: exampp.Collection) -> None:
     judge_all(grades, grades.decisions.plan(60, "P@6"))
     assert "in the first 6" in refused(exam, "P@5")
     assert "in the first 6" in refused(exam, "P@5", plan=1)
-    assert "there is no plan 9" in refused(exam, plan=9)
+    assert "unknown plan 9" in refused(exam, plan=9)
     assert "no items were drawn" in refused(exam, "Cover@6")
     exam.add(runs={"delta": {"q00": {"q01-p0": 1.0}}})
     said = refused(exam)

@@ -197,7 +197,7 @@ def test_undo_appends_what_was_said_before(collection: exampp.Collection) -> Non
         (1, "ann", "has been replaced by decision 5"),
         (5, "bob", "is ann's, who alone can take it back"),
         (5, " ", "blank"),
-        (99, "ann", "no decision 99"),
+        (99, "ann", "unknown decision 99"),
     ):
         with pytest.raises(InputError, match=fault):
             collection.decisions.undo(number, author=author)

@@ -97,8 +97,8 @@ def test_a_port_that_is_taken_is_said_so(path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"port": -1}, "no port"),
-        ({"port": 65536}, "no port"),
+        ({"port": -1}, "invalid port"),
+        ({"port": 65536}, "invalid port"),
         ({"host": "0.0.0.0"}, "--assessor"),
         ({"grader": "nobody"}, "no grader fits"),
         ({"min_rating": 0}, r"off the scale 0\.\.5"),

@@ -117,7 +117,7 @@ class AgreementBlock:
         return {name: one for name, one in self.estimates.items() if name not in skipped}
 
     def confusion(self) -> Table:
-        """The confusion table as the papers print it: best labels first, a single kappa once."""
+        """Return the confusion table as printed in the papers, with the best labels first."""
         body: list[list[Cell]] = [
             [name, *reversed(counts), sum(counts)]
             for name, counts in zip(reversed(self.rows), reversed(self.counts), strict=True)
@@ -222,7 +222,7 @@ class Agreements(Result):
                 counts = blocks is not self.mutual or mutual_counts
                 tables += [one.confusion() for one in of_pair if counts]
                 tables.append(statistics_table(of_pair))
-        tables += [table for found in self.bias for table in found.tables().values()]
+        tables += [table for bias in self.bias for table in bias.tables().values()]
         tables = tables or [Table.of(["label", "layout"], [], "Agreement")]
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *self.notes))
         return {str(number): table for number, table in enumerate(tables, 1)}
@@ -360,8 +360,8 @@ def _all_together(
     for m, at_least in units.ways(*units.books):
         raters = units.raters(m, min_rating)
         for layout in layouts:
-            found = joint_alpha(raters, units.query, units.queries, layout)
-            yield AgreementBlock(name, layout, at_least, *found)
+            alpha = joint_alpha(raters, units.query, units.queries, layout)
+            yield AgreementBlock(name, layout, at_least, *alpha)
 
 
 def _book_notes(book: Gradebook) -> Iterator[str]:

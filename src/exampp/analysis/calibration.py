@@ -125,7 +125,7 @@ def calibration_section(calibrations: Sequence[Calibration]) -> Section:
     """Return the section of a report on the available calibrations."""
     blocks: list[Block] = []
     for calibration in calibrations:
-        blocks += [Text(calibration.said()), scores_table(calibration), curve_figure(calibration)]
+        blocks += [Text(calibration.origin()), scores_table(calibration), curve_figure(calibration)]
         blocks.append(Folded("The reliability curve as a table", reliability_table(calibration)))
     return Section.of("calibration", "Labels calibrated to people's judgments", blocks)
 
@@ -215,9 +215,9 @@ class _Judged:
     labels: Labels
 
     @classmethod
-    def of(cls, found: Iterable[RatedPassages], sources: Sequence[SourceGrader]) -> _Judged:
+    def of(cls, rated: Iterable[RatedPassages], sources: Sequence[SourceGrader]) -> _Judged:
         queries = [
-            (one, one.judgments != MISSING) for one in found if (one.judgments != MISSING).any()
+            (one, one.judgments != MISSING) for one in rated if (one.judgments != MISSING).any()
         ]
         if not queries:
             names = " and ".join(source.name for source in sources)

@@ -216,11 +216,11 @@ class QueryComparison(Result):
             covers = _COVERED_BY[item.covered_by].format(first=self.first, second=self.second)
             name = shorten(item.text or item.item_id, None)
             for system, best in ((self.first, item.first), (self.second, item.second)):
-                found: Sequence[Cell] = (None, None, None, "", None)
+                evidence: Sequence[Cell] = (None, None, None, "", None)
                 if best is not None:
                     text, source = shorten(best.quote.text, None), best.quote.source or None
-                    found = (best.rank, best.rating, best.passage_id, text, source)
-                rows.append([f"{name} ({covers})", name, item.item_id, covers, system, *found])
+                    evidence = (best.rank, best.rating, best.passage_id, text, source)
+                rows.append([f"{name} ({covers})", name, item.item_id, covers, system, *evidence])
         notes = [
             f"An item is covered by a passage among the first {self.k} that is rated "
             f"{self.threshold} or better; of each system the best rated passage is shown.",
@@ -645,13 +645,13 @@ def _queries(
         # A subtopic is a separate query for ranking measures, but not for Cover.
         for name in {change.query_id, change.exam_id}:
             moves[name, change.move] = moves.get((name, change.move), 0) + 1
-    found = []
+    differences = []
     for index, query_id in enumerate(column.query_ids):
         first, second = (
             float(column.values.values[row, index]) if column.values.counts[row, index] else None
             for row in rows
         )
-        found.append(
+        differences.append(
             QueryDifference(
                 query_id=query_id,
                 first=first,
@@ -663,7 +663,7 @@ def _queries(
                 lost=moves.get((query_id, "lost"), 0),
             )
         )
-    return tuple(sorted(found, key=_size))
+    return tuple(sorted(differences, key=_size))
 
 
 def _size(query: QueryDifference) -> tuple[bool, float, int]:

@@ -2,7 +2,7 @@
 
 The score of a system estimates the one that it would have if people had decided every unit of the
 pool. Grades predict the verdict on each unit, and human verdicts on a sample with known inclusion
-probabilities correct the prediction; see `stats.difference`.
+probabilities correct the prediction; see `stats.sampling`.
 """
 
 from __future__ import annotations
@@ -559,23 +559,23 @@ def _of_pool(
     spread = np.diag(one.covariance)
     errors = np.sqrt(np.maximum(spread, 0.0))
     limits = pool_limits(one, pi, drawn, settings.level)
-    unsure = _unsure(one, evidence)
+    without_interval = _without_interval(one, evidence)
     tests = pair_tests(
         one.scores,
         one.covariance,
-        evidence.identical | evidence.exact | _telling(one, evidence),
+        evidence.identical | evidence.exact | _distinguished(one, evidence),
         evidence.shared.astype(np.float64) - 1,
         Resampling(
             one.residuals * pi, pi, evidence.kinds, FEWEST_DRAWN_ANEW, settings.draws, settings.seed
         ),
         level=settings.level,
     )
-    return Estimator(one.scores, errors, *_where_sure(limits, unsure), tests)
+    return Estimator(one.scores, errors, *_bounded_limits(limits, without_interval), tests)
 
 
-def _where_sure(limits: ScoreLimits, unsure: Bools) -> ScoreLimits:
+def _bounded_limits(limits: ScoreLimits, without_interval: Bools) -> ScoreLimits:
     """Return the limits within 0 and 1; NaN for systems whose score has no interval."""
-    low, high = (np.where(unsure, np.nan, np.clip(end, 0.0, 1.0)) for end in limits)
+    low, high = (np.where(without_interval, np.nan, np.clip(end, 0.0, 1.0)) for end in limits)
     return low, high
 
 
@@ -593,10 +593,12 @@ def _of_queries(
     freedom = np.full(errors.shape, queries - 1.0)
     limits = query_limits(one, drawn, settings.level)
     # equal values of all queries are no evidence about other queries, even fully judged
-    unsure = _unsure(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)
+    without_interval = (
+        _without_interval(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)
+    )
     kinds = np.round(values, DECIMALS)
     apart = np.array([(kinds != row).sum(axis=1) for row in kinds])
-    seen = (evidence.exact | _telling(one, evidence)) & (apart >= FEWEST_QUERIES_APART)
+    seen = (evidence.exact | _distinguished(one, evidence)) & (apart >= FEWEST_QUERIES_APART)
     tests = pair_tests(
         one.scores,
         covariance,
@@ -605,16 +607,16 @@ def _of_queries(
         Resampling(values, None, kinds, FEWEST_QUERIES_APART, settings.draws, settings.seed),
         level=settings.level,
     )
-    return Estimator(one.scores, errors, *_where_sure(limits, unsure), tests)
+    return Estimator(one.scores, errors, *_bounded_limits(limits, without_interval), tests)
 
 
-def _unsure(one: Totals, evidence: _Evidence) -> Bools:
+def _without_interval(one: Totals, evidence: _Evidence) -> Bools:
     """Return which scores have no interval: too few drawn units count, or they show no spread."""
     few = (evidence.own < FEWEST_OF_SYSTEM) | (np.diag(one.covariance) <= 1e-18)
     return few & ~evidence.sure
 
 
-def _telling(one: Totals, evidence: _Evidence) -> Bools:
+def _distinguished(one: Totals, evidence: _Evidence) -> Bools:
     """Return which pairs differ on enough drawn units, with some spread."""
     spread = np.diag(one.covariance)
     both = spread[:, None] + spread[None, :]

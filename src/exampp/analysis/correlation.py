@@ -140,7 +140,7 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
     `intervals`.
     """
     against = comparison.against(official)
-    found = {(o.method, o.min_rating, o.measure, o.statistic): o.estimate.value for o in against}
+    values = {(o.method, o.min_rating, o.measure, o.statistic): o.estimate.value for o in against}
     lines = list(dict.fromkeys((one.method, one.min_rating) for one in against))
     lines.sort(key=lambda line: (comparison.methods.index(line[0]), line[1] is None, line[1] or 0))
     best: dict[str, float] = {}
@@ -149,9 +149,9 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
             best[one.statistic] = max(one.estimate.value, best.get(one.statistic, -1.0))
 
     def cell(key: tuple[str, int | None, str, str]) -> Cell:
-        if key not in found:
+        if key not in values:
             return ""
-        return marked(found[key], _mark(found[key], best.get(key[-1])))
+        return marked(values[key], _mark(values[key], best.get(key[-1])))
 
     notes = [
         "; ".join(f"{one.heading}: {one.meaning}" for one in comparison.statistics),
@@ -179,21 +179,21 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
 
 def intervals(comparison: Correlations, official: str) -> Table:
     """Return a row per method, measure and threshold: the values with their intervals."""
-    found = comparison.against(official)
+    correlations = comparison.against(official)
     notes = [
         f"[low, high]: {percent(comparison.level)} interval over queries, "
         f"{comparison.samples:,} resamples, of what an exam of as many queries shows on average; "
         "with endless queries the correlation would mostly be higher",
-        *_gaps(found, intervals=True),
+        *_gaps(correlations, intervals=True),
     ]
     headings = {one.name: Column(one.heading, 2, interval=True) for one in comparison.statistics}
     return Table.wide(
         ["method", "measure"],
         (
             ((o.method, heading(o.measure, o.min_rating)), headings[o.statistic], o.estimate)
-            for o in found
+            for o in correlations
         ),
-        f"{_caption(official, found)}, with intervals",
+        f"{_caption(official, correlations)}, with intervals",
         notes=notes,
         grouped=True,
     )
@@ -206,10 +206,10 @@ def of_board(comparison: Correlations, board: Leaderboard) -> Table:
         lines.setdefault((one.official, one.measure, one.min_rating), []).append(one)
     rows = [
         [
-            *(measure, min_rating, *(one.estimate.value for one in found)),
-            *(found[0].systems, official, *provenance_values(board)),
+            *(measure, min_rating, *(one.estimate.value for one in estimates)),
+            *(estimates[0].systems, official, *provenance_values(board)),
         ]
-        for (official, measure, min_rating), found in lines.items()
+        for (official, measure, min_rating), estimates in lines.items()
     ]
     columns = ["measure", "min_rating", *(one.name for one in comparison.statistics)]
     return Table.of(
@@ -346,10 +346,10 @@ def qrels_method(
         queries=tuple(_judged(query, labels[query.query_id]) for query in known),
         systems=book.systems,
     )
-    found = replace(graded_method(judged, of_qrels, min_ratings), key=None)
+    method = replace(graded_method(judged, of_qrels, min_ratings), key=None)
     without = len(book.queries) - len(known)
     note = f"without judgments, left out: {counted(without, 'query')}"
-    return replace(found, notes=(note, *found.notes)) if without else found
+    return replace(method, notes=(note, *method.notes)) if without else method
 
 
 def listed_method(name: str, ranks: Mapping[str, float]) -> Method:
@@ -424,7 +424,7 @@ def compare_methods(
     """Correlate every scoring of every method with every official leaderboard (rank 1 is best).
 
     The intervals, over queries, are for the mean over exams of this many queries (see
-    `stats.correlation_interval`); with 0 samples there are none. With `decimals`, means are rounded
+    `stats.rank_correlation`); with 0 samples there are none. With `decimals`, means are rounded
     before they are ranked, as trec_eval does with 4 decimals.
 
     Raises:
@@ -444,7 +444,7 @@ def compare_methods(
             "there is nothing to compare", hint="Give an official leaderboard and a statistic"
         )
     bootstrap = _Bootstrap(wanted, samples, level, seed, decimals)
-    found: list[MethodCorrelation] = []
+    correlations: list[MethodCorrelation] = []
     notes: dict[str, tuple[str, ...]] = {
         "": merge_notes(about(method.name, note) for method in methods for note in method.notes)
     }
@@ -456,11 +456,13 @@ def compare_methods(
     for official, ranks in officials.items():
         for method in methods:
             for scoring in method.scorings:
-                found += bootstrap.compare(method, scoring, official, ranks)
+                correlations += bootstrap.compare(method, scoring, official, ranks)
         notes[official] = tuple(
             _official_notes(methods, ranks, official if len(officials) > 1 else "")
         )
-    return Correlations(tuple(found), tuple(names), tuple(officials), wanted, level, samples, notes)
+    return Correlations(
+        tuple(correlations), tuple(names), tuple(officials), wanted, level, samples, notes
+    )
 
 
 def _check(samples: int, level: float, seed: int, decimals: int | None) -> None:
@@ -733,16 +735,16 @@ class SideBySide(Result):
 
     def _statistics(self) -> Iterator[tuple[str, list[float | None]]]:
         """Yield the rows of statistics: their names, and a value per column."""
-        found = self.correlation
-        if found is None:
+        correlation = self.correlation
+        if correlation is None:
             return
-        for official in found.officials:
+        for official in correlation.officials:
             values = {
                 (one.statistic, one.method, one.measure, one.min_rating): one.estimate.value
-                for one in found.against(official)
+                for one in correlation.against(official)
             }
-            of = f" with {official}" if len(found.officials) > 1 else ""
-            for statistic in found.statistics:
+            of = f" with {official}" if len(correlation.officials) > 1 else ""
+            for statistic in correlation.statistics:
                 yield (
                     f"{statistic.name.capitalize()}{of}",
                     [
@@ -771,25 +773,25 @@ def side_by_side(
     Raises:
         InputError: The column is unknown, or two methods have one name.
     """
-    found = tuple(
+    columns = tuple(
         Series(method.name, scoring, _means(scoring), method.key)
         for method in methods
         for scoring in method.scorings
     )
-    if not found or not 0 <= order <= len(found) or (order == 0 and not officials):
+    if not columns or not 0 <= order <= len(columns) or (order == 0 and not officials):
         raise InputError(
             f"there is no column {order} to order by",
-            hint=f"Choose from 1 to {len(found)}" if order else "Give an official leaderboard",
+            hint=f"Choose from 1 to {len(columns)}" if order else "Give an official leaderboard",
         )
-    systems = dict.fromkeys(system for one in found for system in one.means)
+    systems = dict.fromkeys(system for one in columns for system in one.means)
     compared = (
         compare_methods(methods, officials, samples=0, decimals=decimals) if officials else None
     )
-    name, keys = _order(found, officials, order)
+    name, keys = _order(columns, officials, order)
     notes = dict.fromkeys(note for method in methods for note in method.notes)
     return SideBySide(
         systems=tuple(sorted(systems, key=lambda one: (one not in keys, keys.get(one, 0.0), one))),
-        series=found,
+        series=columns,
         officials=officials,
         ordered_by=name,
         correlation=compared,
@@ -808,11 +810,15 @@ def pairwise_correlation(methods: Sequence[Method]) -> Iterator[MethodPair]:
                     # no more than their order
                     united = unite_ties([list(b.scores.values())])[0]
                     ranks = dict(zip(b.scores, (-united).tolist(), strict=True))
-                    found = correlate(a.scores, ranks)
+                    correlation = correlate(a.scores, ranks)
                     yield MethodPair(
                         *(one.name, a.min_rating, other.name, b.min_rating),
                         b.measure if a.measure == AS_GIVEN else a.measure,
-                        *(found.spearman.value, found.kendall.value, found.systems),
+                        *(
+                            correlation.spearman.value,
+                            correlation.kendall.value,
+                            correlation.systems,
+                        ),
                     )
 
 

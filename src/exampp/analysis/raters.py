@@ -159,7 +159,7 @@ class RaterComparison:
         return int((self.tables.sum(axis=(1, 2)) > 0).sum())
 
     def estimates(self, layout: Layout) -> Mapping[str, Estimate]:
-        """The statistics by name (see `stats.agreement.STATISTICS`), or the reason for none."""
+        """Return `stats.agreement.STATISTICS` by name, or the reason why there are none."""
         tables = self._grouped(layout)
         reason = self._why_none(layout)
         if reason:

@@ -184,7 +184,7 @@ class Sensitivity(Result):
         return [one for one in self.combinations if one.counted]
 
     def verdict(self) -> str:
-        """The order that holds in all combinations, in a sentence; empty if nothing compares."""
+        """Return a sentence on the order in all combinations; empty if nothing compares."""
         if self.reason or not self.pairs:
             return ""
         if all(one.worst == 1 for one in self.systems):

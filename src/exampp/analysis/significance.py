@@ -165,7 +165,7 @@ def compared_pairs(
     def returned(system: int) -> list[str | None]:
         return [hashes.get((systems[system], query.query_id)) for query in book.queries]
 
-    found = []
+    compared = []
     for pair in pairs:
         difference, effect = (
             one if one.value is None else replace(one, value=without_rounding(one.value))
@@ -175,8 +175,8 @@ def compared_pairs(
             hashes = hashes or book.fingerprints(column.measure.cutoff)
             if returned(pair.first) == returned(pair.second):
                 difference = Estimate(0.0, 0.0, 0.0)
-        found.append(replace(pair, difference=difference, effect=effect))
-    return tuple(found)
+        compared.append(replace(pair, difference=difference, effect=effect))
+    return tuple(compared)
 
 
 def without_rounding(difference: float) -> float:
@@ -261,8 +261,10 @@ def significances(
 ) -> Significances:
     """Test all pairs of systems, in every column of a leaderboard."""
     settings = or_default("settings", settings, SignificanceSettings)
-    found = (significance(book, column, board.column_systems, settings) for column in board.columns)
-    return Significances(tuple(found), board)
+    results = (
+        significance(book, column, board.column_systems, settings) for column in board.columns
+    )
+    return Significances(tuple(results), board)
 
 
 def leaderboard_table(result: Significance, board: Leaderboard) -> Table:
@@ -301,7 +303,7 @@ def pair_notes(result: Significance) -> tuple[str, ...]:
         _method(result, tested),
         *_intervals(result),
         *added_up(result.column.measure),
-        *_hopeless(result, tested),
+        *_untestable(result, tested),
         *(f"{name}: {gap}" for gap in gaps(_estimates(result))),
     )
 
@@ -366,7 +368,7 @@ def _intervals(result: Significance) -> Iterator[str]:
         )
 
 
-def _hopeless(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
+def _untestable(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
     """Note that the test cannot find any difference, however large."""
     # the queries on which the two differ
     untied = [round(((pair.won or 0) + (pair.lost or 0)) * pair.queries) for pair in tested]

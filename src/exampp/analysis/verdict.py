@@ -442,7 +442,7 @@ def about_corrected(result: Corrected) -> TrustAnswer:
 def about_calibration(result: CalibrationFindings) -> TrustAnswer:
     """Answer how well ratings predict people's labels."""
     section = calibration.findings_section(result)
-    return TrustAnswer(Line(section.title, result.calibration.said(), "calibration"), section)
+    return TrustAnswer(Line(section.title, result.calibration.origin(), "calibration"), section)
 
 
 def not_yet(question: str, key: str, why: str) -> TrustAnswer:

@@ -113,10 +113,10 @@ def attacks(
             targets, seed, tuple(attack or ()), selection.prompt or PROMPT, rating
         )
         with exampp.Collection(selection.collection) as opened:
-            made = opened.bank(selection.bank).build_battery(
+            battery_result = opened.bank(selection.bank).build_battery(
                 battery, settings=how, kind=selection.kind, texts=texts, dry_run=dry_run
             )
-        show(made, display)
+        show(battery_result, display)
         return
     with opened_grades(selection) as grades:
         show(grades.attacks(battery, min_rating=min_rating), display)

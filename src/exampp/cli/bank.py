@@ -141,10 +141,10 @@ def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
     return outcomes
 
 
-def _show(run: GenerationRun, settled: list[GenerationOutcome], display: Display) -> None:
+def _show(run: GenerationRun, outcomes: list[GenerationOutcome], display: Display) -> None:
     from exampp.items.generation import generation_tables
 
-    requests, near = generation_tables(run, settled)
+    requests, near = generation_tables(run, outcomes)
     tables = {"near": near} if near.rows or display.style == "json" else {}
     show({**tables, "requests": requests}, display)
     if run.left:
@@ -306,22 +306,22 @@ def edit_bank(
 
     Example: exampp bank edit my.exam add volcanoes 'What is tephra?'
     """
-    given = values or []
-    if operation == "add" and len(given) != 1:
+    arguments = values or []
+    if operation == "add" and len(arguments) != 1:
         raise InputError("add takes a query and a text", hint="Quote the text")
 
     def change(bank: Bank) -> Table:
         if operation == "add":
             return bank.add(
                 subject,
-                given[0],
+                arguments[0],
                 kind=kind or "question",
                 subtopic_id=subtopic,
                 answers=answer or (),
                 model=model,
                 **edit.by,
             )
-        return bank.edit(operation, subject, *given, query_id=query, kind=kind, **edit.by)
+        return bank.edit(operation, subject, *arguments, query_id=query, kind=kind, **edit.by)
 
     edit.make(collection, change, display)
 

@@ -117,12 +117,12 @@ def demo(
         raise InputError("exists already", file=path, hint="Choose another name")
     if files:
         write_tour(files)
-    with temporary_file(path) as made:
-        with exampp.Collection.create(made) as opened:
+    with temporary_file(path) as temporary:
+        with exampp.Collection.create(temporary) as opened:
             _fill(opened)
             if files:
                 opened.export(files / "graded.jsonl.gz")
-        link_collection(made, path)
+        link_collection(temporary, path)
     print_line(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
     for arguments, what in _next(path, files):
         print_line(f"  {command(*arguments)}\n      {what}")
@@ -239,18 +239,18 @@ def systems(
 
     Example: exampp systems my.exam
     """
-    given = names or []
+    wanted = names or []
     with exampp.Collection(collection) as opened:
         if operation == "list":
-            if given:
-                raise InputError(f"list takes no name, not {given[0]!r}", hint="Leave it out")
+            if wanted:
+                raise InputError(f"list takes no name, not {wanted[0]!r}", hint="Leave it out")
             show(opened.systems.tables(), display)
         else:
-            if given and not yes:
-                click.confirm(f"Remove the rankings of {', '.join(given)}?", abort=True)
-            removed = opened.systems.remove(*given)
+            if wanted and not yes:
+                click.confirm(f"Remove the rankings of {', '.join(wanted)}?", abort=True)
+            removed = opened.systems.remove(*wanted)
             print_line(
-                f"Removed {counted(len(given), 'system')} with "
+                f"Removed {counted(len(wanted), 'system')} with "
                 f"{counted(removed, 'ranked passage')}."
             )
 
@@ -288,12 +288,12 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
             hint=f"Name the collection first: exampp import my.exam {path.name} ...",
         )
     if not path.exists() and path.parent.is_dir():
-        with temporary_file(path) as made:
-            with exampp.Collection.create(made) as opened:
+        with temporary_file(path) as temporary:
+            with exampp.Collection.create(temporary) as opened:
                 report = opened.import_files(*files, **options)
             if report.dry_run:
                 return report
-            if link_collection(made, path):
+            if link_collection(temporary, path):
                 return report
     if path.parent.is_dir():
         # a process may have been killed when the collection was in its place already
@@ -505,24 +505,24 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str]:
             hint = 'Give NAME=COLUMN, as in --columns question="Gold question"'
             raise InputError(f"--columns is {one!r}", hint=hint)
         if name.strip() in found:
-            raise InputError(f"--columns says twice what {name.strip()} is", hint="Leave one out")
+            raise InputError(f"--columns names twice {name.strip()} is", hint="Leave one out")
         found[name.strip()] = column.strip()
     return found
 
 
 def _say(report: ImportReport) -> None:
     for file in report.files:
-        told = f"{file.kind} (by its name)" if file.by_name else file.kind
-        print_line(f"{file.file}: {told}, {counted(file.records, 'record')}")
+        kind = f"{file.kind} (by its name)" if file.by_name else file.kind
+        print_line(f"{file.file}: {kind}, {counted(file.records, 'record')}")
     for sentence in report.remarks:
         print_message(sentence)
-    _tell(report.skipped_first, report.skipped, "skipped", "bad line")
-    _tell(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
+    _report_bad_parts(report.skipped_first, report.skipped, "skipped", "bad line")
+    _report_bad_parts(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
     if report.replaced.count:
         print_message(f"{report.replaced}")
     if report.findings.rows:
         show(report.findings)
-    print_line("\n".join(_told(report)))
+    print_line("\n".join(_describe_changes(report)))
     if report.retired:
         retired = counted(report.retired, "item")
         print_line(f"Retired {retired} of the bank that none of these files holds.")
@@ -534,7 +534,7 @@ def _say(report: ImportReport) -> None:
         print_message("Nothing was imported (--dry-run).")
 
 
-def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:
+def _report_bad_parts(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:
     """Report bad parts of the files: the first of them, and how many there were."""
     for error in first:
         print_message(f"{fate}: {error}")
@@ -542,14 +542,20 @@ def _tell(first: Sequence[InputError], count: int, fate: str, noun: str) -> None
         print_message(f"{fate}: {counted(count, noun)}")
 
 
-def _told(report: ImportReport) -> Iterator[str]:
+def _describe_changes(report: ImportReport) -> Iterator[str]:
     """Yield the counts and the changes, with examples, and the human decisions if there are any."""
-    yield from (str(told) for told in report.differences if told.now or told.thing != "decision")
+    yield from (
+        str(difference)
+        for difference in report.differences
+        if difference.now or difference.thing != "decision"
+    )
     for thing in _DECIDED:
         now, new = report.after[thing], report.after[thing] - report.before[thing]
         if now or new:
             yield f"{thing:>10}  {now:>9}" + (f"  ({new:+})" if new else "")
-    yield from (f"  {example}" for told in report.differences for example in told.examples)
+    yield from (
+        f"  {example}" for difference in report.differences for example in difference.examples
+    )
 
 
 _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of earlier texts")
@@ -581,15 +587,15 @@ def export(
     Example: exampp export my.exam graded-again.jsonl.gz
     """
     with exampp.Collection(collection) as opened:
-        chosen = kind or kind_by_name(to)
-        count = opened.export(to, chosen, bank=bank)
+        target = kind or kind_by_name(to)
+        count = opened.export(to, target, bank=bank)
         people = opened.decisions.counts()
-    report_written(to, f"{to}: {chosen}, {counted(count, 'record')}")
-    if chosen in _BESIDE and any(people.values()):
+    report_written(to, f"{to}: {target}, {counted(count, 'record')}")
+    if target in _BESIDE and any(people.values()):
         print_message(
             ", ".join(f"{thing}: {number:,}" for thing, number in people.items() if number)
         )
-        print_message(_BESIDE[chosen])
+        print_message(_BESIDE[target])
 
 
 _BESIDE = {

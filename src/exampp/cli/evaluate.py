@@ -177,7 +177,7 @@ def compare(
     Example: exampp compare my.exam bm25 dense
     """
     if query is not None and queries is not None:
-        what = "--queries says how many are explained, but --query names one"
+        what = "--queries is a number of queries, but --query names one"
         raise InputError(what, hint="Leave one of the two out")
     with opened_grades(selection) as grades:
         found = grades.compare(

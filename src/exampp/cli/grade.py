@@ -89,7 +89,7 @@ def vote(
     print_message(f"To evaluate: exampp evaluate {collection} --grader {found.grader.name}")
 
 
-def _asks(given: OptionValues) -> bool:
+def _sends_requests(given: OptionValues) -> bool:
     return not given["dry_run"]
 
 
@@ -101,7 +101,7 @@ def _by_batches(given: OptionValues) -> bool:
     OptionRule(
         (*LIMITS, "--max-failures", "--price-cached", "--grace"),
         "where requests are sent, not with --dry-run",
-        _asks,
+        _sends_requests,
     ),
     OptionRule(
         ("--price-cached",),
@@ -314,7 +314,7 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     try:
         with interruptible(run, grace), progress_bar("grading", "cells") as update:
             for progress in run.steps():
-                for line in _waiting(progress):
+                for line in _describe_waiting(progress):
                     if line not in printed:
                         print_message(line)
                         printed.add(line)
@@ -328,7 +328,7 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     return progress
 
 
-def _waiting(progress: Progress) -> Iterator[str]:
+def _describe_waiting(progress: Progress) -> Iterator[str]:
     """Yield the other runs with leases of queries, and the state of batches."""
     end = "Waiting for that" if progress.waits else "That is left to it"
     yield from (f"{holder}. {end}" for holder in progress.held_by)
@@ -401,7 +401,7 @@ def describe_reparsed(found: Reparsed) -> str:
     lines += [f"{n:>9}  {before} -> {after}" for (before, after), n in found.changes.most_common()]
     if found.kept:
         states = ", ".join(f"{n} {state.name.lower()}" for state, n in sorted(found.kept.items()))
-        lines.append(f"No text can undo, and so kept: {states}")
+        lines.append(f"Unchanged, as no text can alter them: {states}")
     if found.others:
         lines.append(f"{found.others} cells of {found.identity.name} have other replies, and stay")
     same = found.identity == found.source
@@ -500,10 +500,10 @@ def finetune(
     from exampp.graders import local
     from exampp.prompts import fill, load_grading_prompt
 
-    chosen = load_grading_prompt(prompt)
+    loaded = load_grading_prompt(prompt)
 
     def asked(question: str, context: str) -> str:
-        return fill(chosen, {"question": question, "context": context}).user
+        return fill(loaded, {"question": question, "context": context}).user
 
     steps = local.finetune(
         base_model,

@@ -176,7 +176,7 @@ def _completion(ctx: click.Context, _option: click.Parameter, shell: str | None)
 app = Verbs(
     name="exampp",
     help="Evaluate retrieval, generation and RAG systems by an exam.",
-    epilog="exampp COMMAND --help says more, with an example.",
+    epilog="exampp COMMAND --help shows more, with an example.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 click.version_option(__version__, message="exampp %(version)s", help="Print the version.")(app)
@@ -251,5 +251,5 @@ def _run() -> int:
 
 
 def _interrupted(code: int) -> tuple[int, str]:
-    what = "interrupted. What was done is kept, and nothing is half done; this goes on"
+    what = "interrupted. Finished work is stored; this continues"
     return code, f"{what}:\n  {this_command()}"

@@ -226,10 +226,12 @@ def _of_kinds(option_name: str) -> OptionRule:
 
 def _takes_threshold(values: OptionValues) -> bool:
     what = values["what"]
-    asked = {"measure": values["measure"] or KINDS[what].measures}
+    measures = {"measure": values["measure"] or KINDS[what].measures}
     if what in ("corrected", "attacks"):
         return True
-    return OF_MEASURES["--min-rating"].where(at_cutoffs(asked) if what == "sensitivity" else asked)
+    return OF_MEASURES["--min-rating"].where(
+        at_cutoffs(measures) if what == "sensitivity" else measures
+    )
 
 
 @option_rules(

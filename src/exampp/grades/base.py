@@ -174,8 +174,8 @@ class ChosenGrades:
         from exampp.store.read_model import items_of_part
 
         among = items_of_part(self.connection, self.bank, book.part)
-        made = item_models(self.connection, self.bank, book.grader.kind, among)
-        return own_bank(book.grader.model, made.models, made.items)
+        makers = item_models(self.connection, self.bank, book.grader.kind, among)
+        return own_bank(book.grader.model, makers.models, makers.items)
 
     def bank_version(self) -> str:
         """Return the version of the bank; the hash of its item ids if it cannot be edited."""
@@ -207,11 +207,11 @@ class ChosenGrades:
 
 
 def _grades_of_query(
-    chosen: Sequence[ChosenGrades], query_id: str
+    selected: Sequence[ChosenGrades], query_id: str
 ) -> Sequence[tuple[GraderIdentity, QueryGrades]]:
     return [
         (one.grader, query)
-        for one in chosen
+        for one in selected
         for query in one.gradebook.queries
         if query.query_id == query_id
     ]
@@ -339,11 +339,11 @@ class GradesBase(ABC):
         from exampp.inputs.officials import read_officials
         from exampp.measures.qrels import Labelling
 
-        given = [
+        evaluated = [
             Evaluated(name, one.gradebook, subtopics, or_default("labelling", labelling, Labelling))
             for name, one in self.named()
         ]
-        return evaluate_specifications(given, declaration, read_officials(official))
+        return evaluate_specifications(evaluated, declaration, read_officials(official))
 
     def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
         """Fit a calibration of these graders' ratings to human labels, and measure its quality.
@@ -399,8 +399,8 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Scor
     from exampp.formats import trec
     from exampp.inputs.files import GivenFile, tell_all
 
-    given = [GivenFile(Path(path), role="runs") for path in paths]
-    for path, kind, _, system in tell_all(given, system=False):
+    sources = [GivenFile(Path(path), role="runs") for path in paths]
+    for path, kind, _, system in tell_all(sources, system=False):
         read = trec.read_ranx if kind == "ranx" else trec.read_run
         for ranked in read(path, system=system):
             earlier = source.setdefault((ranked.system, ranked.query_id), path)

@@ -98,13 +98,13 @@ class Decisions:
 
         Only the newest decision per cell, in the order in which they were made.
         """
-        made: dict[tuple[tuple[int, int], bool, bool], CellDecision] = {}
+        newest: dict[tuple[tuple[int, int], bool, bool], CellDecision] = {}
         for one in list_decisions(self.connection, author=author, after=number):
             cell = one.versions, one.verdict, one.decision.adjudicates
-            made.pop(cell, None)
+            newest.pop(cell, None)
             if one.decision.rating is not None and not one.decision.reason.startswith(_UNDO):
-                made[cell] = one
-        return list(made.values())
+                newest[cell] = one
+        return list(newest.values())
 
     def counts(self) -> dict[str, int]:
         """Count decided cells, people, disputed cells, and decisions without effect.
@@ -126,15 +126,15 @@ class Decisions:
         """
         found = []
         for cell in cells_decided_by_several(self.connection):
-            one, made = cell[0], [each.decision for each in cell]
+            one, decisions = cell[0], [each.decision for each in cell]
             if (
                 one.is_current
-                and disputed(made)
+                and disputed(decisions)
                 and query_id in (None, one.query_id)
                 and bank in (None, one.bank)
                 and (grader is None or (grader.kind, is_verdict(grader)) == (one.kind, one.verdict))
             ):
-                found.append(_dispute(one, made))
+                found.append(_dispute(one, decisions))
         return found
 
     def undo(self, number: int, *, author: str) -> Decision:
@@ -190,7 +190,7 @@ class Decisions:
                 field="rating",
             )
         at = now()
-        made = Decision(0, author, rating, reason, at, blind, adjudicates, sample)
+        decision = Decision(0, author, rating, reason, at, blind, adjudicates, sample)
         with self.connection, transaction(self.connection):
             cell = find_cell(
                 self.connection,
@@ -201,8 +201,8 @@ class Decisions:
                 passage_id,
                 versions,
             )
-            made = not_before_others(self.connection, cell, made)
-            return append_decision(self.connection, cell, is_verdict(identity), made)
+            decision = not_before_others(self.connection, cell, decision)
+            return append_decision(self.connection, cell, is_verdict(identity), decision)
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
         """Return the cells with human decisions, beside their grades."""
@@ -224,13 +224,13 @@ class Decisions:
         """
         from exampp.review.queue import queue_of
 
-        chosen = self.chosen
+        grades = self.chosen
         return queue_of(
             self.connection,
-            chosen.stored,
-            chosen.bank,
-            gradebook or chosen.gradebook,
-            min_rating=chosen.grader.threshold(min_rating),
+            grades.stored,
+            grades.bank,
+            gradebook or grades.gradebook,
+            min_rating=grades.grader.threshold(min_rating),
             k=k,
             most=most,
         )
@@ -343,8 +343,8 @@ class Decisions:
     def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
         """Return a person's judgments of the passages of a sample, without withdrawn ones."""
         newest = [
-            [one for one in made if one.author == author][-1:]
-            for made in judgments_of(self.connection, plan.sample).values()
+            [one for one in judgments if one.author == author][-1:]
+            for judgments in judgments_of(self.connection, plan.sample).values()
         ]
         stand = [
             one
@@ -380,9 +380,9 @@ class Decisions:
         return judging(judged, grader, threshold, intervals=intervals)
 
 
-def _dispute(one: CellDecision, made: list[Decision]) -> Dispute:
+def _dispute(one: CellDecision, decisions: list[Decision]) -> Dispute:
     stand = sorted(
-        standing_decisions(made).values(), key=lambda decision: (decision.at, decision.number)
+        standing_decisions(decisions).values(), key=lambda decision: (decision.at, decision.number)
     )
     return Dispute(
         one.query_id,
@@ -416,10 +416,10 @@ def _replaced(undone: Decision, beside: list[Decision], author: str) -> Iterator
     # the cell becomes what it is without the decision
     left = [one for one in beside if one != undone]
     nothing = replace(undone, rating=None, blind=False)
-    settled = adjudication(left)
+    final = adjudication(left)
     if not undone.adjudicates:
         own = [one for one in left if one.author == author and not one.adjudicates]
         yield own[-1] if own else nothing
-        if settled is None or settled.author != author:
+        if final is None or final.author != author:
             return
-    yield settled or nothing
+    yield final or nothing

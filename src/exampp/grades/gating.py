@@ -48,13 +48,13 @@ def gate_grades(
     settings = or_default("settings", settings, GateSettings)
     earlier = None
     if compares:
-        earlier = _earlier(grades, baseline, baseline_system, requirements, settings)
+        earlier = _baseline_scores(grades, baseline, baseline_system, requirements, settings)
     return judge_systems(
         grades.gradebook, requirements, earlier, systems=systems, settings=settings
     )
 
 
-def _earlier(
+def _baseline_scores(
     grades: ChosenGrades,
     baseline: Earlier | None,
     system: str | None,
@@ -88,7 +88,7 @@ def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings)
     tables: tuple[list[QueryScore], ...] = ([], [], [])
     uncertain: set[tuple[str, str]] = set()
     faults: dict[tuple[str, str], str] = {}
-    asked = answering(book)
+    answered = answering(book)
     for name in dict.fromkeys(measures):
         try:
             board = with_bounds(book, with_cutoff(name), settings.min_rating)
@@ -104,7 +104,7 @@ def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings)
             if column.low is not None and missing_at(column, at) > allowed:
                 uncertain.add(key)
                 allowed = 1.0
-            if why := missing_of(book, asked, system, column, allowed):
+            if why := missing_of(book, answered, system, column, allowed):
                 faults[key] = why
     scores, low, high = tables
     return EarlierScores(

@@ -434,9 +434,9 @@ class Grades(ChosenGrades, GradesBase):
         """Yield the grades of all other graders of this bank."""
         for one in self.others():
             if one.grader.kind == self.grader.kind and one.bank == self.bank:
-                chosen = replace(self, stored=one.stored)
-                if chosen.gradebook.is_graded:
-                    yield chosen
+                grades = replace(self, stored=one.stored)
+                if grades.gradebook.is_graded:
+                    yield grades
 
     # ---- lists for people, and what people decide -----------------------------------------------
 

@@ -202,7 +202,7 @@ class SampleDesign:
     def __post_init__(self) -> None:
         if self.design not in get_args(Design):
             raise InputError(
-                f"there is no design {self.design!r}",
+                f"unknown design {self.design!r}",
                 hint=f"Choose from {', '.join(get_args(Design))}",
             )
         if self.labels < 1:
@@ -212,7 +212,7 @@ class SampleDesign:
 
 def draw_sample(
     units: Population,
-    asked: SampleDesign,
+    design: SampleDesign,
     *,
     grader: GraderIdentity,
     bank: str,
@@ -226,18 +226,18 @@ def draw_sample(
     Raises:
         InputError: No unit was drawn.
     """
-    pi = chances(units, asked)
-    drawn = np.flatnonzero(random_numbers(asked.seed, units.names) < pi)
+    pi = inclusion_probabilities(units, design)
+    drawn = np.flatnonzero(random_numbers(design.seed, units.names) < pi)
     if not len(drawn):
         raise InputError(
-            f"by chance no unit was drawn where {asked.labels} were expected",
+            f"by chance no unit was drawn where {design.labels} were expected",
             hint="Ask for more --labels, or give another --seed",
         )
     return SamplePlan(
-        design=asked.design,
-        seed=asked.seed,
-        fold_seed=asked.seed,
-        expected=float(min(asked.labels, len(units.names))),
+        design=design.design,
+        seed=design.seed,
+        fold_seed=design.seed,
+        expected=float(min(design.labels, len(units.names))),
         unit=units.unit,
         measure=str(units.measure),
         k=units.k,
@@ -255,9 +255,9 @@ def draw_sample(
     )
 
 
-def chances(units: Population, asked: SampleDesign) -> Floats:
+def inclusion_probabilities(units: Population, design: SampleDesign) -> Floats:
     """Return the probability of each unit to be drawn."""
-    return inclusion(_weights(units, asked.design), len(units.names), asked.labels)
+    return inclusion(_weights(units, design.design), len(units.names), design.labels)
 
 
 def _weights(units: Population, design: Design) -> Floats | None:
@@ -287,13 +287,13 @@ def _of_passages(
     connection: sqlite3.Connection, plan: SamplePlan, book: Gradebook
 ) -> SampleProgress:
     judged = _judgments(book, {one.query_id for one in plan.drawn})
-    made = judgments_of(connection, plan.sample)
+    judgments = judgments_of(connection, plan.sample)
     units: list[SampledUnit] = []
     labels: dict[tuple[str, str], Floats] = {}
     who: tuple[str, ...]
     for one in plan.drawn:
         name = (one.query_id, one.unit_id)
-        stands = standing_judgment(made.get(name, ()))
+        stands = standing_judgment(judgments.get(name, ()))
         if stands is not None and stands.relevance is not None:
             label, who, at, found = stands.relevance, (stands.author,), stands.at, "sample"
         elif name in judged:
@@ -320,20 +320,20 @@ def _of_items(
     connection: sqlite3.Connection, plan: SamplePlan, book: Gradebook, grader: GraderIdentity
 ) -> SampleProgress:
     by_sample = decisions_by_sample(connection, grader, plan.bank)
-    made = by_sample.get(plan.sample, {})
-    ratings = {cell: one.rating for cell, one in made.items() if one.rating is not None}
+    decided = by_sample.get(plan.sample, {})
+    ratings = {cell: one.rating for cell, one in decided.items() if one.rating is not None}
     names = [(one.query_id, one.unit_id) for one in plan.drawn]
     verdicts = item_verdicts(book, names, ratings, k=plan.k, min_rating=plan.min_rating)
     of_unit: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for (query, item, _), one in made.items():
+    for (query, item, _), one in decided.items():
         of_unit.setdefault((query, item), []).append((one.at, one.author))
     units, labels = [], {}
     empty = ItemVerdict(np.full(len(book.systems), np.nan), ())
     for drawn, name in zip(plan.drawn, names, strict=True):
         verdict = verdicts.get(name, empty)
-        said = sorted(of_unit.get(name, []))
-        who = tuple(dict.fromkeys(author for _, author in said))
-        at = said[-1][0] if said else ""
+        decisions = sorted(of_unit.get(name, []))
+        who = tuple(dict.fromkeys(author for _, author in decisions))
+        at = decisions[-1][0] if decisions else ""
         whole = not np.isnan(verdict.covered).any()
         if whole:
             labels[name] = verdict.covered
@@ -353,8 +353,8 @@ def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str
     left = found.open
     numbers = random_numbers(plan.seed, [(one.unit.query_id, one.unit.unit_id) for one in left])
     cells: list[tuple[str, str, str]] = []
-    chances = np.array([one.unit.pi for one in left])
-    for place in np.argsort(numbers / chances, kind="stable").tolist():
+    probabilities = np.array([one.unit.pi for one in left])
+    for place in np.argsort(numbers / probabilities, kind="stable").tolist():
         query_id, unit_id, _ = left[place].unit
         if plan.unit == "passage":
             cells.append((query_id, "", unit_id))
@@ -409,7 +409,7 @@ def units_of(
 
 def draw_plan(
     grades: ChosenGrades,
-    asked: SampleDesign,
+    design: SampleDesign,
     measure: Measure | str,
     *,
     min_rating: int | None,
@@ -425,7 +425,7 @@ def draw_plan(
     units = units_of(grades, whole_book(grades), one, min_rating, min_relevant)
     plan = draw_sample(
         units,
-        asked,
+        design,
         grader=grades.grader,
         bank=grades.bank,
         min_rating=grades.grader.threshold(min_rating),
@@ -452,7 +452,7 @@ def find_plan(
             if one.number == number:
                 return one
         known = ", ".join(str(one.number) for one in plans) or "none"
-        raise InputError(f"there is no plan {number}", hint=f"Plans: {known}")
+        raise InputError(f"unknown plan {number}", hint=f"Plans: {known}")
     fitting = [one for one in plans if unit in (None, one.unit) and k in (0, one.k)]
     return fitting[-1] if fitting else None
 
@@ -618,8 +618,7 @@ def _said_of(found: SampleProgress) -> Iterator[str]:
     if found.strays:
         yield (
             f"{found.strays:,} other decisions are left out: they were made from the queue, while "
-            "browsing or on another sample, so that nobody knows with which chance their cells "
-            "were chosen."
+            "browsing or on another sample, so that the probability of their cells is unknown."
         )
 
 
@@ -649,10 +648,12 @@ def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
     if units.unit == "item":
         raise InputError(f"{_strays(grades)}no items were drawn", hint=hint)
     count = int(known.sum())
-    said = f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
+    coverage = (
+        f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
+    )
     raise InputError(
-        f"{said} a judgment, and no sample was drawn: nobody knows with which chance a passage "
-        "came to be judged",
+        f"{coverage} a judgment, and no sample was drawn: the probability that a passage was "
+        "judged is unknown",
         hint=hint,
     )
 
@@ -664,7 +665,7 @@ def _strays(grades: ChosenGrades) -> str:
         return ""
     return (
         f"{count:,} decisions were made from the queue or while browsing, and are refused: "
-        "their cells were picked because they matter, with a chance that nobody knows; "
+        "their cells were selected because they matter, with unknown probability; "
     )
 
 

@@ -216,7 +216,7 @@ class Outbox:
             pause = BACKOFF * 2**attempt if failure.wait is None else failure.wait
             longest = LONGEST_BACKOFF if self._pause is None else self._pause
             wait_until_halted(self._halted, min(pause, longest))
-            if doubtful and (found := self._sought(row)):
+            if doubtful and (found := self._search_provider(row)):
                 return found
             if self._halted.is_set():
                 break
@@ -236,13 +236,13 @@ class Outbox:
 
     def _find_again(self, row: BatchRow) -> None:
         """Record the id of a batch that had none; close one that never arrived."""
-        found = self._sought(row)
+        found = self._search_provider(row)
         if found is None:
             self._close(row, ENDED, "never sent")
         else:
             self._opened(row, found)
 
-    def _sought(self, row: BatchRow) -> BatchStatus | None:
+    def _search_provider(self, row: BatchRow) -> BatchStatus | None:
         """Return the batch at the provider under a row's key; None if it never arrived."""
         since = (datetime.fromisoformat(row.at) - SKEW).isoformat()
         try:
@@ -351,7 +351,7 @@ class Outbox:
         wanted, found = set(requests), _Download()
         try:
             for some in in_parts(self.service.results(status)):
-                self._keep(row, (line for line in some if line.request in wanted), found)
+                self._store(row, (line for line in some if line.request in wanted), found)
         except TruncatedResults as error:
             found.torn = str(error)
         except CallFailed as failed:
@@ -361,7 +361,7 @@ class Outbox:
             )
         return found
 
-    def _keep(self, row: BatchRow, lines: Iterable[BatchLine], found: _Download) -> None:
+    def _store(self, row: BatchRow, lines: Iterable[BatchLine], found: _Download) -> None:
         """Store the first reply to each request; for transient errors only record the reason."""
         replies: dict[str, dict[str, object]] = {}
         for line in lines:
@@ -389,7 +389,7 @@ class Outbox:
                 if known := kept.stored_request(self._connection, line.request):
                     by_batch.setdefault(known.batch, []).append(line)
             for batch in by_batch.keys() & rows.keys():
-                self._keep(rows[batch], by_batch[batch], found)
+                self._store(rows[batch], by_batch[batch], found)
         if not (found.answered or found.passing):
             what = "no line of it answers a request that is out"
             hint = "Give what came back for a file of --batch-file, with the options it had"
@@ -424,9 +424,9 @@ class Outbox:
             if failure is not None and failure.error is not None and failure.status != 404:
                 raise failure.error
 
-    def _close(self, row: BatchRow, state: str, said: str) -> None:
+    def _close(self, row: BatchRow, state: str, status: str) -> None:
         with self._connection, transaction(self._connection):
-            kept.close_batch(self._connection, row.batch, state, said)
+            kept.close_batch(self._connection, row.batch, state, status)
         self._budget.settle(row.worst, Usage())
 
 
@@ -509,17 +509,17 @@ class BatchGrader(Grader):
         self,
         inner: OpenAICompatibleGrader,
         connection: sqlite3.Connection,
-        chosen: Batches,
+        batches: Batches,
         *,
         offline: bool,
     ) -> None:
         self._inner = inner
         self._adapter = inner.batch_adapter(offline=offline)
         self._connection = connection
-        self._chosen = chosen
+        self._chosen = batches
         service = OpenAIBatches(self._adapter)
-        if chosen.offline:
-            service = FileBatches(self._adapter, chosen.target)
+        if batches.offline:
+            service = FileBatches(self._adapter, batches.target)
         self.share = service.share
         self._budget = Budget(inner.options, service.share)
         self._halted = threading.Event()
@@ -529,8 +529,8 @@ class BatchGrader(Grader):
             self._adapter,
             self._budget,
             self._halted,
-            pause=chosen.poll,
-            gives_up=chosen.cancel,
+            pause=batches.poll,
+            gives_up=batches.cancel,
         )
         self._identity: GraderIdentity | None = None
         self._given: dict[int, str] = {}
@@ -591,8 +591,8 @@ class BatchGrader(Grader):
         if not self._begun:
             self._begin(grader)
         self._claiming = not self._claiming and kept.has_replies(self._connection, grader)
-        held = self._claiming or self._why or self._outbox.why
-        sends = self._chosen.sends and not held
+        blocked = self._claiming or self._why or self._outbox.why
+        sends = self._chosen.sends and not blocked
         pending, outbox, put_off = Pending(), self._outbox, False
         for ask in asks:
             reply = self._reply(ask, pending, sends=sends and bool(outbox.most))
@@ -680,23 +680,23 @@ class BatchGrader(Grader):
 
         Raises InputError if --max-cost allows no request.
         """
-        service, chosen, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
+        service, batches, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
         running = describe_open_batches(rows)
         if self._claiming:
             # what came may have shown that nothing else should be sent
             return ""
-        if isinstance(service, FileBatches) and chosen.file and rows:
-            new = f"{counted(service.written, 'request')} in {chosen.file}"
+        if isinstance(service, FileBatches) and batches.file and rows:
+            new = f"{counted(service.written, 'request')} in {batches.file}"
             if not service.written:
                 why = self._budget.exhausted() or "nothing new"
-                new = f"{why}, so that {chosen.file} is not written; {running}"
+                new = f"{why}, so that {batches.file} is not written; {running}"
             return f"{new}; --replies reads what comes back"
         why = self._why or self._outbox.why
-        if why or chosen.replies:
+        if why or batches.replies:
             return "; ".join(filter(None, (why or "the file has no reply to them", running)))
         if rows:
             return ""
-        if chosen.cancel:
+        if batches.cancel:
             return "no open batches"
         self._budget.check_possible()
         return (

@@ -299,7 +299,7 @@ def _identity_of_vote(
 ) -> GraderIdentity:
     """Return the grader of a vote: other members, or another rule, make another grader."""
     if rule not in RULES:
-        raise InputError(f"there is no rule {rule!r}", hint=f"Give one of {', '.join(RULES)}")
+        raise InputError(f"unknown rule {rule!r}", hint=f"Give one of {', '.join(RULES)}")
     if len(members) < 2:
         raise InputError(
             f"{len(members)} grader cannot vote" if members else "nobody votes",

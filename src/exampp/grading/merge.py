@@ -75,13 +75,13 @@ class Merged(Result):
         }
 
     def _notes(self) -> list[str]:
-        told = [] if self.changes else ["Nothing new: all of it was here already."]
-        kept = Counter(one.kept for one in self.conflicts)
-        if kept["here"]:
-            told.append(f"Conflicts in which what was here stays: {kept['here']}")
-        if kept["there"]:
-            told.append(f"Conflicts in which the newer edit of another stands: {kept['there']}")
-        return told + ["Nothing was merged: this is what would be."] * self.dry_run
+        notes = [] if self.changes else ["Nothing new: all of it was here already."]
+        winners = Counter(one.kept for one in self.conflicts)
+        if winners["here"]:
+            notes.append(f"Conflicts in which what was here stays: {winners['here']}")
+        if winners["there"]:
+            notes.append(f"Conflicts in which the newer edit of another stands: {winners['there']}")
+        return notes + ["Nothing was merged: this is what would be."] * self.dry_run
 
 
 def _short(text: str) -> str:
@@ -124,8 +124,8 @@ def merge(
                     known = counts.setdefault(one.things, [0, 0])
                     known[0] += one.added
                     known[1] += one.changed
-    told = (MergeCount(things, *both) for things, both in counts.items())
-    return Merged(tuple(told), tuple(conflicts), dry_run)
+    counted = (MergeCount(things, *both) for things, both in counts.items())
+    return Merged(tuple(counted), tuple(conflicts), dry_run)
 
 
 def _merge_together(

@@ -102,7 +102,7 @@ def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str,
         return unnumbered_setting(wanted or declared)
     if wanted is not None:
         why = (
-            f"the prompt {prompt.name!r} asks for no self-rating"
+            f"the prompt {prompt.name!r} does not request a self-rating"
             if prompt.reading != SELF_RATING
             else "with this decode every reply is a label"
         )
@@ -158,13 +158,13 @@ def join_grading(
     """
     check_prompt(check_grader(grader), prompt)
     check_prompt_fits(prompt, grader)
-    chosen = prompt_kind(prompt, kind)
+    item_kind = prompt_kind(prompt, kind)
     if isinstance(grader, SpreadGrader):
-        grader.ask_by(prompt, chosen)
+        grader.ask_by(prompt, item_kind)
     identity = GraderIdentity(
         model,
         prompt.name,
-        chosen,
+        item_kind,
         prompt.lowest,
         prompt.highest,
         {
@@ -191,15 +191,15 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     if backend.writes is None:
         hint = f"Give {' or '.join(writers)}"
         raise InputError(f"the grader {name!r} writes no texts", hint=hint)
-    given = {option: value for option, value in options.items() if value is not None}
-    if "unnumbered" in given:
+    values = {option: value for option, value in options.items() if value is not None}
+    if "unnumbered" in values:
         raise InputError("a bank that is generated has no ratings", hint="Leave --unnumbered out")
     for option, wanted in backend.writes.items():
-        if (value := given.setdefault(option, wanted)) != wanted:
+        if (value := values.setdefault(option, wanted)) != wanted:
             raise InputError(f"a bank is generated with {option} {wanted!r}, not {value!r}")
     if "max_new_tokens" in declared_options(backend.options):
-        given.setdefault("max_new_tokens", WRITTEN_TOKENS)
-    return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), given)
+        values.setdefault("max_new_tokens", WRITTEN_TOKENS)
+    return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), values)
 
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
@@ -224,13 +224,13 @@ def make_grading(
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
-    given = {option: value for option, value in options.items() if value is not None}
-    read_options(backend.options, given, f"the grader {name}")
-    prompt = load_grading_prompt(given.get("prompt", backend.prompt))
-    prompt_kind(prompt, given.get("kind"))
+    values = {option: value for option, value in options.items() if value is not None}
+    read_options(backend.options, values, f"the grader {name}")
+    prompt = load_grading_prompt(values.get("prompt", backend.prompt))
+    prompt_kind(prompt, values.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
     if cluster is None:
-        made = check_grader(make_grader(name, prompt, given))
+        made = check_grader(make_grader(name, prompt, values))
     elif name == "openai":
         raise InputError(
             "requests to a server are sent from here, and workers would not speed them up",
@@ -238,31 +238,31 @@ def make_grading(
             hint="Leave --on out",
         )
     else:
-        if (model := given.get("model")) is not None and Path(model).is_dir():
+        if (model := values.get("model")) is not None and Path(model).is_dir():
             # workers run in folders of their own
-            given["model"] = str(Path(model).resolve())
-        make = partial(make_grader, name, prompt, given)
+            values["model"] = str(Path(model).resolve())
+        make = partial(make_grader, name, prompt, values)
         made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
     made = wrap(made) if wrap else made
-    if "prompt" not in given:
+    if "prompt" not in values:
         prompt = load_grading_prompt(default_prompt(made, backend.prompt))
     return join_grading(
         made,
-        made.model_name or given.get("model", name),
+        made.model_name or values.get("model", name),
         prompt,
-        given.get("kind"),
+        values.get("kind"),
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
-        unnumbered=given.get("unnumbered"),
+        unnumbered=values.get("unnumbered"),
         settings=settings,
     )
 
 
-def make_grader(name: str, prompt: Prompt, given: Mapping[str, Any]) -> Grader:
+def make_grader(name: str, prompt: Prompt, values: Mapping[str, Any]) -> Grader:
     """Return the grader of a backend, loaded into this process."""
     backend = GRADERS.get(name)
     if backend is None:
         raise _no_grader(name, GRADERS.names())
-    options = read_options(backend.options, given, f"the grader {name}")
+    options = read_options(backend.options, values, f"the grader {name}")
     if name in GRADERS.built_in:
         return backend.make(options, prompt)
     try:
@@ -278,7 +278,7 @@ def make_batch_grading(
     connection: sqlite3.Connection,
     grader: object,
     options: Mapping[str, Any],
-    chosen: Batches,
+    batches: Batches,
     answers_of: str | None,
 ) -> Grading:
     """Return the grading of a grader on a server, by batches.
@@ -290,14 +290,14 @@ def make_batch_grading(
         raise InputError(f"{called} takes no batches", hint="Use --grader openai")
     # a file needs no server, and so no key
     out = kept.batches_of(connection, None, (PREPARED, OPEN))
-    offline = chosen.offline or (chosen.cancel and grader not in {row.provider for row in out})
+    offline = batches.offline or (batches.cancel and grader not in {row.provider for row in out})
     if offline:
         options = {"api_key": "none", **options}
     settings = {"answers_of": answers_of} if answers_of else None
 
-    def wrap(made: Grader) -> Grader:
-        inner = cast("OpenAICompatibleGrader", made)
-        return BatchGrader(inner, connection, chosen, offline=offline)
+    def wrap(backend: Grader) -> Grader:
+        inner = cast("OpenAICompatibleGrader", backend)
+        return BatchGrader(inner, connection, batches, offline=offline)
 
     return make_grading(grader, options, settings, wrap=wrap)
 
@@ -330,7 +330,7 @@ def plan_run(
     path: Path,
     grader: str | Grader | Callable[..., Any],
     options: Mapping[str, Any],
-    said: FunctionOptions,
+    function: FunctionOptions,
     *,
     bank: str | None,
     depth: int,
@@ -353,8 +353,8 @@ def plan_run(
     known = [one.identity for one in stored]
     source = None
     if answers_of is not None:
-        chosen = choose_grader(known, grader=answers_of)
-        source = next(one for one in stored if one.identity == chosen)
+        extractor = choose_grader(known, grader=answers_of)
+        source = next(one for one in stored if one.identity == extractor)
     kinds = item_kinds(connection, bank)
     answers = source.identity.key if source else None
     cluster = Cluster(on) if isinstance(on, str) else on
@@ -364,7 +364,7 @@ def plan_run(
     grading = (
         make_batch_grading(connection, grader, options, chosen_batches, answers)
         if chosen_batches
-        else _grading_of(grader, options, said, kinds, answers, cluster)
+        else _grading_of(grader, options, function, kinds, answers, cluster)
     )
     if same := known_grader(connection, grading.identity):
         _check_scale(grading.identity, same.identity)
@@ -403,12 +403,12 @@ def plan_run(
     )
 
 
-def _check_scale(asked: GraderIdentity, known: GraderIdentity) -> None:
+def _check_scale(grader: GraderIdentity, known: GraderIdentity) -> None:
     """Raise InputError if the prompt's scale differs from that of the stored grades."""
-    if (asked.lowest, asked.highest) == (known.lowest, known.highest):
+    if (grader.lowest, grader.highest) == (known.lowest, known.highest):
         return
     raise InputError(
-        f"the prompt {asked.prompt!r} rates from {asked.lowest} to {asked.highest} now, and "
+        f"the prompt {grader.prompt!r} rates from {grader.lowest} to {grader.highest} now, and "
         f"{grader_label(known)} has rated from {known.lowest} to {known.highest}",
         hint="Give the prompt another name, which makes it another grader, or read the replies "
         "that are stored on the new scale: exampp reparse --rules FILE",
@@ -418,7 +418,7 @@ def _check_scale(asked: GraderIdentity, known: GraderIdentity) -> None:
 def _grading_of(
     grader: str | Grader | Callable[..., Any],
     options: Mapping[str, Any],
-    said: FunctionOptions,
+    function: FunctionOptions,
     kinds: Sequence[str],
     answers_of: str | None,
     cluster: Cluster | None,
@@ -427,14 +427,14 @@ def _grading_of(
     if callable(grader) and not hasattr(grader, "answer"):
         if answers_of:
             raise InputError("a function grades passages", hint="Leave answers_of out")
-        return function_grading(grader, said, kinds, options, cluster)
-    if said.scale is not None or said.same_text_same_grade:
+        return function_grading(grader, function, kinds, options, cluster)
+    if function.scale is not None or function.same_text_same_grade:
         raise InputError(
             "scale and same_text_same_grade are options of a function",
             hint="Leave them out; a grader class has an attribute same_text_same_grade",
         )
     if isinstance(grader, str):
-        if said.name is not None:
+        if function.name is not None:
             raise InputError(f"the grader {grader} has a name", hint="Leave name out")
         return make_grading(grader, options, settings, cluster)
     if isinstance(grader, type):
@@ -443,7 +443,7 @@ def _grading_of(
     wanted = read_options(NamedOptions, options, "a grader that you give")
     prompt = load_grading_prompt(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
-    name = said.name or wanted.model or own.model_name or type(own).__name__
+    name = function.name or wanted.model or own.model_name or type(own).__name__
     if cluster is not None:
         own = _on_workers(own, cluster)
     return join_grading(
@@ -473,7 +473,7 @@ def parse_shard(text: str) -> Shard:
 
 def function_grading(
     function: Callable[..., Any],
-    said: FunctionOptions,
+    settings: FunctionOptions,
     kinds: Sequence[str],
     options: Mapping[str, Any],
     cluster: Cluster | None = None,
@@ -483,14 +483,14 @@ def function_grading(
     `kinds` are those that have items; if there are questions and nuggets, `options` choose. Raises
     InputError for a function without a name, and for options of other graders.
     """
-    checked = _checked_name(said.name)
+    checked = _checked_name(settings.name)
     wanted = read_options(CallOptions, options, "a function")
-    low, high = check_scale(said.scale or USUAL_SCALE)
+    low, high = check_scale(settings.scale or USUAL_SCALE)
     grader: Grader = FunctionGrader(
         function,
         (low, high),
         concurrency=wanted.concurrency,
-        same_text_same_grade=said.same_text_same_grade,
+        same_text_same_grade=settings.same_text_same_grade,
     )
     if wanted.kind is None and len(kinds) > 1:
         what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
@@ -507,8 +507,8 @@ def _checked_name(name: str | None) -> str:
     if name is None:
         raise InputError(
             "what is this grader called?",
-            hint='Name it, as in name="mine-v1": its ratings are kept under that name, and the '
-            "same name continues. A function that rates otherwise is another grader",
+            hint='Name it, as in name="mine-v1": its ratings are stored under that name, and the '
+            "same name continues. A function that rates differently is another grader",
         )
     is_text = isinstance(name, str) and name.strip() == name and name.isprintable()
     if not is_text or not 0 < len(name) <= LONGEST_NAME:
@@ -625,16 +625,16 @@ def _sample(run: GradingRun) -> Iterator[SentPrompt]:
             yield run.grading.request(number, one)
 
 
-def _tokens(grader: Grader, asked: SentPrompt, measured: bool) -> int:
-    ask = asked.ask
+def _tokens(grader: Grader, prompt: SentPrompt, measured: bool) -> int:
+    ask = prompt.ask
     if measured:
         return grader.length(ask.user, ask.system)
     text = f"{ask.system}{ask.user}" or f"{ask.item}{ask.passage}"
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _shown(asked: SentPrompt) -> str:
-    ask = asked.ask
+def _shown(prompt: SentPrompt) -> str:
+    ask = prompt.ask
     if ask.user:
         return f"[system]\n{ask.system}\n\n[user]\n{ask.user}" if ask.system else ask.user
     return f"[item]\n{ask.item}\n\n[passage]\n{ask.passage}"

@@ -168,19 +168,19 @@ def reparse(
         InputError: There is nothing to read, or no prompt to read it by, or an option would change
             nothing.
     """
-    chosen = _chosen_rules(stored.identity, rules, mode, unnumbered)
-    identity = _target(stored.identity, chosen)
+    reader = _chosen_rules(stored.identity, rules, mode, unnumbered)
+    identity = _target(stored.identity, reader)
     result = Reparsed(stored.identity, identity, dry_run=dry_run)
     if dry_run:
         target = find_grader(connection, identity) or _UNKNOWN_GRADER
         result.others = count_other_replies(connection, stored.key, target)
-        for _ in _read_all(connection, stored.key, target, chosen, result):
+        for _ in _read_all(connection, stored.key, target, reader, result):
             pass
         return result
     with connection, transaction(connection):
-        target = put_grader(connection, identity, chosen.stored)
+        target = put_grader(connection, identity, reader.stored)
         result.others = count_other_replies(connection, stored.key, target)
-        for rows in _read_all(connection, stored.key, target, chosen, result):
+        for rows in _read_all(connection, stored.key, target, reader, result):
             put_readings(connection, rows)
     return result
 
@@ -189,7 +189,7 @@ def _chosen_rules(
     identity: GraderIdentity, rules: str | Path | None, mode: str, unnumbered: str | None
 ) -> ReplyRules:
     if mode not in READERS:
-        raise InputError(f"there is no mode {mode!r}", hint=f"Give one of {', '.join(READERS)}")
+        raise InputError(f"unknown mode {mode!r}", hint=f"Give one of {', '.join(READERS)}")
     settings = identity.settings
     if settings.get("name") == FUNCTION:
         what = f"the ratings of {identity.name} are those of a function, and no replies"
@@ -202,7 +202,7 @@ def _chosen_rules(
     matters = mode == _EXAM and prompt.reading == SELF_RATING
     if unnumbered is not None and not matters:
         why = (
-            f"the prompt {prompt.name!r} asks for no self-rating"
+            f"the prompt {prompt.name!r} does not request a self-rating"
             if mode == _EXAM
             else "the papers' own program has another rule"
         )

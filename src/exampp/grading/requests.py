@@ -172,8 +172,8 @@ class ReplyRules:
             return None
         return {**self.described, "slots": list(self.prompt.slots), "mode": self.mode}
 
-    def read(self, cells: PendingCells, reply: Reply, kept: int | None = None) -> Grade:
-        """Read a reply; `kept` counts the characters that the model saw of a passage that was cut.
+    def read(self, cells: PendingCells, reply: Reply, kept_characters: int | None = None) -> Grade:
+        """Read a reply; `kept_characters` is the part of a cut passage that the model saw.
 
         A refusal that the server or the model itself marks is one, whatever its text says.
         """
@@ -184,8 +184,8 @@ class ReplyRules:
             detail = dict(reply.detail) | ({"cut": True} if reply.cut else {})
             outcome = self._outcome(cells, reply, detail)
             confidence = _confidence(outcome, reply.scores, detail)
-        if kept is not None:
-            detail |= {"cut": True, "kept": kept}
+        if kept_characters is not None:
+            detail |= {"cut": True, "kept": kept_characters}
         return Grade(
             "",
             outcome.state,

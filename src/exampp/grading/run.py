@@ -261,7 +261,7 @@ class GradingRun:
                 yield from self._passes()
             finally:
                 # again, for what an interrupt kept the end of a pass from doing
-                self._leave()
+                self._release()
 
     def _verify_again(self) -> None:
         """Read stored replies again where the rules have changed, so that they are not pending."""
@@ -285,22 +285,22 @@ class GradingRun:
     def _select(self, select: str) -> Iterator[Progress]:
         queries = query_order(self.connection, self.exam)
         while (queries or self._repeats) and not self.stopped:
-            held: list[int] = []
-            for _ in self._pass(queries, select, held):
+            leased: list[int] = []
+            for _ in self._pass(queries, select, leased):
                 yield self._progress
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
             # failed cells of another process are its own: wait only for cells that nobody tried
             if self._again or self._repeats:
-                queries, self._again = [*self._again, *held], {}
+                queries, self._again = [*self._again, *leased], {}
                 continue
             if self._put_off and not self.stopped:
                 yield from self._wait_for_replies()
-                queries, self._put_off = [*self._put_off, *held], {}
+                queries, self._put_off = [*self._put_off, *leased], {}
                 continue
             if select == "failed":
                 break
-            queries = yield from self._wait_for(held)
+            queries = yield from self._wait_for(leased)
             self._progress.waits = False
 
     def _wait_for_replies(self) -> Iterator[Progress]:
@@ -315,12 +315,12 @@ class GradingRun:
         """Return the requests that the grader has sent, and their cost, if known."""
         return self.grading.grader.billed
 
-    def _wait_for(self, held: list[int]) -> Generator[Progress, None, list[int]]:
+    def _wait_for(self, leased: list[int]) -> Generator[Progress, None, list[int]]:
         """Wait until another process releases a query; return the queries that it had."""
-        while held and not self.stopped:
+        while leased and not self.stopped:
             taken = others(self.connection, self._key, self._owner)
-            if not set(held) <= {query for queries in taken.values() for query in queries}:
-                return held
+            if not set(leased) <= {query for queries in taken.values() for query in queries}:
+                return leased
             if not self._progress.waits:
                 self._progress.waits = True
                 self._progress.held_by = holders(self.connection, self._key, self._owner)
@@ -328,10 +328,10 @@ class GradingRun:
             time.sleep(POLL_SECONDS)
         return []
 
-    def _pass(self, queries: list[int], select: str, held: list[int]) -> Iterator[None]:
-        """Grade the pending cells of some queries; those with other leases go to `held`."""
+    def _pass(self, queries: list[int], select: str, leased: list[int]) -> Iterator[None]:
+        """Grade the pending cells of some queries; those with other leases go to `leased`."""
         committed = time.monotonic()
-        asks = self._asks_of(queries, select, held)
+        asks = self._requests_of(queries, select, leased)
         replies = self._replies.receive(asks)
         try:
             for _ in replies:
@@ -348,7 +348,7 @@ class GradingRun:
                 raise Unfinished(f"the grader ended before it had answered everything. {_KEPT}")
         finally:
             replies.close()
-            self._leave()
+            self._release()
         self._check_failures()
         yield
 
@@ -359,7 +359,7 @@ class GradingRun:
                 f"{_KEPT}. --max-failures sets the limit"
             )
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         """Store the replies that have arrived and release all leases; safe to repeat."""
         try:
             while self._replies.arrived:
@@ -371,16 +371,16 @@ class GradingRun:
             self._waiting.clear()
             self._open.clear()
 
-    def _asks_of(self, queries: list[int], select: str, held: list[int]) -> Iterator[Request]:
+    def _requests_of(self, queries: list[int], select: str, leased: list[int]) -> Iterator[Request]:
         for query in queries:
             if self.stopped:
                 return
             if not self._claim(query):
-                held.append(query)
+                leased.append(query)
                 continue
             self._open[query] += 1
             for one in pending_of_query(self.connection, query, self._key, self.exam, select):
-                yield from self._asks_again()
+                yield from self._repeat_requests()
                 if self.stopped:
                     return
                 if one.before is not None and self._tried.isdisjoint(one.cells):
@@ -390,16 +390,16 @@ class GradingRun:
                     self._progress.done += len(one.cells)
                     self._progress.copied += len(one.cells)
                     continue
-                yield from self._ask(query, one)
+                yield from self._request(query, one)
             self._close(query)
-        yield from self._asks_again()
+        yield from self._repeat_requests()
 
-    def _asks_again(self) -> Iterator[Request]:
+    def _repeat_requests(self) -> Iterator[Request]:
         """Repeat requests with unreadable replies, unless another process now has the query."""
         while self._repeats and not self.stopped:
             query, one = self._repeats.popleft()
             if query in self._open or self._claim(query):
-                yield from self._ask(query, one)
+                yield from self._request(query, one)
 
     def _claim(self, query: int) -> bool:
         with self.connection, transaction(self.connection):
@@ -408,11 +408,11 @@ class GradingRun:
                     release(self.connection, self._key, lease.owner, [query])
             return claim(self.connection, self._key, query, self._owner)
 
-    def _ask(self, query: int, one: PendingCells) -> Iterator[Request]:
+    def _request(self, query: int, one: PendingCells) -> Iterator[Request]:
         self._asks += 1
         if not self.is_asked(one):
             lowest = self.grading.prompt.lowest
-            self._keep(self._asks, one, Grade("", State.GRADED, lowest, rule=NO_ANSWER))
+            self._store(self._asks, one, Grade("", State.GRADED, lowest, rule=NO_ANSWER))
             return
         limit = self.grading.grader.limit
         try:
@@ -420,7 +420,7 @@ class GradingRun:
         except InputError as error:
             # this item's prompt does not fit the model: a fault of the cell, not of the run
             grade = Grade("", State.FAILED, detail={"reason": str(error)})
-            self._keep(self._asks, one, grade)
+            self._store(self._asks, one, grade)
             return
         self._waiting[self._asks] = PendingRequest(query, one, kept, limit)
         self._open[query] += 1
@@ -437,7 +437,7 @@ class GradingRun:
             self._replies.arrived.popleft()
             raise InputError(fault, hint="A grader yields each request once, with its Reply")
         ask, reply = self._replies.arrived[0]
-        query, one, kept, limit = self._waiting[ask.key]
+        query, one, pending, limit = self._waiting[ask.key]
         if reply.later:
             self._put_off[query] = None
             self._forget(ask)
@@ -445,16 +445,16 @@ class GradingRun:
         reply = sanitize_reply(reply)
         if reply.fault and self._takes_less_than(limit):
             self._again[query] = None
-            self._settled(ask, reply, 0)
+            self._count_reply(ask, reply, 0)
             return
-        grade = self.grading.rules.read(one, reply, kept)
+        grade = self.grading.rules.read(one, reply, pending)
         # a request that fails the second time leaves the first reply in place
         if not (reply.fault and one.cells in self._repeated):
-            self._keep(ask.key, one, grade)
+            self._store(ask.key, one, grade)
         if self._repeats_once(query, one, grade.state):
-            self._settled(ask, reply, 0)
+            self._count_reply(ask, reply, 0)
             return
-        self._settled(ask, reply, len(one.cells))
+        self._count_reply(ask, reply, len(one.cells))
         self._count_failure(one, reply, grade)
         self._tried.difference_update(one.cells)
 
@@ -473,7 +473,7 @@ class GradingRun:
         now = self.grading.grader.limit
         return now is not None and (limit is None or now < limit)
 
-    def _settled(self, ask: Request, reply: Reply, cells: int) -> None:
+    def _count_reply(self, ask: Request, reply: Reply, cells: int) -> None:
         """Count a reply and forget its request: an interrupt from here on loses nothing."""
         self._forget(ask)
         spent, usage = self._progress.spent, reply.usage
@@ -500,7 +500,7 @@ class GradingRun:
             self._failures += 1
             self._progress.last_failure = reply.fault or why_ungraded(grade)
 
-    def _keep(self, number: int, one: PendingCells, grade: Grade) -> None:
+    def _store(self, number: int, one: PendingCells, grade: Grade) -> None:
         if self.exam.by_query:
             grade = replace(grade, detail={**(grade.detail or {}), "query": one.query})
         made_from = one.answer_key if self.grading.prompt.verifies else NO_KEY
@@ -547,6 +547,4 @@ def check_numbers(exam: GradingScope, max_failures: int) -> None:
     depth = check_integer("depth", exam.depth)
     numbers = (depth, check_integer("max_failures", max_failures), queries)
     if min(numbers) < 1 or max(numbers) >= 2**31:
-        raise InputError(
-            "depth, max_failures and max_queries are at least 1, and no astronomical number"
-        )
+        raise InputError("depth, max_failures and max_queries are at least 1, and less than 2**31")

@@ -91,7 +91,7 @@ def _status(
     key, identity = grader
     exam = scope_of(connection, grader, bank, depth)
     readings = rule_counts(connection, key, bank)
-    made = item_models(connection, bank, identity.kind)
+    makers = item_models(connection, bank, identity.kind)
     return GraderStatus(
         identity,
         bank,
@@ -100,7 +100,7 @@ def _status(
         failure_reasons(connection, key),
         holders(connection, key),
         items_without_key(connection, exam) if readings else (),
-        own_bank(identity.model, made.models, made.items) if readings else "",
+        own_bank(identity.model, makers.models, makers.items) if readings else "",
         prompt_deviations(connection, key, bank),
         count_judged_only(connection, key, exam),
     )
@@ -133,16 +133,16 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         found.append(
             (grader_label(one.grader), one.bank or "queries", one.due, *cells, one.grader.key)
         )
-        said = [
+        details = [
             *(f"{count} x {reason}" for reason, count in one.reasons),
             *map(str, one.held_by),
             *reading_warnings(one.readings, one.grader),
             one.own_bank,
-            *one.otherwise.said(),
+            *one.otherwise.describe(),
             describe_judged_only(*one.judged_only),
             describe_items_without_key(one.without_key) if one.without_key else "",
         ]
-        notes += [f"{grader_label(one.grader)}: {text}" for text in said if text]
+        notes += [f"{grader_label(one.grader)}: {text}" for text in details if text]
     return Table.of(
         ["grader", "bank", "due", *_STATES, GRADER_KEY], found, notes=list(dict.fromkeys(notes))
     )
@@ -195,8 +195,8 @@ def spent_table(connection: sqlite3.Connection) -> Table:
         share = spent.tokens_cached / spent.tokens_read if spent.tokens_read else None
         tokens = (spent.tokens_read, spent.tokens_cached, share, spent.tokens_written)
         seconds = round(spent.seconds, 1)
-        asked = (spent.asked, spent.requests)
-        row = (grader_label(identity), seconds, *asked, *tokens, spent.cost, identity.key)
+        requests = (spent.asked, spent.requests)
+        row = (grader_label(identity), seconds, *requests, *tokens, spent.cost, identity.key)
         found.append(row)
         if unpriced and spent.cost is not None:
             notes.append(

@@ -210,13 +210,13 @@ class SpreadGrader(Grader):
     @property
     def note(self) -> str:
         """Return the workers' notes on their grader, and what happened to the workers."""
-        said = [self._facts.note, *self._remarks]
+        notes = [self._facts.note, *self._remarks]
         if lost := len(self._lost):
-            said.append(
+            notes.append(
                 f"{lost} worker{'s' * (lost > 1)} lost (the last: {self._lost[-1].reason}), "
                 f"{self._again} requests given to others"
             )
-        return "\n".join(filter(None, said))
+        return "\n".join(filter(None, notes))
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
         """Set how requests are made: workers fill the prompts, since they know their limit."""
@@ -241,7 +241,7 @@ class SpreadGrader(Grader):
         alone = monotonic()
         try:
             while True:
-                self._give(source)
+                self._send(source)
                 if not self._batches or monotonic() > self._until:
                     return
                 event = self._pool.wait(max(0.0, min(GLANCE, self._until - monotonic())))
@@ -253,7 +253,7 @@ class SpreadGrader(Grader):
                 if isinstance(event, WorkerJoined):
                     self._admit(event)
                 elif isinstance(event, BatchAnswered):
-                    arrived.extend(self._take(event))
+                    arrived.extend(self._receive(event))
                 elif isinstance(event, WorkerLost):
                     arrived.extend(self._lose(event))
                 while arrived:
@@ -261,7 +261,7 @@ class SpreadGrader(Grader):
         finally:
             self.late = tuple(arrived)
 
-    def _give(self, source: _Passages) -> None:
+    def _send(self, source: _Passages) -> None:
         if self._until != float("inf"):
             # batches without a worker will not be answered
             while self._orphans:
@@ -294,7 +294,7 @@ class SpreadGrader(Grader):
             self._orphans.append(self._number)
         return bool(asks)
 
-    def _take(self, event: BatchAnswered) -> Iterator[tuple[Request, Reply]]:
+    def _receive(self, event: BatchAnswered) -> Iterator[tuple[Request, Reply]]:
         if isinstance(event.replies, ExamError):
             raise event.replies
         batch = self._batches.pop(event.batch, None)
@@ -413,7 +413,7 @@ class GradingWorker:
                 check_prompt_fits(prompt, self._grader)
                 self._checked.add((prompt, kind))
             replies: list[tuple[int, Reply]] = []
-            kept: dict[int, int] = {}
+            lengths: dict[int, int] = {}
             asks = []
             for key, *texts in rows:
                 try:
@@ -423,9 +423,9 @@ class GradingWorker:
                     continue
                 asks.append(filled.ask)
                 if filled.kept is not None:
-                    kept[key] = filled.kept
+                    lengths[key] = filled.kept
             replies += (
-                (one.key, _cut(reply, kept.get(one.key)))
+                (one.key, _cut(reply, lengths.get(one.key)))
                 for one, reply in self._grader.answer(asks)
             )
         except InputError as error:
@@ -437,10 +437,10 @@ def _due(query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any) 
     return PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
 
 
-def _cut(reply: Reply, kept: int | None) -> Reply:
-    if kept is None or reply.fault:
+def _cut(reply: Reply, length: int | None) -> Reply:
+    if length is None or reply.fault:
         return reply
-    return replace(reply, detail={**reply.detail, "cut": True, "kept": kept})
+    return replace(reply, detail={**reply.detail, "cut": True, "kept": length})
 
 
 HERE = "ray"

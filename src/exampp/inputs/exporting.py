@@ -55,9 +55,9 @@ def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | No
         write_records(form, path, records)
     else:
         # a format of a package writes to a file that takes its place when it is complete
-        with temporary_file(path) as made:
-            write_records(form, made, records)
-            put_in_place(made, path)
+        with temporary_file(path) as temporary:
+            write_records(form, temporary, records)
+            put_in_place(temporary, path)
     return records.count
 
 

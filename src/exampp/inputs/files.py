@@ -144,7 +144,7 @@ class Renaming:
             return None
 
         rows = self.rows(str(path), named_rows(read_text(path), separator, path, on_error))
-        return list(as_lines(_stripped(rows)))
+        return list(as_lines(_strip_ids(rows)))
 
     def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
         """Return the separator of the columns; None if the first line has none of them."""
@@ -180,7 +180,7 @@ def _is_known(header: Sequence[str], separator: str) -> bool:
     return passages.POOL.fit(frozenset(names)) or (pairs and names.isdisjoint(_OF_RESULTS))
 
 
-def _stripped(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+def _strip_ids(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
     """Yield rows of text, with spaces around ids removed."""
     for number, row in rows:
         ids = {name: cell.strip() for name, cell in row.items() if name.endswith("_id")}
@@ -224,10 +224,10 @@ def given_files(
 ) -> list[GivenFile]:
     """Return files of a `kind` (None: detected), then those of each role."""
     check_lists(**dict(zip(ROLES, by_role, strict=True)))
-    given = [GivenFile(check_path(file), kind) for file in files]
+    sources = [GivenFile(check_path(file), kind) for file in files]
     for role, some in zip(ROLES, by_role, strict=True):
-        given += [GivenFile(check_path(file), role=role) for file in some]
-    return given
+        sources += [GivenFile(check_path(file), role=role) for file in some]
+    return sources
 
 
 def given_data(by_role: Sequence[object]) -> list[GivenFile]:
@@ -235,15 +235,15 @@ def given_data(by_role: Sequence[object]) -> list[GivenFile]:
 
     Raises InputError if all are None.
     """
-    given = [
+    sources = [
         GivenFile(Path(name), _KIND_OF_DATA.get(role), role, part, system)
         for role, data in zip(ROLES, by_role, strict=True)
         if data is not None
         for name, system, part in parts_of(role, data)
     ]
-    if not given:
+    if not sources:
         raise InputError("nothing to add", hint=f"Give one of {', '.join(ROLES)}")
-    return given
+    return sources
 
 
 def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
@@ -266,30 +266,30 @@ def rows_of_files(
     """
     columns = renaming.columns
     found: dict[Path, MemoryLines] = {}
-    for given in files:
-        if given.data is not None:
-            found[given.path] = memory_lines(
-                str(given.path),
-                given.role or "",
-                given.data,
+    for source in files:
+        if source.data is not None:
+            found[source.path] = memory_lines(
+                str(source.path),
+                source.role or "",
+                source.data,
                 on_error,
-                given.system,
+                source.system,
                 renaming.rows if columns else None,
             )
-        elif (columns or _may_be_table(given)) and given.path.is_file():
-            may_be_bank = (given.kind, given.role) == (None, None)
-            rows = renaming.table(given.path, on_error, may_be_bank=may_be_bank)
+        elif (columns or _may_be_table(source)) and source.path.is_file():
+            may_be_bank = (source.kind, source.role) == (None, None)
+            rows = renaming.table(source.path, on_error, may_be_bank=may_be_bank)
             if rows is not None:
-                found[given.path] = rows
+                found[source.path] = rows
     renaming.check()
     return found
 
 
-def _may_be_table(given: GivenFile) -> bool:
+def _may_be_table(source: GivenFile) -> bool:
     """Return whether a file may be a table of queries or passages, by its kind, role and name."""
-    if lines_in_memory(given.path) or (given.kind, given.role) not in _OF_TABLES:
+    if lines_in_memory(source.path) or (source.kind, source.role) not in _OF_TABLES:
         return False
-    return bool(given.kind or given.role) or plain_name(given.path).endswith(_TABLES)
+    return bool(source.kind or source.role) or plain_name(source.path).endswith(_TABLES)
 
 
 _TABLES = (".csv", ".tsv", ".psv", ".tab", ".txt")
@@ -306,42 +306,42 @@ def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     each file then is the run of the system that it is named after. If a file may hold responses, a
     `system` option means that it does.
     """
-    for given in files:
-        if rows := lines_in_memory(given.path):
-            yield Known(given.path, _kind_of_rows(given, rows), system=given.system)
+    for source in files:
+        if rows := lines_in_memory(source.path):
+            yield Known(source.path, _kind_of_rows(source, rows), system=source.system)
             continue
-        path = check_path(given.path)
+        path = check_path(source.path)
         is_folder = path.is_dir()
-        whole = _whole(path, given.role) if is_folder and not given.kind else None
-        if data_sets.is_dataset(path) and not (given.kind or given.role):
+        whole = _folder_kind(path, source.role) if is_folder and not source.kind else None
+        if data_sets.is_dataset(path) and not (source.kind or source.role):
             yield Known(path, "dataset")
         elif whole:
             yield Known(path, whole)
-        elif is_folder and (given.role or given.kind or _holds_runs(path)):
-            yield from _inside(given._replace(role=given.role or "runs"), system)
+        elif is_folder and (source.role or source.kind or _holds_runs(path)):
+            yield from _inside(source._replace(role=source.role or "runs"), system)
         else:
-            yield Known(path, *_detected(given, system))
+            yield Known(path, *_detected(source, system))
 
 
-def _kind_of_rows(given: GivenFile, rows: MemoryLines) -> str:
-    if given.kind:
-        return given.kind
+def _kind_of_rows(source: GivenFile, rows: MemoryLines) -> str:
+    if source.kind:
+        return source.kind
     names = OBJECT.decode(rows[0][1]).keys()
     # items with the columns of a plain table are rows of one; the workbench's `qid` is an item's
     is_row = names.isdisjoint(_NESTED) and not names >= _WORKBENCH
     is_row = is_row and not {"query_id", "query_text"}.isdisjoint(map(BANK_COLUMNS.get, names))
     if is_row and (
-        given.role == "bank" or (given.role is None and not names.isdisjoint(ITEM_TEXTS[:2]))
+        source.role == "bank" or (source.role is None and not names.isdisjoint(ITEM_TEXTS[:2]))
     ):
         return "plain-bank"
-    return detect_kind(given.path, given.role).kind
+    return detect_kind(source.path, source.role).kind
 
 
 _NESTED = frozenset({"items", "questions", "nuggets", "nugget_bank", "claim_bank"})
 _WORKBENCH = frozenset({"qid", "query_id"})
 
 
-def _whole(path: Path, role: str | None) -> str | None:
+def _folder_kind(path: Path, role: str | None) -> str | None:
     """Return the format of a folder that is read as a whole."""
     if role is None and data_sets.is_beir_folder(path):
         return "beir"
@@ -349,10 +349,10 @@ def _whole(path: Path, role: str | None) -> str | None:
     return "texts" if is_texts and responses.is_answer_folder(path) else None
 
 
-def _detected(given: GivenFile, system: bool) -> DetectedKind:
-    if given.kind:
-        return DetectedKind(given.kind)
-    return detect_kind(existing_file(given.path), given.role, system=system)
+def _detected(source: GivenFile, system: bool) -> DetectedKind:
+    if source.kind:
+        return DetectedKind(source.kind)
+    return detect_kind(existing_file(source.path), source.role, system=system)
 
 
 def _files(path: Path) -> list[Path]:
@@ -369,13 +369,13 @@ def _holds_runs(path: Path) -> bool:
         return False
 
 
-def _inside(given: GivenFile, system: bool) -> Iterator[Known]:
-    files = _files(given.path)
+def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
+    files = _files(source.path)
     if not files:
-        raise InputError("the folder holds no files", file=given.path)
+        raise InputError("the folder holds no files", file=source.path)
     names: dict[str, Path] = {}
     for file in files:
-        found = _detected(given._replace(path=file), system)
+        found = _detected(source._replace(path=file), system)
         if found.kind not in _RANKED:
             yield Known(file, *found)
             continue
@@ -404,29 +404,33 @@ def unfold(
     found: list[GivenFile] = []
     rows: dict[Path, MemoryLines] = {}
     answers: Answers = {}
-    for given in files:
-        preset = _preset(given)
+    for source in files:
+        preset = _preset(source)
         if preset is None:
-            found.append(given)
-            if given.data is None and tables.name_of(given.path):
-                rows[given.path] = list(as_lines(tables.read_rows(given.path)))
+            found.append(source)
+            if source.data is None and tables.name_of(source.path):
+                rows[source.path] = list(as_lines(tables.read_rows(source.path)))
             continue
         options = renaming.columns, renaming.seen
-        records = rag.read(given.path, preset, on_error, *options, is_stated=given.kind is not None)
-        distinct = list(_once_each(records, given.path, on_error))
+        records = rag.read(
+            source.path, preset, on_error, *options, is_stated=source.kind is not None
+        )
+        distinct = list(_without_repetitions(records, source.path, on_error))
         for _, one in distinct:
             answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
         if system and len({one.system for _, one in distinct}) == 1:
             distinct = [(number, one._replace(system=system)) for number, one in distinct]
-        for part, lines in _parts(distinct, system or system_of(given.path), answers).items():
+        for part, lines in _rows_by_kind(
+            distinct, system or system_of(source.path), answers
+        ).items():
             # messages name the part and the line of the file
-            path = Path(f"{given.path} ({part})")
+            path = Path(f"{source.path} ({part})")
             found.append(GivenFile(path, part))
             rows[path] = list(as_lines(lines))
     return found, rows
 
 
-def _once_each(
+def _without_repetitions(
     records: Iterable[tuple[int, RagRecord]], path: Path, on_error: OnError
 ) -> Iterator[tuple[int, RagRecord]]:
     """Yield the records without repeated questions to the same system."""
@@ -439,12 +443,12 @@ def _once_each(
             on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
 
 
-def _preset(given: GivenFile) -> rag.Preset | None:
-    if given.kind:
-        return rag.preset_of(given.kind)
-    if given.role or given.data is not None or lines_in_memory(given.path):
+def _preset(source: GivenFile) -> rag.Preset | None:
+    if source.kind:
+        return rag.preset_of(source.kind)
+    if source.role or source.data is not None or lines_in_memory(source.path):
         return None
-    path = check_path(given.path)
+    path = check_path(source.path)
     if not path.is_file():
         return None
     preset, is_sure = rag.detect_preset(path)
@@ -455,7 +459,7 @@ def _preset(given: GivenFile) -> rag.Preset | None:
     return preset
 
 
-def _parts(
+def _rows_by_kind(
     records: list[tuple[int, RagRecord]], system: str, answers: Answers
 ) -> Mapping[str, Rows]:
     """Return the rows of each kind, with the numbers of their lines; equal rows are merged.

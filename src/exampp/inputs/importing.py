@@ -100,9 +100,9 @@ class ImportReport(Result):
 
     def to_json(self) -> str:
         """Return all fields, with examples."""
-        return json.dumps(self._told(), ensure_ascii=False, indent=1) + "\n"
+        return json.dumps(self._fields(), ensure_ascii=False, indent=1) + "\n"
 
-    def _told(self) -> dict[str, Any]:
+    def _fields(self) -> dict[str, Any]:
         return {
             "dry_run": self.dry_run,
             "files": [asdict(file) for file in self.files],
@@ -151,7 +151,7 @@ def overwrite_error(found: Sequence[Protected]) -> InputError:
 
 
 def import_files(
-    importer: Importer, given: Sequence[GivenFile], corpus: str | None = None
+    importer: Importer, sources: Sequence[GivenFile], corpus: str | None = None
 ) -> ImportReport:
     """Import files in one transaction: after an error the collection is unchanged.
 
@@ -162,17 +162,17 @@ def import_files(
     """
     with collect_warnings() as heard:
         renaming = Renaming(importer.columns)
-        given, parts = unfold(given, importer.system, importer.on_error, renaming)
-        rows = rows_of_files(given, renaming, importer.on_error)
+        sources, parts = unfold(sources, importer.system, importer.on_error, renaming)
+        rows = rows_of_files(sources, renaming, importer.on_error)
         with reading_from_memory({**parts, **rows}):
-            report = _import_files(importer, given, corpus)
+            report = _import_files(importer, sources, corpus)
     return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)
 
 
 def _import_files(
-    importer: Importer, given: Sequence[GivenFile], corpus: str | None
+    importer: Importer, sources: Sequence[GivenFile], corpus: str | None
 ) -> ImportReport:
-    kinds = file_kinds(given, system=importer.system is not None)
+    kinds = file_kinds(sources, system=importer.system is not None)
     with_kinds = sorted(kinds, key=lambda file: list(LOADERS).index(_record_of(file.kind)))
     if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
         raise InputError("only graded passages have a scale to be given", hint="Leave out --scale")
@@ -180,7 +180,7 @@ def _import_files(
     before = counts(importer.connection)
     try:
         with importer.connection, transaction(importer.connection), count_replacements() as found:
-            report = replace(_take_all(importer, with_kinds, corpus, before), replaced=found)
+            report = replace(_import_all(importer, with_kinds, corpus, before), replaced=found)
             if importer.dry_run:
                 raise _Undone
     except _Undone:
@@ -192,7 +192,7 @@ class _Undone(Exception):
     """End a transaction of a dry run."""
 
 
-def _take_all(
+def _import_all(
     importer: Importer,
     with_kinds: Iterable[Known],
     corpus: str | None,

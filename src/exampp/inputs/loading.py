@@ -484,8 +484,8 @@ class Loader:
             pool = pools.setdefault(query_id, {})
             known = pool.setdefault(passage_id, PooledPassage(passage_id, one.passage))
             pool[passage_id] = replace(known, sheets=(*known.sheets, sheet))
-        made = (QueryPool(name, tuple(pool.values())) for name, pool in pools.items())
-        put_pools(self.connection, made, self.by.edit)
+        loaded = (QueryPool(name, tuple(pool.values())) for name, pool in pools.items())
+        put_pools(self.connection, loaded, self.by.edit)
         return len(judged)
 
     def runs(self, found: Iterable[RankedPassage]) -> int:

@@ -83,7 +83,7 @@ def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]
     if role in _BY_SYSTEM and isinstance(data, Mapping) and not is_columns(role, data):
         for system, part in data.items():
             if not isinstance(system, str) or not system.strip():
-                raise InputError(f"{brief(system)} is no name of a system", field=role)
+                raise InputError(f"{brief(system)} is not a valid system name", field=role)
             yield f"{role}[{system!r}]", system, part
     else:
         yield role, None, data
@@ -115,7 +115,7 @@ def _of_pandas(frame: Any) -> Iterator[Row]:
     index = [str(name) for name in frame.index.names if name is not None]
     if index:
         raise InputError(
-            f"the index {', '.join(index)} is no column, and would be lost",
+            f"the index {', '.join(index)} is not a column, and would be lost",
             hint="Make it one with reset_index(), or drop it with reset_index(drop=True)",
         )
     names = list(frame.columns)
@@ -171,7 +171,7 @@ def _texts(key: str) -> Callable[[Mapping[Any, Any]], Iterator[Row]]:
     def rows(data: Mapping[Any, Any]) -> Iterator[Row]:
         for identifier, value in data.items():
             rest = value if isinstance(value, Mapping) else {"text": value}
-            yield _under(key, identifier, rest)
+            yield _row_with_id(key, identifier, rest)
 
     return rows
 
@@ -182,7 +182,7 @@ def _parts(role: str, data: Any) -> Iterable[object]:
     return _rows(role, data) if is_frame else iter(data)
 
 
-def _under(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
+def _row_with_id(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
     """Return the columns of a row with the id that is its key; InputError if they differ."""
     for name in _NAMES[key]:
         if name in columns and str(columns[name]) != str(identifier):
@@ -203,7 +203,7 @@ def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
             )
         for item in _parts("bank", items):
             columns = item if isinstance(item, Mapping) else {"question": item}
-            yield _under("query_id", query, columns)
+            yield _row_with_id("query_id", query, columns)
 
 
 def _ranks(data: Mapping[Any, Any]) -> Iterator[Row]:
@@ -223,7 +223,7 @@ def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
         elif isinstance(returned, Iterable) and not isinstance(returned, str):
             for rank, passage in enumerate(_parts("runs", returned), 1):
                 if isinstance(passage, Mapping):
-                    yield _under("query_id", query, passage)
+                    yield _row_with_id("query_id", query, passage)
                 else:
                     yield {"query_id": query, "passage_id": passage, "rank": rank}
         else:
@@ -273,7 +273,7 @@ def _plain_row(row: Any) -> Row:
     for key, value in row.items():
         if not isinstance(key, str):
             raise InputError(f"the column {brief(key)} has no text for a name")
-        plain = _plain(value, key)
+        plain = _json_value(value, key)
         if plain is not None:
             found[key] = _checked_id(plain, key)
     return found
@@ -290,7 +290,7 @@ def _checked_id(value: Any, key: str) -> Any:
     return value
 
 
-def _plain(value: Any, key: str) -> Any:
+def _json_value(value: Any, key: str) -> Any:
     """Return the value as JSON has it, None if missing; InputError for unsupported values."""
     if isinstance(value, bool | None):
         return value
@@ -302,15 +302,15 @@ def _plain(value: Any, key: str) -> Any:
         found = float(value)
         return None if math.isnan(found) else found if math.isfinite(found) else str(found)
     if isinstance(value, Mapping):
-        return {str(name): _plain(part, key) for name, part in value.items()}
+        return {str(name): _json_value(part, key) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part, key) for part in value]
+        return [_json_value(part, key) for part in value]
     if type(value).__name__ in _MISSING:
         return None
     if isinstance(value, datetime.date | datetime.time | decimal.Decimal | uuid.UUID):
         return str(value)
     if hasattr(value, "tolist"):  # numpy's numbers and arrays, a series inside a cell
-        return _plain(value.tolist(), key)
+        return _json_value(value.tolist(), key)
     raise InputError(f"{brief(value)} is {type(value).__name__}, no text or number", field=key)
 
 

@@ -52,8 +52,8 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
 
 def _cell_notes(one: BankStats) -> Iterator[str]:
     yield describe_items_without_text(one.textless, one.items + one.textless, one.kind)
-    if one.items and (said := describe_judged_only(one.judged_only, one.cells + one.judged_only)):
-        yield f"{'queries' if one.kind == 'query' else one.bank} ({one.kind}): {said}"
+    if one.items and (note := describe_judged_only(one.judged_only, one.cells + one.judged_only)):
+        yield f"{'queries' if one.kind == 'query' else one.bank} ({one.kind}): {note}"
 
 
 def _caption(total: PoolStats, depth: int) -> str:

@@ -155,20 +155,22 @@ class GenerationRun:
         if not found:
             raise self._nothing(query_id)
         generated_by = self._generated_by()
-        done = set() if self.wish.more else generated_keys(self.connection, self.bank, generated_by)
+        generated = (
+            set() if self.wish.more else generated_keys(self.connection, self.bank, generated_by)
+        )
         texts = [one for one in found if one.query_text and (one.subtopic_text or not one.subtopic)]
-        new = [one for one in texts if (one.query, one.subtopic) not in done]
-        due = new
+        new = [one for one in texts if (one.query, one.subtopic) not in generated]
+        pending = new
         if self.wish.grounded:
-            due = [one for one in new if best_passages(self.connection, one, 1)]
+            pending = [one for one in new if best_passages(self.connection, one, 1)]
         which = "subtopics" if self.per == "subtopic" else "queries"
         counts = {
             f"{which} have items of this model by this prompt already": len(texts) - len(new),
-            f"{which} have no passages to ask about and are left out": len(new) - len(due),
+            f"{which} have no passages to ask about and are left out": len(new) - len(pending),
             f"{which} have no text and are left out": len(found) - len(texts),
         }
         self.notes = tuple(f"{count} {what}" for what, count in counts.items() if count)
-        return due
+        return pending
 
     def _nothing(self, query_id: str | None) -> InputError:
         if self.per == "subtopic":

@@ -256,8 +256,8 @@ def _query_rows(
         for query_id, value, count in zip(column.query_ids, values, counts, strict=True):
             whole = query_id.rpartition("/")[0]
             ranking = rankings.get((system, query_id)) or rankings.get((system, whole))
-            found = value if count else None
-            yield QueryRow(system, measure, column.min_rating, query_id, found, ranking)
+            shown = value if count else None
+            yield QueryRow(system, measure, column.min_rating, query_id, shown, ranking)
 
 
 Ranks = Mapping[str, float]

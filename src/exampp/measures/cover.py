@@ -169,11 +169,11 @@ def cover(
     settings = _CoverSettings(k, missing, policy, tuple(measures), gradebook.grader.lowest)
     tau = np.array(thresholds, np.int32)
     by_query = groupby(cover_exams(gradebook, mode, k, policy), lambda exam: exam.query.query_id)
-    found = [
+    results = [
         _mean_over_exams([_cover_of_exam(exam, tau, settings) for exam in exams_of_query])
         for _, exams_of_query in by_query
     ]
-    if missing == "zero" and policy is not NUGGETIZER and _many_missing(found):
+    if missing == "zero" and policy is not NUGGETIZER and _many_missing(results):
         return cover(
             gradebook,
             thresholds,
@@ -183,7 +183,7 @@ def cover(
             policy=policy,
             measures=measures,
         )
-    return _join_queries(gradebook, thresholds, found, settings)
+    return _join_queries(gradebook, thresholds, results, settings)
 
 
 def _many_missing(exams: Sequence[_ExamCover]) -> bool:
@@ -224,10 +224,10 @@ def cover_exams(
 ) -> Iterator[QueryExam]:
     """Return the exams with the items that count in Cover@k, with uncut rankings by default."""
     if policy.ranks_as_written:
-        found = exams(gradebook, "query", _up_to_rank(k), all_together)
+        all_exams = exams(gradebook, "query", _up_to_rank(k), all_together)
     else:
-        found = exams(gradebook, subtopics, by_rank)
-    for exam in found:
+        all_exams = exams(gradebook, subtopics, by_rank)
+    for exam in all_exams:
         items = exam.items
         if policy.graded_items_only:
             items = items[(exam.query.ratings[:, items] != MISSING).any(axis=0)]
@@ -241,8 +241,8 @@ def longest_ranking(gradebook: Gradebook, subtopics: SubtopicChoice = "auto") ->
 
     It is 1 where no passage is ranked.
     """
-    found = exams(gradebook, resolve_subtopics(gradebook, subtopics))
-    ranked = (passages for exam in found for passages in exam.passages if passages is not None)
+    all_exams = exams(gradebook, resolve_subtopics(gradebook, subtopics))
+    ranked = (passages for exam in all_exams for passages in exam.passages if passages is not None)
     return max(map(len, ranked), default=1)
 
 
@@ -481,8 +481,8 @@ def chance_floor(
 
     With n graded passages of a query judged 0 (or less), c of which cover an item, k of them drawn
     at random cover it with probability 1 - C(n - c, k) / C(n, k). The floor is Cover with these in
-    the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, and no
-    proof of guessing: a passage judged 0 may well answer one item.
+    the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, not
+    evidence of guessing: a passage judged 0 may well answer one item.
     """
     of_query: dict[str, list[Floats]] = defaultdict(list)
     queries, short = set(), set()
@@ -515,8 +515,8 @@ def judged_ratings(exam: QueryExam, *, lowest: int | None, below: int | None) ->
         wanted &= judgments >= lowest
     if below is not None:
         wanted &= judgments < below
-    found: NDArray[np.int16] = ratings[wanted]
-    return found
+    selected: NDArray[np.int16] = ratings[wanted]
+    return selected
 
 
 def miss_probability(passages: int, covering: NDArray[np.int64], k: int) -> Floats:
@@ -526,8 +526,8 @@ def miss_probability(passages: int, covering: NDArray[np.int64], k: int) -> Floa
     """
     drawn = np.arange(min(k, passages))
     left = np.maximum(passages - covering[..., None] - drawn, 0)
-    found: Floats = (left / (passages - drawn)).prod(axis=-1)
-    return found
+    probability: Floats = (left / (passages - drawn)).prod(axis=-1)
+    return probability
 
 
 def _judgments(exam: QueryExam) -> NDArray[np.int16]:
@@ -554,8 +554,8 @@ def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
     """Return the lowest rating that is partial support; None where there is no partial support."""
     if measure.param("strict") is True:
         return None
-    given = measure.param("partial")
-    partial = given if isinstance(given, int) else threshold - 1
+    parameter = measure.param("partial")
+    partial = parameter if isinstance(parameter, int) else threshold - 1
     return partial if lowest < partial < threshold else None
 
 
@@ -581,12 +581,12 @@ def credits_of(
     measure: Measure, best: NDArray[np.int16], thresholds: NDArray[np.int32], lowest: int
 ) -> Floats:
     """Return the credit of every item, [thresholds, systems, items], from its best ratings."""
-    found = []
+    levels = []
     for threshold in thresholds.tolist():
         partial = partial_from(measure, threshold, lowest)
         half = 0.0 if partial is None else PARTIAL * (best >= partial)
-        found.append(np.where(best >= threshold, 1.0, half))
-    return np.stack(found) if found else np.zeros((0, *best.shape))
+        levels.append(np.where(best >= threshold, 1.0, half))
+    return np.stack(levels) if levels else np.zeros((0, *best.shape))
 
 
 def shares_of(measure: Measure, importances: Sequence[str | None]) -> Floats:
@@ -645,8 +645,8 @@ class ItemScores:
     @property
     def columns(self) -> Floats:
         """Return credit times the item's share in Cover, so that each row adds up to Cover."""
-        found: Floats = self.credit * self.shares()
-        return found
+        columns: Floats = self.credit * self.shares()
+        return columns
 
     @property
     def groups(self) -> tuple[NDArray[np.intp], ...]:
@@ -669,13 +669,13 @@ class ItemScores:
         query_of_exam[self.exam] = self.query
         exams = np.bincount(query_of_exam, in_exam > 0)
         count = in_exam[self.exam] * exams[self.query] * (exams > 0).sum()
-        found: Floats = np.divide(weights, count, out=np.zeros(len(weights)), where=count > 0)
-        return found
+        shares: Floats = np.divide(weights, count, out=np.zeros(len(weights)), where=count > 0)
+        return shares
 
     def cover(self, selected: Bools | None = None) -> Floats:
         """Return Cover of every system on the `selected` items, over queries that have some."""
-        found: Floats = self.credit @ self.shares(selected)
-        return found
+        values: Floats = self.credit @ self.shares(selected)
+        return values
 
     def only(self, selected: Bools) -> ItemScores:
         """Return the same systems and queries with the `selected` items only."""
@@ -694,9 +694,9 @@ class ItemScores:
 
     def of_queries(self, columns: Floats) -> Floats:
         """Sum columns of items within each query, systems x queries."""
-        found = np.zeros((len(columns), len(self.queries)))
-        np.add.at(found.T, self.query, columns.T)
-        return found
+        sums = np.zeros((len(columns), len(self.queries)))
+        np.add.at(sums.T, self.query, columns.T)
+        return sums
 
 
 _EQUAL = 1e-12
@@ -738,7 +738,7 @@ def item_scores(
     at = sorted(range(len(keys)), key=lambda one: (keys[one][0], keys[one][2]))
     queries = sorted(answered)
     exam_ids = sorted({key[1] for key in keys})
-    silent = [sum(not found[system] for found in answered.values()) for system in order]
+    silent = [sum(not counts[system] for counts in answered.values()) for system in order]
     return ItemScores(
         systems=tuple(gradebook.systems[system] for system in order),
         queries=tuple(queries),

@@ -94,11 +94,11 @@ def exams(
     gradebook: Gradebook,
     subtopics: Subtopics,
     order: Order = by_rank,
-    sitting: PassageSelector | None = None,
+    selector: PassageSelector | None = None,
 ) -> Iterator[QueryExam]:
     """Yield the exams of a gradebook, query by query; those without items are left out.
 
-    `sitting` selects among a system's rankings for a subtopic instead of the mode's own rule.
+    `selector` selects among a system's rankings for a subtopic instead of the mode's own rule.
     """
     number = {system: index for index, system in enumerate(gradebook.systems)}
     for query in gradebook.queries:
@@ -107,7 +107,7 @@ def exams(
             if len(ranking.passages):
                 by_system[number[ranking.system]][ranking.subtopic] = order(query, ranking)
         for subtopic, items in _groups(query, subtopics):
-            choose = sitting or _passage_selector(subtopics, subtopic)
+            choose = selector or _passage_selector(subtopics, subtopic)
             yield QueryExam(
                 query=query,
                 exam_id=_exam_id(query, subtopic),

@@ -330,12 +330,12 @@ def item_verdicts(
                     known[place] = True
                     covers[place] = ratings[passage_id] >= min_rating
             covered = (returned & covers).any(axis=1)
-            settled = covered | ~(returned & ~known).any(axis=1)
-            telling = (returned[~settled] & ~known).sum(axis=0)
-            left = [place for place in order if telling[place]]
-            left.sort(key=lambda place: -int(telling[place]))
+            is_final = covered | ~(returned & ~known).any(axis=1)
+            undecided = (returned[~is_final] & ~known).sum(axis=0)
+            left = [place for place in order if undecided[place]]
+            left.sort(key=lambda place: -int(undecided[place]))
             found[query.query_id, item_id] = ItemVerdict(
-                np.where(settled, covered.astype(np.float64), np.nan),
+                np.where(is_final, covered.astype(np.float64), np.nan),
                 tuple(query.passage_ids[place] for place in left),
             )
     return found

@@ -201,22 +201,22 @@ def relevant_options(measures: Iterable[Measure], labelling: Labelling) -> froze
     the labels change it; those of subtopics, and those that others declare, read the ratings of
     items, and no labels.
     """
-    found: set[str] = set()
+    options: set[str] = set()
     for measure in measures:
         if measure.kind.cover:
-            found |= {"min_rating", "missing", "compat"}
+            options |= {"min_rating", "missing", "compat"}
         elif measure.takes_level:
-            found |= {"min_rating", "at_least"} if measure.kind.labelled else {"min_rating"}
+            options |= {"min_rating", "at_least"} if measure.kind.labelled else {"min_rating"}
         elif measure.kind.labelled:
-            found |= _of_labels(labelling)
-    return frozenset(found)
+            options |= _of_labels(labelling)
+    return frozenset(options)
 
 
 def _of_labels(labelling: Labelling) -> set[str]:
     """Return the options that change the labels themselves."""
-    found = {"label", "gains"}
+    options = {"label", "gains"}
     if labelling.needs_threshold:
-        found.add("min_rating")
+        options.add("min_rating")
     if labelling.kind == "best" or labelling.gains != "graded":
-        found.add("at_least")
-    return found
+        options.add("at_least")
+    return options

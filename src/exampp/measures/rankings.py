@@ -52,7 +52,7 @@ class RankedExams:
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """Which systems returned passages, exams x systems."""
+        """The systems that returned passages, exams x systems."""
         found = [one.layout.answered for one in self.exams]
         return np.array(found, np.bool_).reshape(len(found), len(self.systems))
 

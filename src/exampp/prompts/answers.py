@@ -369,10 +369,10 @@ def key_text(key: str, choices: Mapping[str, str]) -> str:
 
 def spell_out(text: str, choices: Sequence[str]) -> str:
     """Replace "all of the above" and "none of the above" by the choices that they refer to."""
-    asked = _ALL_NONE.fullmatch(text)
+    phrase = _ALL_NONE.fullmatch(text)
     others = [choice for choice in choices if not _ALL_NONE.fullmatch(choice)]
-    if not asked or not others:
+    if not phrase or not others:
         return text
-    if asked["which"].lower() == "all":
+    if phrase["which"].lower() == "all":
         return f"{'both' if len(others) < _MANY else 'all of'} {' and '.join(others)}"
     return f"neither {' nor '.join(others)}"

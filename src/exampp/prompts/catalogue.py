@@ -179,7 +179,7 @@ def _is_same(one: Prompt | GenerationPrompt, other: Prompt | GenerationPrompt) -
 def _unknown(name: str) -> InputError:
     near, known = by_workbench_class(name), PROMPTS.names()
     return InputError(
-        f"there is no prompt called '{name}'",
+        f"unknown prompt '{name}'",
         hint=(f"did you mean '{near}'?" if near else suggest(name, known))
         or f"give a name ({', '.join(known)}) or the path of a {SUFFIX} file",
     )

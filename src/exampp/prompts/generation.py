@@ -184,7 +184,7 @@ def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if not _NAME.fullmatch(data["name"]):
-        yield "name", f"'{data['name']}' is no short name", "use a-z, 0-9, dots and dashes"
+        yield "name", f"'{data['name']}' is not a short name", "use a-z, 0-9, dots and dashes"
     if data["makes"] not in MAKES:
         yield (
             "makes",
@@ -344,12 +344,12 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
     if is_refusal(text):
         return ParsedItems((), "the model refused")
     for rule, found in _readings(text, kind, truncated):
-        made = _cleaned(found)
-        if made and all(is_refusal(one.text) for one in made):
+        items = _cleaned(found)
+        if items and all(is_refusal(one.text) for one in items):
             return ParsedItems((), "the model refused")
-        made = tuple(one for one in made if not is_refusal(one.text))
-        if made:
-            return ParsedItems(made, rule)
+        items = tuple(one for one in items if not is_refusal(one.text))
+        if items:
+            return ParsedItems(items, rule)
     if truncated:
         return ParsedItems((), "the reply was cut off before a whole item")
     return ParsedItems((), f"no {kind}s can be read from the reply")
@@ -358,26 +358,26 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
 def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequence[ParsedItem]]]:
     """Yield every way to read the reply, the most reliable first."""
     fenced = [part.strip() for part in _FENCE.findall(text)]
-    yield "json", _from_data(_whole(text), kind)
+    yield "json", _from_data(_complete_value(text), kind)
     for part in reversed(fenced):
-        yield "fenced", _from_data(_whole(part), kind)
-    parts = [made for data in _values(text) if (made := _cleaned(_from_data(data, kind)))]
-    if all(len(made) == 1 for made in parts):
+        yield "fenced", _from_data(_complete_value(part), kind)
+    parts = [parsed for data in _values(text) if (parsed := _cleaned(_from_data(data, kind)))]
+    if all(len(parsed) == 1 for parsed in parts):
         # one object a line
-        parts = [tuple(one for made in parts for one in made)]
-    for made in reversed(parts):
-        yield "embedded", made
+        parts = [tuple(one for parsed in parts for one in parsed)]
+    for parsed in reversed(parts):
+        yield "embedded", parsed
     for part in (*reversed(fenced), text):
         yield "python", _from_data(_literal(part), kind)
     if not any(part.startswith(("{", "[")) for part in (*fenced, text)):
         # the lines of broken JSON are no items
-        yield "list", _listed(text, kind, truncated)
+        yield "list", _list_items(text, kind, truncated)
 
 
 # ---- data ----------------------------------------------------------------------------------------
 
 
-def _whole(text: str) -> Any:
+def _complete_value(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -427,7 +427,7 @@ def _from_data(data: Any, kind: str) -> list[ParsedItem]:
     if isinstance(data, list | tuple):
         if len(data) == 1 and isinstance(data[0], dict | list):
             return _from_data(data[0], kind)
-        return [made for one in data if (made := _parsed_item(one, kind)) is not None]
+        return [item for one in data if (item := _parsed_item(one, kind)) is not None]
     if isinstance(data, dict):
         inner = _listing(data, kind)
         if inner is not None:
@@ -459,9 +459,9 @@ def _parsed_item(value: Any, kind: str) -> ParsedItem | None:
     text = next((named[name] for name in _TEXTS[kind] if isinstance(named.get(name), str)), None)
     if text is None:
         return None
-    given = next((named[name] for name in _ANSWERS if name in named), ())
-    given = list(given) if isinstance(given, list | tuple) else [given]
-    plain = [one for one in given if isinstance(one, str | int | float)]
+    answers = next((named[name] for name in _ANSWERS if name in named), ())
+    answers = list(answers) if isinstance(answers, list | tuple) else [answers]
+    plain = [one for one in answers if isinstance(one, str | int | float)]
     return ParsedItem(text, tuple(str(one) for one in plain if not isinstance(one, bool)))
 
 
@@ -473,11 +473,11 @@ def _key(name: Any) -> str:
 
 
 def _parsed_lines(text: str, kind: str) -> list[ParsedItem]:
-    listed = _listed(text, kind, truncated=False)
+    listed = _list_items(text, kind, truncated=False)
     return listed or [ParsedItem(line) for line in text.splitlines() if line.strip()]
 
 
-def _listed(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
+def _list_items(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
     """Return the numbered lines of a text, else its bullets, else its lines that are questions."""
     lines = text.splitlines()
     found: list[str] = []
@@ -509,15 +509,15 @@ def _without_list_mark(line: re.Match[str]) -> str:
 
 def _cleaned(found: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
     """Return the items without marks, empty ones and repetitions."""
-    made = list(found)
-    texts = strip_list_markup([one.text for one in made])
-    made = [
+    items = list(found)
+    texts = strip_list_markup([one.text for one in items])
+    items = [
         ParsedItem(text, tuple(map(strip_markup, one.answers)))
-        for text, one in zip(texts, made, strict=True)
+        for text, one in zip(texts, items, strict=True)
     ]
-    made = [one for one in made if _WORD.search(one.text) and not _ECHO.fullmatch(one.text)]
-    once = {one.text: one for one in reversed(made)}
+    items = [one for one in items if _WORD.search(one.text) and not _ECHO.fullmatch(one.text)]
+    once = {one.text: one for one in reversed(items)}
     return tuple(
         ParsedItem(text, tuple(a for a in once[text].answers if a and not _ECHO.fullmatch(a)))
-        for text in dict.fromkeys(one.text for one in made)
+        for text in dict.fromkeys(one.text for one in items)
     )

@@ -130,7 +130,7 @@ def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
     listed = ", ".join(f"{{{slot}}}" for slot in known)
     near = suggest(name, known)
     return (
-        f"the prompt uses {{{name}}}, which is no slot",
+        f"the prompt uses {{{name}}}, which is not a slot",
         f"{near} " * bool(near)
         + f"the slots are {listed}; write {{{{{name}}}}} for the braces themselves",
     )
@@ -254,7 +254,7 @@ def _check_values(prompt: Prompt) -> None:
             )
     if prompt.reading not in reading_names():
         raise InputError(
-            f"there are no rules of reading called '{prompt.reading}'",
+            f"unknown rules of reading '{prompt.reading}'",
             field="reading",
             hint=suggest(prompt.reading, reading_names())
             or f"give one of {', '.join(reading_names())}",

@@ -111,31 +111,31 @@ def strip_thoughts(reply: str) -> str | None:
 
 
 def _outside_marks(reply: str) -> str | None:
-    kept: list[str] = []
+    outside: list[str] = []
     inside, start, channels = "", 0, False
     for mark in _MARK.finditer(reply):
         name = (mark["name"] or "").lower()
         if mark["channel"]:
             channels = True
-            kept = []
+            outside = []
             inside = "" if mark["channel"].lower() == "final" else "channel"
         elif mark["end"]:
             if not inside:
-                kept.append(reply[start : mark.start()])
+                outside.append(reply[start : mark.start()])
             inside = "channel" if channels else inside
         elif not inside and mark["close"]:
-            kept = []
+            outside = []
         elif not inside:
-            kept.append(reply[start : mark.start()])
+            outside.append(reply[start : mark.start()])
             inside = name
         elif mark["close"] and inside == name:
             inside = ""
         else:
             continue
         start = mark.end()
-    if inside == "channel" and kept:
-        return " ".join(kept)
-    return None if inside else " ".join([*kept, reply[start:]])
+    if inside == "channel" and outside:
+        return " ".join(outside)
+    return None if inside else " ".join([*outside, reply[start:]])
 
 
 # ---- JSON ----------------------------------------------------------------------------------------
@@ -424,10 +424,10 @@ def read_reply(
 
     """
     if mode not in READERS:
-        raise InputError(f"there is no mode '{mode}'", hint=f"give one of {', '.join(READERS)}")
+        raise InputError(f"unknown mode '{mode}'", hint=f"give one of {', '.join(READERS)}")
     if reading not in READERS[mode]:
         raise InputError(
-            f"there are no rules of reading called '{reading}'",
+            f"unknown rules of reading '{reading}'",
             hint=f"give one of {', '.join(reading_names())}",
         )
     if unnumbered not in UNNUMBERED:

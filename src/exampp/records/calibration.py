@@ -119,8 +119,8 @@ class Calibration:
         pairs = zip(self.labels, self.shares, strict=True)
         return sum(share for label, share in pairs if label >= self.min_relevant)
 
-    def said(self) -> str:
-        """Return where the labels come from, and why their level is to be doubted elsewhere."""
+    def origin(self) -> str:
+        """Describe the source of the labels, and why their level may be wrong elsewhere."""
         names = " and ".join(one.name for one in self.sources)
         return (
             f"These are labels {self.labels[0]} to {self.labels[-1]}, calibrated ({self.model}) "
@@ -140,14 +140,14 @@ class Calibration:
 
 def calibration_of(grader: GraderIdentity) -> Calibration | None:
     """Return the calibration that made the grades of a grader; None for any other grader."""
-    kept = grader.settings.get("calibration")
-    return None if kept is None else msgspec.convert(kept, Calibration)
+    stored = grader.settings.get("calibration")
+    return None if stored is None else msgspec.convert(stored, Calibration)
 
 
 def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
     """Return the notes for results that use labels of a calibrated grader."""
-    made = calibration_of(grader)
-    return () if made is None else (made.said(),)
+    calibration = calibration_of(grader)
+    return () if calibration is None else (calibration.origin(),)
 
 
 def calibrations_of(
@@ -156,8 +156,8 @@ def calibrations_of(
     """Return the calibrations related to a grader: its own, and those that read its ratings."""
     found = ((one, calibration_of(one)) for one in known)
     return tuple(
-        made
-        for one, made in found
-        if made is not None
-        and (one.key == grader.key or grader.key in {source.key for source in made.sources})
+        calibration
+        for one, calibration in found
+        if calibration is not None
+        and (one.key == grader.key or grader.key in {source.key for source in calibration.sources})
     )

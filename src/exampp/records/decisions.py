@@ -73,10 +73,10 @@ class SamplePlan:
     @property
     def sample(self) -> str:
         """Return the id of the labels: a larger plan of the sample has those of a smaller one."""
-        said = [self.design, self.seed, self.fold_seed, self.unit, self.k, self.formula]
+        design = [self.design, self.seed, self.fold_seed, self.unit, self.k, self.formula]
         bound = [self.min_rating, self.bank, self.kind] if self.unit == "item" else []
-        told = json.dumps([*said, *bound])
-        return content_hash(told, self.pool_hash, *sorted(self.systems))[:16]
+        encoded = json.dumps([*design, *bound])
+        return content_hash(encoded, self.pool_hash, *sorted(self.systems))[:16]
 
     @property
     def digest(self) -> str:
@@ -194,9 +194,9 @@ def replaces(later: Decision, earlier: Decision) -> bool:
 
 def effective_decision(decisions: Sequence[Decision]) -> Decision | None:
     """Return the decision that overrides the automatic grade; None if none is in force."""
-    settled = adjudication(decisions)
-    if settled is not None:
-        return settled
+    final = adjudication(decisions)
+    if final is not None:
+        return final
     return max(
         standing_decisions(decisions).values(), key=lambda one: (one.at, one.number), default=None
     )
@@ -210,7 +210,7 @@ def disputed(decisions: Sequence[Decision]) -> bool:
 
 def deciders(decisions: Sequence[Decision]) -> tuple[str, ...]:
     """Return the people whose decisions are in force, whoever adjudicated last."""
-    settled = adjudication(decisions)
+    final = adjudication(decisions)
     return tuple(
-        dict.fromkeys([*standing_decisions(decisions), *([settled.author] if settled else [])])
+        dict.fromkeys([*standing_decisions(decisions), *([final.author] if final else [])])
     )

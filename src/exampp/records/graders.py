@@ -274,7 +274,7 @@ def choose_grader(
     names = [grader_label(one) + _reading(one) for one in fitting or graders]
     listed = "".join(f"\n  {name}" for name in names)
     if not graders:
-        raise InputError("there are no grades yet", hint="Make some: exampp grade")
+        raise InputError("there are no grades yet", hint="Grade first: exampp grade")
     if not fitting:
         raise InputError(f"no grader fits; these graded:{listed}")
     raise AmbiguousGrader(
@@ -302,17 +302,17 @@ def fitting_graders(
     for name, value in (("grader", grader), ("prompt", prompt), ("kind", kind)):
         if value is not None:
             check_text(name, value)
-    asked = [
+    candidates = [
         one
         for one in graders
         if (prompt is None or prompt in _prompts(one)) and (kind is None or one.kind == kind)
     ]
     if grader is None:
-        return asked
-    called = [one for one in asked if _is_called(one, grader)]
+        return candidates
+    called = [one for one in candidates if _is_called(one, grader)]
     # a folder is called by its name alone, however it was typed
     folder = grader.rstrip("/").rpartition("/")[2]
-    return called or [one for one in asked if _is_folder(one) and _is_called(one, folder)]
+    return called or [one for one in candidates if _is_folder(one) and _is_called(one, folder)]
 
 
 def _is_called(identity: GraderIdentity, wanted: str) -> bool:

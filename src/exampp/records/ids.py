@@ -38,7 +38,7 @@ def check_system_names(names: Iterable[str]) -> None:
     """Raise InputError for an empty system name, or one reserved for the whole pool."""
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise InputError(f"{name!r} is no name of a system", hint="Give it another")
+            raise InputError(f"{name!r} is not a valid system name", hint="Give it another")
         if name == OVERALL:
             raise InputError(
                 f"a system is called {OVERALL}, as the whole pool is in leaderboards",

@@ -76,9 +76,11 @@ def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
     if not same:
         return ""
     count = min(same.total(), items)
-    made = "The bank was" if count == items else f"{count} of the {items} items of the bank were"
+    subject = "The bank was" if count == items else f"{count} of the {items} items of the bank were"
     names = ", ".join(map(quoted, same))
-    return f"{made} made by the model that grades ({names}): it may ask what that model finds easy."
+    return (
+        f"{subject} made by the model that grades ({names}): it may ask what that model finds easy."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> 
         return
     graded = [one for one in readings if one.state is State.GRADED]
     total = sum(one.cells for one in graded)
-    parts = list(_parts(graded, grader))
+    parts = list(_phrases(graded, grader))
     if len(parts) == 1:
         verb = parts[0].partition(" ")[2]
         yield f"{'The only grade' if total == 1 else f'All {total:,} grades'} {verb}."
@@ -128,7 +128,7 @@ def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> 
     yield from reading_warnings(readings, grader)
 
 
-def _parts(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
+def _phrases(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
     """Yield a phrase for each rule after "Of so many grades", plain ratings first."""
     merged: dict[tuple[str, str], list[RuleCount]] = {}
     for one in graded:
@@ -165,8 +165,8 @@ class PromptDeviations(NamedTuple):
     cut: int = 0
     without: tuple[tuple[tuple[str, ...], int], ...] = ()
 
-    def said(self) -> Iterator[str]:
-        """Sentences, without the stop at their end; none where all was asked as it was meant."""
+    def describe(self) -> Iterator[str]:
+        """Yield a sentence per deviation, without a full stop; nothing if there is none."""
         if self.cut:
             passages = "1 passage was" if self.cut == 1 else f"{self.cut:,} passages were"
             yield f"{passages} cut to fit what the model takes"

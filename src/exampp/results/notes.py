@@ -107,21 +107,20 @@ def notes_of(
 def merge_notes(notes: Iterable[str], whole: Collection[str] = ()) -> tuple[Note, ...]:
     """Merge notes: keep the order, drop duplicates, join notes that differ only in subject.
 
-    The subject is left out of a sentence that begins with it where the sentence holds for the
-    `whole`.
+    `whole` lists all subjects; a sentence that applies to all of them is written without a subject.
     """
-    found: dict[str, Note] = {}
+    merged: dict[str, Note] = {}
     for text in notes:
         one = text if isinstance(text, Note) else Note(text)
-        known = found.get(one.sentence)
-        found[one.sentence] = (
+        known = merged.get(one.sentence)
+        merged[one.sentence] = (
             one
             if known is None
             else one.of({**dict.fromkeys(known.subjects), **dict.fromkeys(one.subjects)})
         )
     return tuple(
         one.unnamed() if one.subjects and set(one.subjects) == set(whole) else one
-        for one in found.values()
+        for one in merged.values()
     )
 
 

@@ -206,8 +206,8 @@ def _kind(block: Block) -> str:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(render(table, "json"))
-    return found
+    parsed: dict[str, Any] = json.loads(render(table, "json"))
+    return parsed
 
 
 _JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {
@@ -222,7 +222,7 @@ _JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {
         "name": block.name,
         "title": block.title,
         "subtitle": block.below,
-        "alt": block.seen,
+        "alt": block.alt_text,
         "data": _table(block.values),
     },
 }

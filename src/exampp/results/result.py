@@ -95,10 +95,10 @@ class Result:
         return frame
 
     def _record(self, name: str | None) -> Table:
-        found = self.records()
-        if name is not None and name not in found:
-            raise InputError(f"unknown table {name!r}", hint=f"Known: {', '.join(found)}")
-        return next(iter(found.values())) if name is None else found[name]
+        records = self.records()
+        if name is not None and name not in records:
+            raise InputError(f"unknown table {name!r}", hint=f"Known: {', '.join(records)}")
+        return next(iter(records.values())) if name is None else records[name]
 
     def __str__(self) -> str:
         return self.render()
@@ -166,12 +166,12 @@ class Table(Result):
         A row consists of the values of the columns of the `index`; a cell without a value is
         `missing`.
         """
-        found: dict[tuple[Value, ...], dict[Column, Cell]] = {}
+        pivot: dict[tuple[Value, ...], dict[Column, Cell]] = {}
         columns: dict[Column, None] = {}
         for row, column, value in cells:
-            found.setdefault(row, {})[column] = value
+            pivot.setdefault(row, {})[column] = value
             columns[column] = None
-        rows = ((*row, *(of.get(one, missing) for one in columns)) for row, of in found.items())
+        rows = ((*row, *(of.get(one, missing) for one in columns)) for row, of in pivot.items())
         return cls.of([*index, *columns], rows, caption, **more)
 
     def tables(self) -> Mapping[str, Table]:
@@ -252,11 +252,11 @@ def _bounds(cell: Cell) -> tuple[float | None, float | None]:
 
 
 def _unique(names: Iterable[str]) -> list[str]:
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in names:
         again = (f"{name} {number}" for number in count(2))
-        found[next(one for one in chain([name], again) if one not in found)] = None
-    return list(found)
+        unique[next(one for one in chain([name], again) if one not in unique)] = None
+    return list(unique)
 
 
 # ---- styles ------------------------------------------------------------------------------------
@@ -292,8 +292,8 @@ def render(table: Table, style: str, digits: int | None = None) -> str:
 
 def json_of(tables: Mapping[str, Table]) -> str:
     """Return tables as one JSON object, by their names."""
-    found = {name: _object(table) for name, table in tables.items()}
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    objects = {name: _object(table) for name, table in tables.items()}
+    return json.dumps(objects, ensure_ascii=False, indent=1) + "\n"
 
 
 def _object(table: Table) -> dict[str, object]:

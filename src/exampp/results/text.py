@@ -125,7 +125,7 @@ class _TextColumn:
 
 def _text_columns(view: View) -> list[_TextColumn]:
     """Return the columns as text; marks are outside the columns of the digits."""
-    found = []
+    texts = []
     lines = view.once()
     for at, (head, number) in enumerate(zip(view.heads, view.numeric, strict=True)):
         around = [MARKS[line[at]].text if line[at] else ("", "") for line in view.marks]
@@ -135,8 +135,8 @@ def _text_columns(view: View) -> list[_TextColumn]:
             before.rjust(left) + line[at] + after.ljust(right)
             for (before, after), line in zip(around, lines, strict=True)
         ]
-        found.append(_TextColumn(head + " " * right, cells, number))
-    return found
+        texts.append(_TextColumn(head + " " * right, cells, number))
+    return texts
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -157,13 +157,13 @@ def _fitting(view: View, room: int | None) -> Iterator[View]:
             units[-1].append(at)
         else:
             units.append([at])
-    taken = [*names]
+    fitting = [*names]
     for unit in units:
-        if taken != names and _total([least[at] for at in taken + unit]) > room:
-            yield view.select(taken)
-            taken = [*names]
-        taken += unit
-    yield view.select(taken)
+        if fitting != names and _total([least[at] for at in fitting + unit]) > room:
+            yield view.select(fitting)
+            fitting = [*names]
+        fitting += unit
+    yield view.select(fitting)
 
 
 def _lines(view: View, room: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:

@@ -189,7 +189,7 @@ class QueryView:
         )
 
     def by_relevance(self) -> NDArray[np.intp]:
-        """The rows, the most relevant first; then those that most systems returned."""
+        """Return the rows, the most relevant first; then those that most systems returned."""
         return np.lexsort((-self.returned.counts, -self.evidence.strength))
 
 
@@ -537,7 +537,7 @@ def _without_empty(table: Table) -> Table:
     return Table.of([columns[at] for at in visible], rows, table.caption, table.notes)
 
 
-Seen = tuple[Dossier, Answers]
+AnsweredDossier = tuple[Dossier, Answers]
 """A query, and what another grader extracted as its answers."""
 
 
@@ -580,9 +580,9 @@ def answers_beside(grades: QueryGrades, other: Dossier) -> Answers:
 # ---- lists of a collection -----------------------------------------------------------------------
 
 
-def _verify(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
+def _verify(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
     """Yield a table per item for people, one per query for programs."""
-    for dossier, answers in seen:
+    for dossier, answers in dossiers:
         view = QueryView(dossier, options.criteria)
         if options.width is None:
             cells = verification_list(
@@ -602,9 +602,9 @@ def _verify(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
                 yield _cells_table(found, options, caption, notes)
 
 
-def _grid(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
+def _grid(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
     """Yield a table per query."""
-    for dossier, answers in seen:
+    for dossier, answers in dossiers:
         view = QueryView(dossier, options.criteria)
         found = grid(view, answers=answers, item_id=options.item_id, limit=options.limit)
         if options.width is None:
@@ -614,8 +614,8 @@ def _grid(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
             yield _grid_table(dossier, found, pooled, options)
 
 
-def _missing(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
-    found = MissingAndSpurious.of((dossier for dossier, _ in seen), options.criteria)
+def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
+    found = MissingAndSpurious.of((dossier for dossier, _ in dossiers), options.criteria)
     # a graded file is read in the order of its lines
     entries = sorted(found.missing, key=lambda entry: entry.item.query_id)
     queries = len({entry.item.query_id for entry in entries})
@@ -626,11 +626,11 @@ def _missing(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
     yield _missing_table(entries[: options.limit], options, notes)
 
 
-def _spurious(seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
+def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
     wanted: set[tuple[str, str]] = set()
 
     def dossiers() -> Iterator[Dossier]:
-        for dossier, _ in seen:
+        for dossier, _ in answered:
             columns = chosen_items(dossier, options.item_id)
             wanted.update((dossier.query_id, dossier.grades.item_ids[one]) for one in columns)
             yield dossier
@@ -674,7 +674,7 @@ def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[st
     return notes
 
 
-LISTS: Mapping[str, Callable[[Iterable[Seen], ListOptions], Iterator[Table]]] = {
+LISTS: Mapping[str, Callable[[Iterable[AnsweredDossier], ListOptions], Iterator[Table]]] = {
     "verify": _verify,
     "grid": _grid,
     "missing": _missing,
@@ -682,20 +682,24 @@ LISTS: Mapping[str, Callable[[Iterable[Seen], ListOptions], Iterator[Table]]] = 
 }
 
 
-def list_tables(name: str, seen: Iterable[Seen], options: ListOptions) -> Iterator[Table]:
+def list_tables(
+    name: str, dossiers: Iterable[AnsweredDossier], options: ListOptions
+) -> Iterator[Table]:
     """Yield a list as tables, each computed on demand.
 
     Raises InputError for an unknown list or item.
     """
     if name not in LISTS:
         raise InputError(f"there is no list {name!r}", hint=f"There are {', '.join(LISTS)}")
-    return LISTS[name](_with_item(seen, options.item_id), options)
+    return LISTS[name](_with_item(dossiers, options.item_id), options)
 
 
-def _with_item(seen: Iterable[Seen], item_id: str | None) -> Iterator[Seen]:
+def _with_item(
+    dossiers: Iterable[AnsweredDossier], item_id: str | None
+) -> Iterator[AnsweredDossier]:
     """Yield the queries that have the item, or all of them."""
     found = item_id is None
-    for dossier, answers in seen:
+    for dossier, answers in dossiers:
         if item_id is None or chosen_items(dossier, item_id):
             found = True
             yield dossier, answers

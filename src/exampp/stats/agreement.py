@@ -127,12 +127,12 @@ def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MI
     units = np.broadcast_to(np.arange(table.shape[1]), table.shape)
     cells = (units * size + codes)[codes >= 0]
     counts = np.bincount(cells, minlength=table.shape[1] * size)
-    held = counts.reshape(table.shape[1], size).astype(np.float64)
-    raters = held.sum(axis=1, keepdims=True)
+    unit_counts = counts.reshape(table.shape[1], size).astype(np.float64)
+    raters = unit_counts.sum(axis=1, keepdims=True)
     paired = raters[:, 0] > 1
-    held, raters = held[paired], raters[paired]
-    shares = held / (raters - 1)
-    return np.asarray(shares.T @ held - np.diag(shares.sum(axis=0)), np.float64)
+    unit_counts, raters = unit_counts[paired], raters[paired]
+    shares = unit_counts / (raters - 1)
+    return np.asarray(shares.T @ unit_counts - np.diag(shares.sum(axis=0)), np.float64)
 
 
 # ---- statistics of stacks of tables --------------------------------------------------------------

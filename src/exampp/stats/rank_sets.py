@@ -204,7 +204,7 @@ class PairTests:
         return found & (self.differences > 0)
 
     def rank_sets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The best and worst possible rank of each: 1 + those better, n - those worse."""
+        """Return the best and worst possible rank of each: 1 + those better, n - those worse."""
         ahead, behind = self.better.sum(axis=0), self.better.sum(axis=1)
         return 1 + ahead, len(self.better) - behind
 

@@ -105,7 +105,7 @@ def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
 def influence(coefficients: Floats) -> Floats:
     """Return the effect of a unit on the differences of systems: root mean square over all pairs.
 
-    `coefficients` is [systems, units]; of one system, how much the unit moves its score.
+    `coefficients` is [systems, units]. For a single system it is the effect on its score.
     """
     if len(coefficients) < 2:
         alone: Floats = np.abs(coefficients).sum(axis=0)

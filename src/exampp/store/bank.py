@@ -185,7 +185,7 @@ def _put_line(
 def _import_item(
     connection: sqlite3.Connection, bank: int, query: int, subtopic: int, item: Item, edit: Edit
 ) -> int:
-    row = _adopt(connection, bank, query, item)
+    row = _find_item(connection, bank, query, item)
     if row is None:
         row = _new_item(connection, bank, query, item.item_id, item.kind)
     connection.execute(
@@ -194,8 +194,8 @@ def _import_item(
         {"item": row, "subtopic": subtopic, "extra": extra_json(item.extra)},
     )
     answers = json.dumps(list(item.answers), ensure_ascii=False)
-    told = [(f"{row} {item.item_id}", _told(connection, row, item))]
-    note_statements(connection, item.kind, told, lambda key: key.partition(" ")[2])
+    statements = [(f"{row} {item.item_id}", _describe_item(connection, row, item))]
+    note_statements(connection, item.kind, statements, lambda key: key.partition(" ")[2])
     version = put_version(connection, row, item.text)
     last = connection.execute(
         "SELECT version, weight, answers, active FROM item_edit "
@@ -208,13 +208,13 @@ def _import_item(
     return row
 
 
-def _told(connection: sqlite3.Connection, row: int, item: Item) -> str:
+def _describe_item(connection: sqlite3.Connection, row: int, item: Item) -> str:
     """Describe an item of a file; adding to the known answers makes no difference."""
     (known,) = connection.execute("SELECT answers FROM item WHERE item = ?", (row,)).fetchone()
     before = from_json(known)
     answers = before if before and {*before} <= {*item.answers} else item.answers
-    told = f"{item.text}, weight {item.weight:g}"
-    return f"{told}, answers {', '.join(answers)}" if answers else told
+    described = f"{item.text}, weight {item.weight:g}"
+    return f"{described}, answers {', '.join(answers)}" if answers else described
 
 
 def add_items(
@@ -224,12 +224,12 @@ def add_items(
 
     Returns those that were added.
     """
-    made = []
+    added = []
     bank = bank_key(connection, name)
     for item in items:
         query = intern(connection, "query", "query_id", [item.query_id])[item.query_id]
         subtopic = _subtopic_key(connection, query, item.subtopic_id)
-        row = _adopt(connection, bank, query, item)
+        row = _find_item(connection, bank, query, item)
         if row is None:
             row = _new_item(connection, bank, query, item.item_id, item.kind)
         elif _has_text(connection, row):
@@ -241,8 +241,8 @@ def add_items(
         answers = json.dumps(list(item.answers), ensure_ascii=False)
         version = put_version(connection, row, item.text)
         append_edit(connection, row, operation, version, item.weight, answers, True, edit)
-        made.append(item)
-    return made
+        added.append(item)
+    return added
 
 
 _IMPORTED = "EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item AND e.operation = 'import')"
@@ -274,12 +274,12 @@ def item_models(
         "WHERE b.name = ? AND i.kind = ? AND i.active",
         (bank, kind),
     )
-    said = Counter((own, of_line) for item, own, of_line in rows if among(item))
+    origins = Counter((own, of_line) for item, own, of_line in rows if among(item))
     found: Counter[str] = Counter()
-    for (own, of_line), items in said.items():
+    for (own, of_line), items in origins.items():
         for maker in makers_of(from_json(own or "{}"), from_json(of_line or "{}")):
             found[maker] += items
-    return ItemModels(said.total(), dict(found))
+    return ItemModels(origins.total(), dict(found))
 
 
 def _has_text(connection: sqlite3.Connection, item: int) -> bool:
@@ -288,7 +288,7 @@ def _has_text(connection: sqlite3.Connection, item: int) -> bool:
     )
 
 
-def _adopt(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
+def _find_item(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
     """Return the row of an item in this bank, or of one known from grades without a text."""
     found = connection.execute(
         "SELECT item, bank FROM item WHERE query = ? AND kind = ? AND item_id = ? AND (bank = ? "
@@ -471,10 +471,10 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
             yield _entry(head, group)
             group = []
         head = (key[0], key[1], key[2], key[3], key[4])
-        said = from_json(extra or "{}")
-        if not imported and not makers_of(said, {}) and makers_of({}, from_json(key[4])):
+        fields = from_json(extra or "{}")
+        if not imported and not makers_of(fields, {}) and makers_of({}, from_json(key[4])):
             # what the line names is said of the items that came with it
-            said[MODEL] = ""
+            fields[MODEL] = ""
         group.append(
             Item(
                 item_id,
@@ -484,7 +484,7 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
                 head[2],
                 tuple(from_json(answers)),
                 weight,
-                said,
+                fields,
             )
         )
     if head is not None:
@@ -531,9 +531,9 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
             hint="Import a bank (exampp import), let a model write one (exampp bank generate), or "
             "rate relevance for the query itself (--kind query)",
         )
-    asked = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
+    fault = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
     raise InputError(
-        f"{asked} This collection has {', '.join(known)} with {kind}s",
+        f"{fault} This collection has {', '.join(known)} with {kind}s",
         file=path,
         hint="Name one with --bank",
     )
@@ -667,9 +667,9 @@ def _state(
     extra: str | None,
 ) -> ItemState:
     keys = tuple(from_json(answers))
-    said = from_json(extra or "{}")
+    fields = from_json(extra or "{}")
     return ItemState(
-        query_id, item_id, text, kind, subtopic_id, keys, weight, bool(active), key, edit, said
+        query_id, item_id, text, kind, subtopic_id, keys, weight, bool(active), key, edit, fields
     )
 
 

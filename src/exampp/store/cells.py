@@ -290,7 +290,7 @@ def _due_of_items(
     `items` are (version, text, answers, their key, id, subtopic).
     """
     names = {"query": query, "depth": exam.depth, "pool": exam.pool}
-    states, graded = _known(connection, query, grader, exam, [text for _, text, *_ in items])
+    states, graded = _known_states(connection, query, grader, exam, [text for _, text, *_ in items])
     answer_keys = {answers: key for _, _, answers, key, *_ in items}
     item_ids = {version: (item_id, subtopic) for version, *_, item_id, subtopic in items}
     passage_ids: dict[int, str] = {}
@@ -322,12 +322,12 @@ def _due_of_items(
             tuple(cells),
             None if exam.each_cell else graded.get(same),
             answer_keys[same.answers],
-            _before(cells.values()),
+            _earlier_state(cells.values()),
             PendingIds(query_id, item_id, passage_ids[passage], subtopic),
         )
 
 
-def _before(states: Iterable[int | None]) -> int | None:
+def _earlier_state(states: Iterable[int | None]) -> int | None:
     """Return the state of cells that share a reply: None if one of them was never tried."""
     found = set(states)
     return None if None in found else max(state for state in found if state is not None)
@@ -346,7 +346,7 @@ def _query(connection: sqlite3.Connection, query: int) -> tuple[str, str]:
     return query_id, text
 
 
-def _known(
+def _known_states(
     connection: sqlite3.Connection,
     query: int,
     grader: int | None,
@@ -423,7 +423,7 @@ def _answers_due(
             reply,
             tuple(cells),
             answer_key=key,
-            before=_before(cells.values()),
+            before=_earlier_state(cells.values()),
             ids=PendingIds(query_id, *ids[next(iter(cells))]),
         )
 

@@ -120,8 +120,8 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
     if guarded and guarded.verified:
         return
     for found in _broken(connection, _EVALUATED, 1):
-        said = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
-        raise Damaged(str(file_of(connection)), said, "it holds an impossible value")
+        fault = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
+        raise Damaged(str(file_of(connection)), fault, "it holds an impossible value")
     # checksums are written at the end of a transaction
     if guarded and not guarded.in_transaction:
         # a damaged index finds other rows than a table holds
@@ -138,17 +138,17 @@ def find_problems(connection: sqlite3.Connection) -> list[Problem]:
         try:
             found += look(connection)
         except (InputError, sqlite3.DatabaseError) as error:
-            found.append(Problem("", "", "", "", f"cannot be read: {_plain(error)}"))
+            found.append(Problem("", "", "", "", f"cannot be read: {_error_text(error)}"))
     return found
 
 
-def _plain(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return error.what if isinstance(error, InputError) else str(error)
 
 
 def _pages(connection: sqlite3.Connection) -> Iterator[Problem]:
     rows = connection.execute(f"PRAGMA main.integrity_check({MOST_PROBLEMS})").fetchall()
-    yield from (Problem("", "", "", "", said) for (said,) in rows if said != "ok")
+    yield from (Problem("", "", "", "", message) for (message,) in rows if message != "ok")
     encoding = connection.execute("PRAGMA encoding").fetchone()[0]
     if encoding != "UTF-8":
         yield Problem("", "", "", encoding, "the texts are not UTF-8")

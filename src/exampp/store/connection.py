@@ -79,10 +79,10 @@ def check_schema(connection: sqlite3.Connection, file: str) -> None:
     found = objects(connection)
     if schema_digest(found) == DIGEST:
         return
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
         for statement in statements():
-            made.execute(statement)
-        expected = objects(made)
+            memory.execute(statement)
+        expected = objects(memory)
     if found == expected:
         return
     known = {name: kind for kind, name, _ in expected}
@@ -99,18 +99,18 @@ _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 """Errors of a failing disk; other errors mean that a file system does not support an operation."""
 
 
-def put_in_place(made: Path, place: Path) -> None:
+def put_in_place(finished: Path, place: Path) -> None:
     """Rename a finished file or folder to its final path, durably; an existing file is replaced.
 
     Raises:
         OSError: The disk refuses it.
     """
-    _sync(made)
-    made.replace(place)
+    _sync(finished)
+    finished.replace(place)
     _sync(place.parent)
 
 
-def link_collection(made: Path, place: Path) -> bool:
+def link_collection(finished: Path, place: Path) -> bool:
     """Give a closed collection its final name, durably, after a check that the file is whole.
 
     Returns False if the path exists.
@@ -120,14 +120,14 @@ def link_collection(made: Path, place: Path) -> bool:
         StorageFault: Part of the collection is in its log alone.
         Damaged: SQLite's quick check finds a fault.
     """
-    if Path(f"{made}-wal").exists():
-        raise StorageFault(made, "its log could not be written back", "Run the command again")
-    address = f"{made.resolve().as_uri()}?mode=ro&immutable=1"
+    if Path(f"{finished}-wal").exists():
+        raise StorageFault(finished, "its log could not be written back", "Run the command again")
+    address = f"{finished.resolve().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True, factory=GuardedConnection)) as opened:
-        check_sound(opened, made)
-    _sync(made)
+        check_sound(opened, finished)
+    _sync(finished)
     try:
-        os.link(made, place)
+        os.link(finished, place)
     except FileExistsError:
         return False
     except OSError as error:
@@ -136,7 +136,7 @@ def link_collection(made: Path, place: Path) -> bool:
         # a file system without links
         if place.exists():
             return False
-        made.replace(place)
+        finished.replace(place)
     _sync(place.parent)
     return True
 

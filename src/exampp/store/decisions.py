@@ -61,13 +61,13 @@ def append_decision(
 
 
 def not_before_others(
-    connection: sqlite3.Connection, cell: VersionCell, made: Decision
+    connection: sqlite3.Connection, cell: VersionCell, decision: Decision
 ) -> Decision:
     """Return the decision with a time not before others on its cell: clocks of machines differ."""
     row = connection.execute(
         "SELECT max(at) FROM decision WHERE item_version = ? AND passage_version = ?", cell
     ).fetchone()
-    return replace(made, at=max(made.at, row[0] or ""))
+    return replace(decision, at=max(decision.at, row[0] or ""))
 
 
 _COLUMNS = "d.decision, d.author, d.rating, d.reason, d.at, d.blind, d.adjudicates, d.sample"
@@ -210,7 +210,7 @@ def list_decisions(
             "after": after,
         },
     )
-    return list(map(_decided, rows))[::-1]
+    return list(map(_cell_decision, rows))[::-1]
 
 
 def newest_decision(connection: sqlite3.Connection) -> int:
@@ -220,15 +220,15 @@ def newest_decision(connection: sqlite3.Connection) -> int:
 
 def read_decisions(connection: sqlite3.Connection) -> Iterator[CellDecision]:
     """Yield all decisions with their cells, oldest first."""
-    yield from map(_decided, connection.execute(f"{_DECIDED} ORDER BY d.at, d.decision"))
+    yield from map(_cell_decision, connection.execute(f"{_DECIDED} ORDER BY d.at, d.decision"))
 
 
 def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecision:
     """Return one decision. Raises InputError for an unknown number."""
     row = connection.execute(f"{_DECIDED} WHERE d.decision = ?", (number,)).fetchone()
     if row is None:
-        raise InputError(f"there is no decision {number}")
-    return _decided(row)
+        raise InputError(f"unknown decision {number}")
+    return _cell_decision(row)
 
 
 def decisions_beside(connection: sqlite3.Connection, one: CellDecision) -> list[Decision]:
@@ -252,7 +252,7 @@ def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[Ce
         "d.at, d.decision"
     )
     group: list[CellDecision] = []
-    for one in map(_decided, rows):
+    for one in map(_cell_decision, rows):
         if group and (group[0].versions, group[0].verdict) != (one.versions, one.verdict):
             yield group
             group = []
@@ -261,7 +261,7 @@ def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[Ce
         yield group
 
 
-def _decided(row: Sequence[Any]) -> CellDecision:
+def _cell_decision(row: Sequence[Any]) -> CellDecision:
     query_id, item_id, passage_id, item, kind, bank, verdict, is_current, *rest = row[8:]
     return CellDecision(
         _decision(*row[:8]),
@@ -284,11 +284,19 @@ def put_decisions(connection: sqlite3.Connection, lines: Iterable[CellDecision])
     Known ones are skipped. Returns how many were given. Raises InputError if the collection does
     not have the texts of one.
     """
-    given = Counter[tuple[object, ...]]()
+    copies = Counter[tuple[object, ...]]()
     for one in sorted(lines, key=lambda line: line.decision.at):
-        cell, made = _cell_of(connection, one), one.decision
-        same = (*cell, made.author, made.at, made.rating, made.reason, one.verdict, made.sample)
-        given[same] += 1
+        cell, decision = _cell_of(connection, one), one.decision
+        same = (
+            *cell,
+            decision.author,
+            decision.at,
+            decision.rating,
+            decision.reason,
+            one.verdict,
+            decision.sample,
+        )
+        copies[same] += 1
         known = connection.execute(
             "SELECT count(*) FROM decision WHERE item_version = ? AND passage_version = ? "
             "AND author = ? AND at = ? AND rating IS ? AND reason = ? AND verdict = ? "
@@ -296,9 +304,9 @@ def put_decisions(connection: sqlite3.Connection, lines: Iterable[CellDecision])
             same,
         ).fetchone()
         # a person may say the same twice within the second that `at` tells
-        if known[0] < given[same]:
-            append_decision(connection, cell, one.verdict, made)
-    return given.total()
+        if known[0] < copies[same]:
+            append_decision(connection, cell, one.verdict, decision)
+    return copies.total()
 
 
 def _cell_of(connection: sqlite3.Connection, one: CellDecision) -> VersionCell:
@@ -328,13 +336,13 @@ def decision_counts(connection: sqlite3.Connection) -> dict[str, int]:
 
     Decisions on earlier texts, or on a retired item, have no effect; they stay stored.
     """
-    made: dict[tuple[VersionCell, bool], list[Decision]] = {}
+    by_cell: dict[tuple[VersionCell, bool], list[Decision]] = {}
     current: dict[tuple[VersionCell, bool], bool] = {}
     for one in read_decisions(connection):
         cell = one.versions, one.verdict
-        made.setdefault(cell, []).append(one.decision)
+        by_cell.setdefault(cell, []).append(one.decision)
         current[cell] = one.is_current
-    decided = {cell: of for cell, of in made.items() if effective_decision(of) is not None}
+    decided = {cell: of for cell, of in by_cell.items() if effective_decision(of) is not None}
     standing_now = [of for cell, of in decided.items() if current[cell]]
     return {
         "decided cells": len(standing_now),
@@ -390,7 +398,7 @@ def judged_cells(
     for item, passage, query, item_id, passage_id, rating, *columns in rows:
         about = (query, item_id, passage_id, rating)
         found.setdefault((item, passage), (about, []))[1].append(_decision(*columns))
-    return [JudgedCell(*about, tuple(made)) for about, made in found.values()]
+    return [JudgedCell(*about, tuple(decisions)) for about, decisions in found.values()]
 
 
 _PLANS_COLUMNS = tuple(
@@ -501,7 +509,7 @@ def judgment_of_number(connection: sqlite3.Connection, number: int) -> tuple[str
     """Return the sample and the judgment of a number. Raises InputError if it is unknown."""
     row = connection.execute(f"{_JUDGMENTS} WHERE j.judgment = ?", (number,)).fetchone()
     if row is None:
-        raise InputError(f"there is no judgment {number}")
+        raise InputError(f"unknown judgment {number}")
     sample = connection.execute(
         "SELECT sample FROM sample_judgment WHERE judgment = ?", (number,)
     ).fetchone()
@@ -521,10 +529,10 @@ def judgments_of(
     return found
 
 
-def standing_judgment(made: Iterable[PassageJudgment]) -> PassageJudgment | None:
+def standing_judgment(judgments: Iterable[PassageJudgment]) -> PassageJudgment | None:
     """Return the judgment in force: the newest that is not withdrawn; None without one."""
     newest: dict[str, PassageJudgment] = {}
-    for one in made:
+    for one in judgments:
         newest.pop(one.author, None)
         newest[one.author] = one
     left = [one for one in newest.values() if one.relevance is not None]
@@ -538,10 +546,10 @@ def decisions_by_sample(
 
     Those of no sample are under "".
     """
-    made: dict[str, dict[tuple[str, str, str], list[Decision]]] = {}
+    by_sample: dict[str, dict[tuple[str, str, str], list[Decision]]] = {}
     for one in judged_cells(connection, StoredGrader(0, grader), bank):
         for decision in one.decisions:
-            cells = made.setdefault(decision.sample, {})
+            cells = by_sample.setdefault(decision.sample, {})
             cells.setdefault((one.query_id, one.item_id, one.passage_id), []).append(decision)
     return {
         sample: {
@@ -549,5 +557,5 @@ def decisions_by_sample(
             for cell, of_cell in cells.items()
             if (stands := effective_decision(of_cell)) is not None
         }
-        for sample, cells in made.items()
+        for sample, cells in by_sample.items()
     }

@@ -97,8 +97,8 @@ def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
             place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), place)
             found.append((place, f"{kind} {options},{more}"))
         return tuple(found)
-    told = subprocess.run(["mount"], capture_output=True, text=True, check=False).stdout
-    mounts = re.findall(r"^.* on (.*) \((\w+)(?:, )?(.*)\)$", told, re.M)
+    output = subprocess.run(["mount"], capture_output=True, text=True, check=False).stdout
+    mounts = re.findall(r"^.* on (.*) \((\w+)(?:, )?(.*)\)$", output, re.M)
     return tuple((place, f"{kind} {options}") for place, kind, options in mounts)
 
 

@@ -60,7 +60,7 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
 
 
 def generated_keys(
-    connection: sqlite3.Connection, bank: str, asked: GeneratedBy
+    connection: sqlite3.Connection, bank: str, source: GeneratedBy
 ) -> set[tuple[int, int]]:
     """Return the (query, subtopic) keys for which this model already made items by this prompt.
 
@@ -72,7 +72,7 @@ def generated_keys(
         "WHERE b.name = :bank "
         f"AND {content.format('g.settings', 'g.model')} = {content.format(':settings', ':model')} "
         "AND g.prompt_hash = :prompt_hash AND g.state = :made",
-        {**asked._asdict(), "bank": bank, "made": MADE},
+        {**source._asdict(), "bank": bank, "made": MADE},
     )
     return set(rows.fetchall())
 
@@ -81,14 +81,14 @@ def put_generation(
     connection: sqlite3.Connection,
     bank: str,
     subject: Subject,
-    asked: GeneratedBy,
+    source: GeneratedBy,
     replied: StoredReply,
 ) -> None:
     """Store the outcome of one request."""
     connection.execute(
         "INSERT INTO generation (bank, query, subtopic, model, prompt, prompt_hash, settings, "
         "state, reason, reply, items, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (bank_key(connection, bank), subject.query, subject.subtopic, *asked, *replied),
+        (bank_key(connection, bank), subject.query, subject.subtopic, *source, *replied),
     )
 
 

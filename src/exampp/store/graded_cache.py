@@ -70,8 +70,8 @@ def store_cached(key: str, connection: sqlite3.Connection) -> None:
         return
     with suppress(OSError, ExamError, sqlite3.Error):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=_UNFINISHED, dir=folder) as made:
-            copy = Path(made) / "copy.exam"
+        with TemporaryDirectory(prefix=_UNFINISHED, dir=folder) as temporary:
+            copy = Path(temporary) / "copy.exam"
             with closing(sqlite3.connect(copy)) as target:
                 connection.backup(target)
             copy.replace(folder / f"{key}-{_digest(copy)}.exam")

@@ -66,10 +66,10 @@ class Differences:
         return self.added + self.changed + self.unchanged
 
     def __str__(self) -> str:
-        told = [f"+{self.added}"] if self.added else []
-        told += [f"{n} {what}" for what in ("changed", "removed") if (n := getattr(self, what))]
-        told += [f"{self.unchanged} unchanged"] if told and self.unchanged else []
-        return f"{self.things:>10}  {self.now:>9}" + (f"  ({', '.join(told)})" if told else "")
+        parts = [f"+{self.added}"] if self.added else []
+        parts += [f"{n} {what}" for what in ("changed", "removed") if (n := getattr(self, what))]
+        parts += [f"{self.unchanged} unchanged"] if parts and self.unchanged else []
+        return f"{self.things:>10}  {self.now:>9}" + (f"  ({', '.join(parts)})" if parts else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,11 +373,13 @@ class ImportLog:
                 (key, before, differing(thing, name, before, now))
                 for key, name, before, now in self._rows(thing)
             ]
-            differences.append(self._told(thing, [some for *_, some in found], after[thing.names]))
+            differences.append(
+                self._differences(thing, [some for *_, some in found], after[thing.names])
+            )
             guarded += protected(self.connection, thing.name, found)
         return ImportDiff(tuple(differences), tuple(guarded), self._end())
 
-    def _told(self, thing: _Thing, found: list[list[Difference]], now: int) -> Differences:
+    def _differences(self, thing: _Thing, found: list[list[Difference]], now: int) -> Differences:
         leading = [some[0] for some in found if some]
         number = Counter(one.what for one in leading)
         before = self.before[thing.names]
@@ -400,8 +402,8 @@ class ImportLog:
             f"FROM noted t {thing.sql(thing.joined)} WHERE t.thing = ? ORDER BY t.rowid",
             (thing.name,),
         )
-        for key, name, said, says in rows:
-            yield key, name, said and from_json(said), says and from_json(says)
+        for key, name, before, says in rows:
+            yield key, name, before and from_json(before), says and from_json(says)
 
     def _end(self) -> int:
         (scratch,) = self.connection.execute("SELECT count(*) FROM noted").fetchone()
@@ -453,9 +455,9 @@ def differing(
         found.append(Difference(what, thing.name, name, "active", *texts))
     if before and after:
         found += [
-            Difference("changed", thing.name, name, field, _written(said), _written(after[field]))
-            for field, said in before.items()
-            if said != after[field] and field not in ("version", "active")
+            Difference("changed", thing.name, name, field, _written(value), _written(after[field]))
+            for field, value in before.items()
+            if value != after[field] and field not in ("version", "active")
         ]
     return found
 

@@ -55,7 +55,7 @@ def end_saying(connection: sqlite3.Connection) -> int:
 def note_statements(
     connection: sqlite3.Connection,
     thing: str,
-    said: Iterable[tuple[str, str]],
+    statements: Iterable[tuple[str, str]],
     name: Callable[[str], str] = str,
 ) -> None:
     """Record the values of things by their keys; `name` returns the name of a key for people.
@@ -68,7 +68,7 @@ def note_statements(
     """
     if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'said'").fetchone():
         return
-    connection.executemany(_SAY, ((thing, key, value) for key, value in said))
+    connection.executemany(_SAY, ((thing, key, value) for key, value in statements))
     twice = connection.execute(
         "SELECT key, value, other FROM said WHERE thing = ? AND other IS NOT NULL LIMIT 1", (thing,)
     ).fetchone()
@@ -111,13 +111,13 @@ def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
     Passages, their texts and grades stay. Raises InputError for an unknown system.
     """
     removed = 0
-    for system in _known(connection, names).values():
+    for system in _system_keys(connection, names).values():
         removed += connection.execute("DELETE FROM ranking WHERE system = ?", (system,)).rowcount
         connection.execute("DELETE FROM system WHERE system = ?", (system,))
     return removed
 
 
-def _known(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
+def _system_keys(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
     known = dict(connection.execute("SELECT name, system FROM system ORDER BY name").fetchall())
     for name in names:
         if name not in known:
@@ -289,10 +289,10 @@ def put_judgments(
 ) -> None:
     """Add judgments: (query, subtopic, passage, relevance, residue), all but the last two keys."""
     rows = list(rows)
-    said = (
+    statements = (
         (f"{query} {subtopic} {passage}", str(rel)) for query, subtopic, passage, rel, _ in rows
     )
-    note_statements(connection, "judgment", said, partial(_judged, connection))
+    note_statements(connection, "judgment", statements, partial(_judged, connection))
     connection.executemany(
         "INSERT INTO judgment (query, subtopic, passage, relevance, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET relevance = excluded.relevance, extra = excluded.extra "

@@ -275,21 +275,21 @@ class MergeStep:
         """Make the table of (their key, our key) that `sql` selects."""
         self.scratch(f"to_{name}", "theirs INTEGER PRIMARY KEY, mine INTEGER NOT NULL", sql)
 
-    def conflict(self, thing: str, sql: str, kept: str = "'here'") -> None:
+    def conflict(self, thing: str, sql: str, winner: str = "'here'") -> None:
         """Record the conflicts that `sql` selects: (id, field, here, there).
 
-        `kept` is SQL for the side whose value is stored.
+        `winner` is SQL for the side whose value is stored.
         """
         self.run(
-            f"INSERT INTO conflict SELECT '{thing}', id, field, here, there, {kept} FROM ({sql})"
+            f"INSERT INTO conflict SELECT '{thing}', id, field, here, there, {winner} FROM ({sql})"
         )
 
     def end(self, other: str) -> tuple[list[MergeCount], list[MergeConflict]]:
         """Return counts and conflicts, and drop all scratch tables."""
         rows = self.connection.execute("SELECT * FROM conflict ORDER BY rowid").fetchall()
         found = [
-            MergeConflict(thing, str(name), what, _text(here), _text(there), kept, other)
-            for thing, name, what, here, there, kept in rows
+            MergeConflict(thing, str(name), what, _text(here), _text(there), winner, other)
+            for thing, name, what, here, there, winner in rows
         ]
         tables = "SELECT name FROM temp.sqlite_master WHERE type = 'table'"
         for (name,) in self.connection.execute(tables).fetchall():
@@ -566,10 +566,10 @@ _IMPORTED = (
 
 
 def _item_texts(step: MergeStep) -> None:
-    given = _IMPORTED.format(schema="{o}", item="t.theirs")
+    imported = _IMPORTED.format(schema="{o}", item="t.theirs")
     step.run(
         "UPDATE main.item_version AS m SET text = (SELECT v.text FROM {o}.item_version v "
-        f"WHERE v.version = {given}) FROM to_item t WHERE m.item = t.mine AND m.text IS NULL"
+        f"WHERE v.version = {imported}) FROM to_item t WHERE m.item = t.mine AND m.text IS NULL"
     )
     theirs = step.theirs("item_version")
     step.put(
@@ -684,8 +684,8 @@ def _edits(step: MergeStep) -> None:
         f"FROM temp.standing s WHERE s.item = i.item AND ({stands}) "
         "IS NOT (i.version, i.weight, i.answers, i.active)"
     )
-    made = step.one("SELECT count(*) FROM main.item WHERE version IS NOT NULL") - before
-    step.count("items", 0, written - made)
+    texts = step.one("SELECT count(*) FROM main.item WHERE version IS NOT NULL") - before
+    step.count("items", 0, written - texts)
     _other_fields(step)
 
 

@@ -226,15 +226,17 @@ def _put_sheets(
     items = graded_versions(connection, query, pool.query_id, named, edit)
     # what a file says of a grader that verifies here counts as made from today's answer keys
     today = answer_keys(connection, items.values())
-    made: dict[int, _Rows] = {}
+    makers: dict[int, _Rows] = {}
     for grader in keys.values():
         unruled = reading_rules(connection, grader) is None
-        made[grader] = _Rows(grader, items, {} if unruled else today)
+        makers[grader] = _Rows(grader, items, {} if unruled else today)
     rows: list[GradeRow] = []
     filed: list[SheetRow] = []
     for (passage, version), sheet in sheets:
         grader = keys[sheet.grader.key]
-        of_passage = [made[grader].of(sheet.grader.kind, grade, version) for grade in sheet.grades]
+        of_passage = [
+            makers[grader].of(sheet.grader.kind, grade, version) for grade in sheet.grades
+        ]
         rows += of_passage
         filed.append((query, passage, grader, [row[1] for row in of_passage], sheet.residue))
     put_grades(connection, rows)

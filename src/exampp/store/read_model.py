@@ -127,7 +127,7 @@ def read_gradebook(
         details += sum(one.details for one in automatic)
         graded.append(query_grades(connection, rows, automatic, names))
     readings = rule_counts(connection, grader.key, bank)
-    notes = list(prompt_deviations(connection, grader.key, bank).said()) if details else []
+    notes = list(prompt_deviations(connection, grader.key, bank).describe()) if details else []
     keyless = items_without_key(connection, scope_of(connection, grader, bank))
     notes += [describe_items_without_key(keyless)] if keyless else []
     pending = by_state(readings)
@@ -142,7 +142,7 @@ def read_gradebook(
         pending=pending,
         count_readings=lambda: readings,
         notes=(
-            *(f"{said}." for said in notes),
+            *(f"{note}." for note in notes),
             *calibration_notes(grader.identity),
             *notes_of_vote(grader.identity),
         ),
@@ -279,8 +279,8 @@ class Places:
 
 def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
     """Override the automatic ratings by human decisions; yield the decided cells."""
-    for (item, passage), made in rows.decisions.items():
-        stands = effective_decision(made)
+    for (item, passage), decisions in rows.decisions.items():
+        stands = effective_decision(decisions)
         if stands is None or stands.rating is None or passage not in rows.row:
             continue
         cell = rows.row[passage], rows.column[item]
@@ -290,8 +290,8 @@ def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
             rows.items[cell[1]].item_id,
             rows.passages[cell[0]].passage_id,
             automatic,
-            deciders(made),
-            disputed(made),
+            deciders(decisions),
+            disputed(decisions),
         )
 
 
@@ -452,8 +452,8 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
 
 def _cells(rows: QueryRows, passages: Collection[str]) -> AbstractSet[VersionCell]:
     """Return the cells of some passages, and those with decisions, by the keys of their texts."""
-    asked = [one.version for one in rows.passages if one.passage_id in passages and one.version]
-    return {*rows.decisions, *((item, passage) for item in rows.column for passage in asked)}
+    versions = [one.version for one in rows.passages if one.passage_id in passages and one.version]
+    return {*rows.decisions, *((item, passage) for item in rows.column for passage in versions)}
 
 
 _GRADE = (

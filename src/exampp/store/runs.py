@@ -251,9 +251,9 @@ def open_batch(connection: sqlite3.Connection, batch: int, remote: str, expires:
     )
 
 
-def set_batch_status(connection: sqlite3.Connection, batch: int, said: str) -> None:
+def set_batch_status(connection: sqlite3.Connection, batch: int, status: str) -> None:
     """Record the provider's status of a batch."""
-    connection.execute("UPDATE batch SET said = ? WHERE batch = ?", (said, batch))
+    connection.execute("UPDATE batch SET said = ? WHERE batch = ?", (status, batch))
 
 
 def requests_of(connection: sqlite3.Connection, batch: int) -> list[str]:
@@ -312,10 +312,12 @@ def drop_requests(connection: sqlite3.Connection, requests: Iterable[str]) -> No
     )
 
 
-def close_batch(connection: sqlite3.Connection, batch: int, state: str, said: str) -> None:
+def close_batch(connection: sqlite3.Connection, batch: int, state: str, status: str) -> None:
     """End a batch; requests without a reply are no longer open."""
     connection.execute("DELETE FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,))
-    connection.execute("UPDATE batch SET state = ?, said = ? WHERE batch = ?", (state, said, batch))
+    connection.execute(
+        "UPDATE batch SET state = ?, said = ? WHERE batch = ?", (state, status, batch)
+    )
 
 
 def describe_batches(rows: Sequence[BatchRow]) -> str:
@@ -352,11 +354,11 @@ class LeaseHolder(NamedTuple):
         return self.host == socket.gethostname()
 
     def __str__(self) -> str:
-        held = "1 query" if self.queries == 1 else f"{self.queries} queries"
+        queries = "1 query" if self.queries == 1 else f"{self.queries} queries"
         if self.is_here:
-            return f"Process {self.process} of this machine is grading {held}"
+            return f"Process {self.process} of this machine is grading {queries}"
         until = time.strftime("%H:%M:%S", time.localtime(self.until))
-        return f"Process {self.process} on {self.host} holds {held} until {until}"
+        return f"Process {self.process} on {self.host} holds {queries} until {until}"
 
 
 def new_owner() -> str:

@@ -468,4 +468,4 @@ def from_json(text: str | None) -> Any:
     try:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Damaged("", f"a value is no JSON: {error}") from None
+        raise Damaged("", f"a value is not JSON: {error}") from None

@@ -72,10 +72,10 @@ class Access:
 
 def _lookup(known: Mapping[str, str], secret: str) -> str | None:
     """Return the value of a secret in constant time, which reveals nothing about the secrets."""
-    given = secret.encode("utf-8", "replace")
+    encoded = secret.encode("utf-8", "replace")
     found = None
     for one, name in known.items():
-        if secrets.compare_digest(one.encode(), given):
+        if secrets.compare_digest(one.encode(), encoded):
             found = name
     return found
 

@@ -154,7 +154,7 @@ class CellIds(NamedTuple):
         except (ValueError, RecursionError):
             ids = None
         if not (isinstance(ids, list) and len(ids) == 3 and all(isinstance(i, str) for i in ids)):
-            raise InputError("that is no cell", field="cell")
+            raise InputError("that is not a cell", field="cell")
         return cls(*ids)
 
 
@@ -162,7 +162,7 @@ def parse_versions(text: str) -> tuple[int, int]:
     """Return the texts (item, passage) that a person decided about. InputError if missing."""
     found = _VERSIONS.fullmatch(text)
     if found is None:
-        raise InputError("those are no versions of texts", field="versions")
+        raise InputError("those are not versions of texts", field="versions")
     return int(found[1]), int(found[2])
 
 
@@ -243,7 +243,7 @@ def read_query(
     grades, ids = request.choice.of(collection), [query_id]
     for found in grades.dossiers(ids) if passage_id is None else grades.dossiers(ids, [passage_id]):
         return found
-    raise InputError("there is no query of that id", field="query")
+    raise InputError("unknown query", field="query")
 
 
 def read_cells(
@@ -259,7 +259,9 @@ def visible_cells(dossier: Dossier, request: PageRequest) -> frozenset[Cell] | N
     if not request.is_blind:
         return None
     decisions = dossier.decisions.items()
-    return frozenset(cell for cell, made in decisions if has_decided(made, request.assessor))
+    return frozenset(
+        cell for cell, decision in decisions if has_decided(decision, request.assessor)
+    )
 
 
 def has_decided(decisions: Sequence[Decision], author: str) -> bool:
@@ -360,7 +362,7 @@ def heat_cell(dossier: Dossier, cell: Cell, visible: frozenset[Cell] | None = No
     """Return a cell of the heat map; its grade is hidden if it is not `visible`."""
     if visible is not None and cell not in visible:
         return HeatCell("", None, "", "hidden until you have decided")
-    mark, meaning = _decided(dossier.decisions.get(cell, ()))
+    mark, meaning = _decision_mark(dossier.decisions.get(cell, ()))
     rating, grader = int(dossier.grades.ratings[cell]), dossier.grader
     if rating != MISSING:
         level = rating_shade(rating, grader.lowest, grader.highest)
@@ -374,7 +376,7 @@ def heat_cell(dossier: Dossier, cell: Cell, visible: frozenset[Cell] | None = No
     return HeatCell(text, None, mark, meaning or why)
 
 
-def _decided(decisions: Sequence[Decision]) -> tuple[str, str]:
+def _decision_mark(decisions: Sequence[Decision]) -> tuple[str, str]:
     if disputed(decisions):
         return "disputed", "disputed"
     stands = effective_decision(decisions)

@@ -430,7 +430,7 @@ class ChangeWatcher:
                     self._follow(collection)
             except Exception as error:
                 # whoever opens a page reads it there, too
-                _LOG.info("the collection could not be asked whether it changed: %s", error)
+                _LOG.info("the collection could not be checked for changes: %s", error)
                 self._failed = True
                 self._started.set()
                 self._pause()
@@ -582,10 +582,10 @@ class LiveCollection:
         key = ("snapshot", choice.code)
 
         def make() -> Snapshot:
-            made = Snapshot.read(self.path, choice, self.min_rating(choice))
+            snapshot = Snapshot.read(self.path, choice, self.min_rating(choice))
             before = self._cache.newest(key)
-            made.warm(before if isinstance(before, Snapshot) else None)
-            return made
+            snapshot.warm(before if isinstance(before, Snapshot) else None)
+            return snapshot
 
         return self._cache.soon(key, make, patience, self._watcher.number, REST)
 

@@ -95,8 +95,8 @@ def _name(found: re.Match[str]) -> str:
     if found.lastgroup == "named":
         return f"\u27e8{_NAMES[hidden]}\u27e9"
     if found.lastgroup == "tags":
-        said = "".join(chr(ord(tag) - 0xE0000) for tag in hidden)
-        return f"\u27e8TAGS {''.join(c if c.isprintable() else '?' for c in said)}\u27e9"
+        letters = "".join(chr(ord(tag) - 0xE0000) for tag in hidden)
+        return f"\u27e8TAGS {''.join(c if c.isprintable() else '?' for c in letters)}\u27e9"
     if found.lastgroup == "selectors":
         return f"\u27e8{len(hidden)} SELECTORS\u27e9"
     if found.lastgroup is None:
@@ -119,8 +119,12 @@ def link(path: str, **parameters: object) -> str:
 
     Parameters that are None are left out.
     """
-    given = {name: value for name, value in parameters.items() if value is not None}
-    return f"{path}?{urlencode(given, quote_via=quote, safe='')}" if given else path
+    parameters_given = {name: value for name, value in parameters.items() if value is not None}
+    return (
+        f"{path}?{urlencode(parameters_given, quote_via=quote, safe='')}"
+        if parameters_given
+        else path
+    )
 
 
 def fixed(value: float | None, decimals: int = 3) -> str:
@@ -275,7 +279,7 @@ def read_guidelines(path: str | Path) -> Guidelines:
         text.decode()
     except UnicodeDecodeError:
         raise InputError(
-            f"{where} is no text in UTF-8", field=field, hint="Give a Markdown file"
+            f"{where} is not a text in UTF-8", field=field, hint="Give a Markdown file"
         ) from None
     return Guidelines(where)
 

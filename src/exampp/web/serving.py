@@ -74,7 +74,7 @@ def serve(
     import_pages()
     if not is_loopback(host) and not assessors:
         raise InputError(
-            f"{host} can be reached from other machines, and nobody is named who may come in",
+            f"{host} can be reached from other machines, and no assessor is named",
             hint="Name each person: --assessor NAME",
         )
     listener = listen(host, port)
@@ -174,7 +174,7 @@ def _check_installed() -> None:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket. Raises InputError if that fails."""
     if not 0 <= port <= 65535:
-        raise InputError(f"there is no port {port}", field="--port", hint="Give 1 to 65535, or 0")
+        raise InputError(f"invalid port {port}", field="--port", hint="Give 1 to 65535, or 0")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small answers at once only where the protocol is named
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -237,10 +237,10 @@ def method_scores(
     """
     places = {system: place for place, system in enumerate(order)}
     grey = [] if official is None else [official]
-    found = [*grey, *list(scores.items())[: len(SERIES)]]
+    series = [*grey, *list(scores.items())[: len(SERIES)]]
     looks = [*((GREY, "cross") for _ in grey), *zip(SERIES, SHAPES, strict=True)]
     drawn: list[DotSeries] = []
-    for (method, some), (colour, shape) in zip(found, looks, strict=False):
+    for (method, some), (colour, shape) in zip(series, looks, strict=False):
         spreads = renormalised([one for one in some if one.system in places])
         spreads.sort(key=lambda one: places[one.system])
         if spreads:

@@ -82,7 +82,7 @@ class Figure:
         return 12 * (_LETTER if self.draft else _BOLD)
 
     @property
-    def seen(self) -> str:
+    def alt_text(self) -> str:
         """The text alternative, marked for draft grades."""
         return f"{DRAFT}. {self.alt}" if self.draft else self.alt
 
@@ -102,7 +102,7 @@ class Figure:
         titled = theme != "page"
         room = math.ceil(self.right * _WIDER)
         if titled:
-            spec["description"] = self.seen
+            spec["description"] = self.alt_text
             lines = (len(self.title) * 15 * _BOLD, len(self.below) * self._below_letter)
             room = max(room, _room_of_fonts(spec, max(lines)))
         sides = {"left": around, "right": around + room, "top": around, "bottom": around}
@@ -121,7 +121,7 @@ class Figure:
     def svg(self, theme: Theme = "light") -> str:
         """Return the figure as SVG; raises InputError where the extra `plots` is not installed."""
         drawn: str = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
-        return _labelled(_slim(drawn), _cleaned(self.seen))
+        return _labelled(_slim(drawn), _cleaned(self.alt_text))
 
     def pdf(self, theme: Theme = "light") -> bytes:
         """Return the figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
@@ -163,14 +163,14 @@ def writer(path: str | Path) -> Writer:
     Raises:
         InputError: The ending is not a known format.
     """
-    found = FORMATS.get(Path(path).suffix.lower())
-    if found is None:
+    rendering = FORMATS.get(Path(path).suffix.lower())
+    if rendering is None:
         raise InputError(
             "the name does not end with a format of plots",
             file=path,
             hint=f"Formats: {', '.join(FORMATS)}",
         )
-    return found
+    return rendering
 
 
 _BOLD = 0.56

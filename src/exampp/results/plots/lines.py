@@ -246,7 +246,7 @@ def _outliers(points: Sequence[RankPair], last: float, size: float) -> dict[str,
     step = size / (last + 0.2)
     at = {p: ((p.official - 0.4) * step, (p.ours - 0.4) * step) for p in points}
     occupied = [(x - 4, x + 4, y) for x, y in at.values()]
-    found: dict[str, list[RankPair]] = {"left": [], "right": []}
+    outliers: dict[str, list[RankPair]] = {"left": [], "right": []}
     far = [p for p in points if abs(p.official - p.ours) >= last / 8]
     far.sort(key=lambda p: (-abs(p.official - p.ours), p.official, p.system))
     for point in far[:_OUTLIERS]:
@@ -264,6 +264,6 @@ def _outliers(points: Sequence[RankPair], last: float, size: float) -> dict[str,
             )
             if free:
                 occupied.append((start, end, y))
-                found[align].append(point)
+                outliers[align].append(point)
                 break
-    return found
+    return outliers

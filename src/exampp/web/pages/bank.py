@@ -137,10 +137,10 @@ def merge_form(states: Iterable[ItemState], fields: Fields, seen_as: SeenAs) -> 
 
 def _typed(line: FormLine, fields: Fields, seen_as: SeenAs) -> FormLine:
     state, key = line.state, line.key
-    said = _first(fields, f"seen-{key}", "")
-    if state is None or not _NUMBER.fullmatch(said):
+    seen_value = _first(fields, f"seen-{key}", "")
+    if state is None or not _NUMBER.fullmatch(seen_value):
         return line
-    seen = int(said)
+    seen = int(seen_value)
     base = state if seen >= state.edit else seen_as(state, seen)
     text = _first(fields, f"text-{key}", line.text)
     weight = _first(fields, f"weight-{key}", line.weight).strip()

@@ -252,7 +252,7 @@ QUESTIONS: Mapping[str, Question] = {
     ),
     "calibration": Question(
         "Do ratings predict people's judgments?",
-        "probabilities of people's labels, tried on queries that were held out",
+        "probabilities of people's labels, tested on held-out queries",
         "calibration",
         lambda grades, _: verdict.about_calibration(grades.calibration()),
         ("/agreement", "Agreement with people"),
@@ -288,16 +288,16 @@ def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
 @router.get("/trust")
 def all_questions(request: CurrentRequest) -> HTMLResponse:
     """Show all questions, each with its answer in a sentence."""
-    return request.render("trust.html", asked=_asked(request))
+    return request.render("trust.html", asked=_answered_questions(request))
 
 
 @router.get("/trust/answers")
 def answers(request: CurrentRequest) -> HTMLResponse:
     """Show the list of questions alone, as it fills up."""
-    return request.render("_trust_answers.html", asked=_asked(request))
+    return request.render("_trust_answers.html", asked=_answered_questions(request))
 
 
-def _asked(request: PageRequest) -> list[tuple[str, Question, TrustAnswer | None]]:
+def _answered_questions(request: PageRequest) -> list[tuple[str, Question, TrustAnswer | None]]:
     """Return the questions in order; each starts when the one before it is answered."""
     found: list[tuple[str, Question, TrustAnswer | None]] = []
     for key, one in QUESTIONS.items():

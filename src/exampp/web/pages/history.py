@@ -56,8 +56,8 @@ def history(
     undoable: frozenset[int] = frozenset()
     with request.open() as collection:
         if what == "decisions":
-            made = collection.decisions.list(query_id=query, author=author)
-            found = [one for one in reversed(made) if item in (None, one.item_id)]
+            decisions = collection.decisions.list(query_id=query, author=author)
+            found = [one for one in reversed(decisions) if item in (None, one.item_id)]
             sheet = page_of(found, page, PAGE)
             undoable = _undoable(request, collection, query)
         else:
@@ -81,11 +81,11 @@ def _undoable(request: PageRequest, collection: Collection, query: str | None) -
         on_cell.setdefault((one.versions, one.verdict), []).append(one.decision)
     return frozenset(
         one.number
-        for made in on_cell.values()
-        for at, one in enumerate(made)
+        for decisions in on_cell.values()
+        for at, one in enumerate(decisions)
         if (one.adjudicates or one.author == request.assessor)
         and one.rating is not None
-        and not any(replaces(later, one) for later in made[at + 1 :])
+        and not any(replaces(later, one) for later in decisions[at + 1 :])
     )
 
 

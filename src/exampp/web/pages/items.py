@@ -118,7 +118,7 @@ def items(
     if order == "worst":
         rows = [one for one in rows if one.worst is not None][:WORST]
     row = (query, item)
-    chosen = next((one for one in found.items if (one.query_id, one.item_id) == row), None)
+    open_item = next((one for one in found.items if (one.query_id, one.item_id) == row), None)
     return request.render(
         "items.html",
         found=found,
@@ -130,8 +130,8 @@ def items(
         only=only,
         order=order,
         open_row=row,
-        open=_open(request, chosen) if chosen and chosen.cells is not None else None,
-        is_graded_here=bool(chosen and request.choices) and row in _editable(request, query),
+        open=_open(request, open_item) if open_item and open_item.cells is not None else None,
+        is_graded_here=bool(open_item and request.choices) and row in _editable(request, query),
     )
 
 
@@ -215,8 +215,8 @@ async def list_request(
     item: str | None = None,
 ) -> ListRequest:
     """Return the parameters in an address."""
-    given = min_rating is not None
-    least = request.choice.grader.threshold(min_rating) if given else request.min_rating
+    has_threshold = min_rating is not None
+    least = request.choice.grader.threshold(min_rating) if has_threshold else request.min_rating
     return ListRequest(least, min_relevant, by, query or None, item or None)
 
 
@@ -251,7 +251,7 @@ class QueryOfList(NamedTuple):
 
 @router.get("/lists/{name}")
 def list_page(
-    request: CurrentRequest, name: str, asked: AskedList, at: int | None = None, page: int = 1
+    request: CurrentRequest, name: str, list_of: AskedList, at: int | None = None, page: int = 1
 ) -> Response:
     """Show a list; a form names the query by its place, which changes no id."""
     if name not in NAMES:
@@ -261,33 +261,35 @@ def list_page(
         to = request.here(query=queries[at].query_id, item=None, at=None)
         return request.redirect_back(to, "/lists")
     with request.open() as collection:
-        relevant = relevance_threshold(asked.min_relevant, highest_judgment(collection.connection))
-    asked = asked._replace(min_relevant=relevant)
+        relevant = relevance_threshold(
+            list_of.min_relevant, highest_judgment(collection.connection)
+        )
+    list_of = list_of._replace(min_relevant=relevant)
     fill = {"verify": _verify, "grid": _grid, "missing": _missing, "spurious": _spurious}[name]
-    context = fill(request, asked, page)
+    context = fill(request, list_of, page)
     bases = ("auto", *BASES)
     return request.render(
-        f"list_{name}.html", name=name, names=NAMES, bases=bases, asked=asked, **context
+        f"list_{name}.html", name=name, names=NAMES, bases=bases, asked=list_of, **context
     )
 
 
-def _oversight(request: PageRequest, asked: ListRequest) -> MissingAndSpurious:
+def _oversight(request: PageRequest, wanted: ListRequest) -> MissingAndSpurious:
     """Return missing and spurious entries, of one query or of all."""
-    if asked.query is not None:
+    if wanted.query is not None:
         with request.open() as collection:
-            dossiers = request.choice.of(collection).dossiers([asked.query], ())
-            return MissingAndSpurious.of(dossiers, asked.criteria)
+            dossiers = request.choice.of(collection).dossiers([wanted.query], ())
+            return MissingAndSpurious.of(dossiers, wanted.criteria)
     counts = request.counts
-    if counts is not None and counts.oversight.criteria == asked.criteria:
+    if counts is not None and counts.oversight.criteria == wanted.criteria:
         return counts.oversight
-    found = request.snapshot.oversight(asked.criteria, PATIENCE)
+    found = request.snapshot.oversight(wanted.criteria, PATIENCE)
     if found is None:
         raise StillComputing
     return found
 
 
-def _missing(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
-    found = _oversight(request, asked)
+def _missing(request: PageRequest, wanted: ListRequest, page: int) -> dict[str, Any]:
+    found = _oversight(request, wanted)
     sheet = page_of(found.missing, page, ENTRIES)
     groups = [
         (query_id, text, list(entries))
@@ -298,24 +300,24 @@ def _missing(request: PageRequest, asked: ListRequest, page: int) -> dict[str, A
     return {"found": found, "sheet": sheet, "groups": groups}
 
 
-def _spurious(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
-    found, item = _oversight(request, asked), asked.item
+def _spurious(request: PageRequest, wanted: ListRequest, page: int) -> dict[str, Any]:
+    found, item = _oversight(request, wanted), wanted.item
     entries = [one for one in found.spurious if item in (None, one.item.item_id)]
     return {"found": found, "sheet": page_of(entries, page, ENTRIES)}
 
 
 def _read(
-    request: PageRequest, asked: ListRequest
+    request: PageRequest, wanted: ListRequest
 ) -> tuple[QueryView, Mapping[tuple[int, int], str], QueryOfList]:
     """Read the query of a list, or the first one, with the answers that were extracted."""
     snapshot = request.snapshot
     queries = snapshot.gradebook.queries
     if not queries:
         raise NothingYet("there are no queries yet", hint="Import some: exampp import")
-    query_id = queries[0].query_id if asked.query is None else asked.query
+    query_id = queries[0].query_id if wanted.query is None else wanted.query
     with request.open() as collection:
         dossier, answers = next(request.choice.of(collection).with_answers([query_id]))
-        view = QueryView(dossier, asked.criteria)
+        view = QueryView(dossier, wanted.criteria)
     at = snapshot.query_index.get(query_id)
     texts = [snapshot.texts.get(one.query_id) or one.query_id for one in queries]
     before = queries[at - 1].query_id if at else None
@@ -323,9 +325,9 @@ def _read(
     return view, answers, QueryOfList(dossier, at, texts, before, after)
 
 
-def _verify(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
-    view, answers, query = _read(request, asked)
-    chosen = asked.item
+def _verify(request: PageRequest, wanted: ListRequest, page: int) -> dict[str, Any]:
+    view, answers, query = _read(request, wanted)
+    chosen = wanted.item
     cells = groupby(
         verification_list(view, answers=answers, item_id=chosen), key=lambda cell: cell.item.item_id
     )
@@ -340,7 +342,7 @@ def _verify(request: PageRequest, asked: ListRequest, page: int) -> dict[str, An
     return {"query": query, "items": items, "sheet": sheet}
 
 
-def _grid(request: PageRequest, asked: ListRequest, page: int) -> dict[str, Any]:
-    view, answers, query = _read(request, asked)
+def _grid(request: PageRequest, wanted: ListRequest, page: int) -> dict[str, Any]:
+    view, answers, query = _read(request, wanted)
     found = grid(view, answers=answers)
     return {"query": query, "items": found.items, "sheet": page_of(found.rows, page, ENTRIES)}

@@ -142,8 +142,12 @@ def _page(
     found: Sequence[tuple[CellIds, int]],
     order: str,
 ) -> HTMLResponse:
-    asked = request.http.query_params
-    query, item, passage = asked.get("query"), asked.get("item"), asked.get("passage")
+    parameters = request.http.query_params
+    query, item, passage = (
+        parameters.get("query"),
+        parameters.get("item"),
+        parameters.get("passage"),
+    )
     return request.render(
         "judge.html",
         case=case,
@@ -229,7 +233,7 @@ def decide(
             adjudicates=adjudicates == "1",
             versions=texts,
         )
-        return _decided(request, collection, order, next)
+        return _after_decision(request, collection, order, next)
 
 
 @router.post("/judge/undo")
@@ -243,10 +247,10 @@ def undo(
     """Take a decision back, and return to its cell."""
     with request.open() as collection:
         collection.decisions.undo(number, author=request.assessor)
-        return _decided(request, collection, order, back)
+        return _after_decision(request, collection, order, back)
 
 
-def _decided(request: PageRequest, collection: Collection, order: str, to: str) -> Response:
+def _after_decision(request: PageRequest, collection: Collection, order: str, to: str) -> Response:
     request.live.changed()
     session = current_session(request, collection, order)
     if request.wants_part:
@@ -263,7 +267,7 @@ def _rating(text: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"{text!r} is no rating", field="rating") from None
+        raise InputError(f"{text!r} is not a rating", field="rating") from None
 
 
 # ---- which cells come next -----------------------------------------------------------------------
@@ -352,8 +356,10 @@ def _open(
         if dossier.texts[passage] is None or passage_id not in (None, name):
             continue
         for column, item in enumerate(dossier.items):
-            made = dossier.decisions.get((passage, column), ())
-            if item_id in (None, item.item_id) and request.assessor not in standing_decisions(made):
+            decisions = dossier.decisions.get((passage, column), ())
+            if item_id in (None, item.item_id) and request.assessor not in standing_decisions(
+                decisions
+            ):
                 yield CellIds(dossier.query_id, item.item_id, name)
 
 
@@ -399,13 +405,15 @@ def session_decisions(request: PageRequest, collection: Collection) -> Sequence[
 
 def current_session(request: PageRequest, collection: Collection, order: str) -> JudgingSession:
     """Return the session of this person, started if there is none."""
-    made = session_decisions(request, collection)
+    decisions = session_decisions(request, collection)
     goal = request.live.sessions[request.assessor].goal
-    return JudgingSession(len(made), goal, recent_decisions(made, request.choice.grader, order))
+    return JudgingSession(
+        len(decisions), goal, recent_decisions(decisions, request.choice.grader, order)
+    )
 
 
 def recent_decisions(
-    made: Sequence[CellDecision],
+    decisions: Sequence[CellDecision],
     grader: GraderIdentity,
     order: str | None,
     path: str = "/judge/case",
@@ -423,7 +431,7 @@ def recent_decisions(
             one.decision.rating or 0,
             rating_shade(one.decision.rating or 0, grader.lowest, grader.highest),
         )
-        for one in reversed(made[-RECENT:])
+        for one in reversed(decisions[-RECENT:])
     ]
 
 
@@ -687,12 +695,12 @@ def _recent_sampled(
     """Return the last decisions of this person about a sample."""
     if plan.unit == "item":
         start = request.live.sessions.get(request.assessor) or start_session(request, collection)
-        made = [
+        decisions = [
             one
             for one in collection.decisions.since(start.after, author=request.assessor)
             if one.decision.sample == plan.sample
         ]
-        recent = recent_decisions(made, request.choice.grader, None, SAMPLED_CASE)
+        recent = recent_decisions(decisions, request.choice.grader, None, SAMPLED_CASE)
     else:
         texts = known_queries(collection.connection)
         judged = request.choice.of(collection).decisions.judged_by(plan, request.assessor)

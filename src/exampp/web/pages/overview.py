@@ -104,19 +104,19 @@ def _context(
     """
     snapshot, counts = request.snapshot, request.counts
     board = snapshot.leaderboard(min_rating, decisions)
-    chosen = by if 0 <= by < len(board.columns) else 0
+    column = by if 0 <= by < len(board.columns) else 0
     ties = None
     if len(board.column_systems) > 1:
-        ties = snapshot.ties(chosen, min_rating, decisions, PATIENCE)
+        ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
     # the state is taken before the page is rendered: a later change is shown by the next call
     counted = counts.read_at if counts else 0
     bias = about_bias(snapshot.bias)
-    ticks, systems = ranked_systems(board, chosen)
+    ticks, systems = ranked_systems(board, column)
     return {
         "state": f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}",
         "board": board,
         "headings": [heading(str(one.measure), one.min_rating) for one in board.columns],
-        "chosen": chosen,
+        "chosen": column,
         "ticks": ticks,
         "systems": systems,
         "ties": ties,
@@ -326,10 +326,10 @@ def _compared(
     request: PageRequest, found: SystemComparison, query: str | None, page: int
 ) -> Comparison:
     snapshot = request.snapshot
-    chosen = query or next((one.query_id for one in found.changes), None)
-    if chosen is None and found.queries:
-        chosen = _query_of(found.queries[0].query_id, snapshot.query_index)
-    items = [] if chosen is None else _items(request, found, chosen)
+    query_id = query or next((one.query_id for one in found.changes), None)
+    if query_id is None and found.queries:
+        query_id = _query_of(found.queries[0].query_id, snapshot.query_index)
+    items = [] if query_id is None else _items(request, found, query_id)
     groups = [(kind, [one for one in items if one[0].covered_by == kind]) for kind in ORDER]
     # open are those that make the difference, or the first of all
     full = [kind for kind, of_kind in groups if of_kind]
@@ -339,8 +339,8 @@ def _compared(
         verdict(found),
         total(found).notes,
         page_of(list(_bars(found, snapshot.texts, snapshot.query_index)), page, PAGE),
-        chosen,
-        snapshot.texts.get(chosen or "", "") or chosen or "",
+        query_id,
+        snapshot.texts.get(query_id or "", "") or query_id or "",
         groups,
         opened,
     )
