@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -252,22 +251,9 @@ def test_graders_that_are_not_here_are_said(tmp_path: Path) -> None:
         assert [one.name for one in made.graders] == ["rater"]
 
 
-def one_prompt(folder: Path) -> Path:
-    """Write the published data with the first of four grade records of each passage."""
-    with (
-        gzip.open(science() / "llmjudge-dev-graded.jsonl.gz", "rt") as lines,
-        (folder / "graded.jsonl").open("w") as out,
-    ):
-        for query_id, passages in map(json.loads, lines):
-            for passage in passages:
-                del passage["exam_grades"][1:], passage["grades"]
-            out.write(json.dumps([query_id, passages]) + "\n")
-    return folder / "graded.jsonl"
-
-
-def test_llmjudge_dev(tmp_path: Path) -> None:
+def test_llmjudge_dev() -> None:
     """Held-out figures on the published data; the kappa of cut points chosen on the same labels."""
-    source = exampp.open(one_prompt(tmp_path))
+    source = exampp.open(science() / "llmjudge-dev-graded.jsonl.gz")
     book = source.grades(prompt="question-self-rating").gradebook
     golden: dict[CalibrationModel, float] = {"logistic": 0.153, "isotonic": 0.161}
     for model, kappa in golden.items():

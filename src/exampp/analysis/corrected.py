@@ -2,7 +2,7 @@
 
 The score of a system estimates the one that it would have if people had decided every unit of the
 pool. Grades predict the verdict on each unit, and human verdicts on a sample with known inclusion
-probabilities correct the prediction; see `stats.difference`.
+probabilities correct the prediction; see `stats.sampling`.
 """
 
 from __future__ import annotations

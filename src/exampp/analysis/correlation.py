@@ -424,7 +424,7 @@ def compare_methods(
     """Correlate every scoring of every method with every official leaderboard (rank 1 is best).
 
     The intervals, over queries, are for the mean over exams of this many queries (see
-    `stats.correlation_interval`); with 0 samples there are none. With `decimals`, means are rounded
+    `stats.rank_correlation`); with 0 samples there are none. With `decimals`, means are rounded
     before they are ranked, as trec_eval does with 4 decimals.
 
     Raises:

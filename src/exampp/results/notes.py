@@ -107,8 +107,7 @@ def notes_of(
 def merge_notes(notes: Iterable[str], whole: Collection[str] = ()) -> tuple[Note, ...]:
     """Merge notes: keep the order, drop duplicates, join notes that differ only in subject.
 
-    The subject is left out of a sentence that begins with it where the sentence holds for the
-    `whole`.
+    `whole` lists all subjects; a sentence that applies to all of them is written without a subject.
     """
     merged: dict[str, Note] = {}
     for text in notes:

@@ -55,7 +55,7 @@ def draw_queries(queries: int, samples: int = SAMPLES, seed: int = 0) -> Floats:
 def resampled_means(values: Floats, counts: Bools, draws: Floats) -> tuple[Floats, Bools]:
     """Return the mean of every system in every resample, and where defined: [samples, systems].
 
-    `values` and `counts` are systems x queries (see `evaluate.values.Values`): a query that does
+    `values` and `counts` are systems x queries (see `measures.values.Values`): a query that does
     not count for a system leaves its mean. A mean without queries is 0 and undefined.
     """
     sums = draws @ np.where(counts, values, 0.0).T

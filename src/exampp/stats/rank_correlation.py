@@ -5,7 +5,7 @@ one side has all values equal. The `_rows` functions do many samples at once, fo
 
 Means over queries are often equal in truth (P@20 is a multiple of 1/20) but differ in their last
 digit as computed, by the order of summation. Ranking them as they are would break such ties at
-random: Kendall's tau of P@20 moves by 0.01 on TREC DL 2019. `settle_ties` makes them equal again.
+random: Kendall's tau of P@20 moves by 0.01 on TREC DL 2019. `unite_ties` makes them equal again.
 
 Sources: Spearman 1904; Kendall 1945 (tau-b).
 """
@@ -179,7 +179,7 @@ def correlate(
     """Correlate scores (higher is better) with official ranks (1 is best), by system.
 
     Ranks may be tied or fractional. Scores that differ by no more than rounding are tied (see
-    `settle_ties`; a tolerance of 0 takes them as they are). A positive correlation is agreement.
+    `unite_ties`; a tolerance of 0 takes them as they are). A positive correlation is agreement.
     """
     both = [system for system in scores if system in official_ranks]
     x = unite_ties([[scores[system] for system in both]], tolerance)[0]
@@ -335,7 +335,7 @@ def draw_resamples(queries: int, samples: int, seed: int = 0) -> Draws:
 def resample(values: Floats, counts: NDArray[np.bool_], draws: Draws) -> Floats:
     """Return scores of the systems in all samples, [rows of the draws, systems].
 
-    `values` and `counts` are systems x queries (see `resampling.resampled_means`). Where no query
+    `values` and `counts` are systems x queries (see `resampled_means`). Where no query
     counts for some system all scores are tied, so that no correlation is defined.
     """
     means, defined = resampled_means(values, counts, draws.weights)
