@@ -126,3 +126,9 @@ def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
 def test_extra_keys_cannot_hide_the_passage(tmp_path: Path, key: str) -> None:
     with pytest.raises(InputError, match="the extra keys of passage 'p' hold one of"):
         passages.write(tmp_path / "p.jsonl", [Passage("p", "x", extra={key: "y"})])
+
+
+def test_a_malformed_escape_in_a_field_that_is_not_read_is_refused(tmp_path: Path) -> None:
+    line = '{"query": {"qid": "q"}, "candidates": [], "more": "\\u12"}\n'
+    found = fault(passages.read_candidates, file(tmp_path, line))
+    assert (found.line, "JSON" in found.what) == (1, True)

@@ -284,7 +284,7 @@ def read_candidates(
 
     def parse(line: bytes, number: int) -> Retrieved:
         typed = decode_json(line, decoder, path, number)
-        of_line.see(OBJECT.decode(line), number)
+        of_line.see(decode_json(line, OBJECT, path, number), number)
         if isinstance(typed.query, dict):
             of_query.see(typed.query, number)
         for candidate in typed.candidates:
