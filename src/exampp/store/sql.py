@@ -15,7 +15,7 @@ import json
 import sqlite3
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice, starmap
 from pathlib import Path
 from types import TracebackType
@@ -62,12 +62,14 @@ class Checksums:
         self._clear()
         if not self._watching:
             for (table,) in connection.execute(_TABLES).fetchall():
-                added, removed = array("L"), array("L")
-                connection.create_function(f"added_{table}", 1, added.append)
-                connection.create_function(f"removed_{table}", 1, removed.append)
+                for name, by_table in (("added", self._added), ("removed", self._removed)):
+                    append = by_table.setdefault(table, array("L")).append
+                    # an interrupted call may have created it; SQLite refuses that twice while a
+                    # statement is active
+                    with suppress(sqlite3.OperationalError):
+                        connection.create_function(f"{name}_{table}", 1, append)
                 for statement in _triggers(connection, table):
                     connection.execute(statement)
-                self._added[table], self._removed[table] = added, removed
             self._watching = True
 
     def write(self, connection: sqlite3.Connection) -> None:
