@@ -256,12 +256,12 @@ def check(collection: exampp.Collection, given: Given) -> list[str]:
         wrong.append("in a transaction")
         collection.connection.rollback()
     try:
-        with contextlib.closing(sqlite3.connect(collection.path, timeout=0)) as other:
-            other.isolation_level = None
-            other.execute("INSERT OR REPLACE INTO step VALUES ('written', 'by another', '')")
-            if other.execute("SELECT count(*) FROM lease").fetchone()[0]:
+        with exampp.Collection(collection.path) as other:
+            with other.connection, transaction(other.connection, patience=0):
+                put_step(other.connection, "written", "by another", now())
+            if other.connection.execute("SELECT count(*) FROM lease").fetchone()[0]:
                 wrong.append("leases held")
-    except sqlite3.OperationalError:
+    except exampp.CollectionBusy:
         wrong.append("locked")
     try:
         with collection.connection, transaction(collection.connection):

@@ -118,6 +118,16 @@ def write():
     opened.close()
 
 
+def test_an_interrupt_while_sqlite_calls_a_function_stays_an_interrupt(tmp_path: Path) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with closing(connect(tmp_path / "a.exam")) as connection:
+        connection.create_function("interrupted", 1, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            connection.execute("SELECT interrupted(1)")
+
+
 def test_sources_write_transactions_rows_and_groups_as_sqlite_needs_them() -> None:
     """No row of RETURNING is left, which an interrupt would leave in progress; SQLite before 3.39,
     as Ubuntu 22.04 has it, refuses HAVING without GROUP BY.

@@ -284,7 +284,8 @@ def read_candidates(
 
     def parse(line: bytes, number: int) -> Retrieved:
         typed = decode_json(line, decoder, path, number)
-        of_line.see(decode_json(line, OBJECT, path, number), number)
+        fields: Fields = decode_json(line, OBJECT, path, number)
+        of_line.see(fields, number)
         if isinstance(typed.query, dict):
             of_query.see(typed.query, number)
         for candidate in typed.candidates:

@@ -64,10 +64,7 @@ class Checksums:
             for (table,) in connection.execute(_TABLES).fetchall():
                 for name, by_table in (("added", self._added), ("removed", self._removed)):
                     append = by_table.setdefault(table, array("L")).append
-                    # an interrupted call may have created it; SQLite refuses that twice while a
-                    # statement is active
-                    with suppress(sqlite3.OperationalError):
-                        connection.create_function(f"{name}_{table}", 1, append)
+                    _create_function(connection, f"{name}_{table}", 1, append)
                 for statement in _triggers(connection, table):
                     connection.execute(statement)
             self._watching = True
@@ -93,6 +90,15 @@ class Checksums:
             del checksums[:]
 
 
+def _create_function(
+    connection: sqlite3.Connection, name: str, arguments: int, function: Callable[..., Any]
+) -> None:
+    """Create a function that SQL calls, if the connection does not have it yet."""
+    # an interrupted call may have; SQLite refuses to create it again while a statement is active
+    with suppress(sqlite3.OperationalError):
+        connection.create_function(name, arguments, function)
+
+
 def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
     """Yield the triggers that note the rows added to a table and removed from it."""
     added = f"SELECT added_{table}({_checksum(connection, table, 'NEW.')});"
@@ -107,12 +113,12 @@ def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
 def _checksum(connection: sqlite3.Connection, table: str, of: str = "") -> str:
     """Return SQL for the checksum of a row as it is read back, even with an invalid text."""
     columns = connection.execute(f"PRAGMA main.table_info({table})").fetchall()
-    # -0.0 is stored as 0; texts as bytes, which may be no valid text
+    # -0.0 is stored as 0; texts as bytes, which may not be valid text
     forms = {"TEXT": "CAST({} AS BLOB)", "ANY": "CAST({} AS BLOB)", "REAL": "{} + 0.0"}
     values = ", ".join(forms.get(kind, "{}").format(of + name) for _, name, kind, *_ in columns)
     count = len(columns)
-    connection.create_function(f"row_text{count}", count, " ".join(["{}"] * count).format)
-    connection.create_function("crc32", 1, crc32)
+    _create_function(connection, f"row_text{count}", count, " ".join(["{}"] * count).format)
+    _create_function(connection, "crc32", 1, crc32)
     return f"crc32(CAST(row_text{count}({values}) AS BLOB))"
 
 
@@ -268,8 +274,11 @@ def _mapped(
         raise map_error(connection, error) from None
 
 
-def map_error(connection: GuardedConnection, error: Exception) -> Exception:
+def map_error(connection: GuardedConnection, error: Exception) -> BaseException:
     """Return the exampp error for an SQLite error about a value or about the file."""
+    # functions of the checksums raise nothing themselves; Python runs handlers of signals in them
+    if "user-defined function raised exception" in str(error):
+        return KeyboardInterrupt()
     if isinstance(error, UnicodeEncodeError):
         what = "a text holds half of a surrogate pair, which no file can hold"
         return InputError(what, hint="Remove it")
