@@ -122,7 +122,7 @@ def test_an_interrupt_while_sqlite_calls_a_function_stays_an_interrupt(tmp_path:
     def interrupted(_: int) -> None:
         raise KeyboardInterrupt
 
-    with closing(connect(tmp_path / "a.exam")) as connection:
+    with closing(connect(tmp_path / "a.exam", create=True)) as connection:
         connection.create_function("interrupted", 1, interrupted)
         with pytest.raises(KeyboardInterrupt):
             connection.execute("SELECT interrupted(1)")
