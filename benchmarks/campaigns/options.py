@@ -61,7 +61,7 @@ class Uses(NamedTuple):
     refused: int = 2
     """The exit code of a command line that is refused."""
     queries: int = FEW
-    """How many the example has."""
+    """Number of things in the example."""
 
 
 def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
@@ -903,7 +903,7 @@ def spellings(command: Any) -> list[list[str]]:
 
 
 class Seen(NamedTuple):
-    """What a command printed, ended with, and left in its folder."""
+    """Output, exit code and files of a command."""
 
     code: int
     out: str
@@ -1001,7 +1001,7 @@ def restored(here: Path, example: Path, untouched: Mapping[str, Stamp]) -> Itera
 
 
 def stamps(folder: Path) -> dict[str, Stamp]:
-    """How long each file is, and when it was written."""
+    """Return the size and the time of each file."""
     return {one.name: stamp(one.stat()) for one in os.scandir(folder)}
 
 
@@ -1010,7 +1010,7 @@ def stamp(found: os.stat_result) -> Stamp:
 
 
 def content(path: Path) -> object:
-    """What a file holds; of a collection the rows of its tables."""
+    """Return the content of a file; of a collection the rows of its tables."""
     found = path.read_bytes() if path.exists() else b""
     if not found.startswith(b"SQLite format 3"):
         return CHANGING.sub("", found.decode("latin-1"))

@@ -1,4 +1,4 @@
-"""How exampp was installed and is called: for commands that people are told to type."""
+"""Detect how exampp was installed and called, for commands in messages."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def _shown(text: str, most: int = 60) -> str:
 
 @dataclass(slots=True)
 class Replacements:
-    """How many characters of the files were replaced, and the place of the first.
+    """Count of replaced characters in the files, and the place of the first.
 
     A reader writes NUL for what is no text, and notes the place. What keeps texts replaces it; what
     keeps ids refuses it.

@@ -184,7 +184,7 @@ def test_what_is_of_no_kind(tmp_path: Path, content: str | bytes, found: str) ->
     with pytest.raises(InputError) as caught:
         detect(path)
     assert str(caught.value).startswith(f"{path}: {found}")
-    assert "that is of no kind that is known" in str(caught.value)
+    assert "unknown kind of file" in str(caught.value)
     assert str(caught.value).endswith(f"say which, as in --as run: {ALL}")
 
 

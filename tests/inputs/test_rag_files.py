@@ -347,7 +347,7 @@ def test_parquet_has_the_columns_of_json(tmp_path: Path, empty_exam: exampp.Coll
         "rag:response": [digest(SAID)],
     }
     polars.DataFrame({"x": [1]}).write_parquet(tmp_path / "other.parquet")
-    with pytest.raises(InputError, match="fields found: x; that is of no kind"):
+    with pytest.raises(InputError, match="fields found: x; unknown kind of file"):
         empty_exam.import_files(tmp_path / "other.parquet")
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "rag.parquet").read_bytes()[:40])
     with pytest.raises(InputError, match="is a damaged Parquet file"):
@@ -711,7 +711,7 @@ def test_a_column_with_an_endless_number_is_no_context(
 def test_answers_that_may_be_a_bank_are_not_guessed(tmp_path: Path) -> None:
     (tmp_path / "qa.csv").write_text(f"question,answer\n{ASKED},{SAID}\n")
     with exampp.create(tmp_path / "my.exam") as exam:
-        with pytest.raises(InputError, match="that is of no kind that is known"):
+        with pytest.raises(InputError, match="unknown kind of file"):
             exam.import_files(tmp_path / "qa.csv")
         exam.import_files(tmp_path / "qa.csv", kind="answers")
         assert runs(exam, tmp_path) == {"qa:response": [digest(SAID)]}
@@ -817,7 +817,7 @@ TALK = [
 REFUSED: dict[str, tuple[Any, str]] = {
     "fields of no kind": (
         {"vars": {}, "provider": "x", "verdict": 1},
-        r"fields found: vars, provider, verdict; that is of no kind",
+        r"fields found: vars, provider, verdict; unknown kind of file",
     ),
     "a table column by column": (
         {name: {"0": value} for name, value in RAGAS.items()},
@@ -873,8 +873,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         },
         "reference_contexts=context --columns reference=answer",
     ),
-    "an object of fields": ({"conversation_id": "c", "task": "t"}, "of no kind that is known"),
-    "averages": ({"average_scores": {"recall": 0.5}}, "of no kind that is known"),
+    "an object of fields": ({"conversation_id": "c", "task": "t"}, "unknown kind of file"),
+    "averages": ({"average_scores": {"recall": 0.5}}, "unknown kind of file"),
     "assignments without a text": (
         {"qid": "q", "query": "x", "nuggets": [{"text": "a", "assignment": "support"}]},
         "no text that they are of",

@@ -50,7 +50,7 @@ from exampp.stats.estimate import SAMPLES
 
 MEASURES = ("Cover@20", "nCover@20", "nDCG@20", "P@20", "AP")
 _SPECIFICATIONS = Declaration(missing=("zero",))
-"""Those of a report: few enough to be quick."""
+"""Combinations of a report: few enough to be quick."""
 LAYOUTS: tuple[Layout, ...] = ("STRICT", "LENIENT")
 
 

@@ -41,7 +41,7 @@ OptionValues = Mapping[str, Any]
 """The values of a command's parameters, by their names in Python."""
 Function = TypeVar("Function", bound=Callable[..., Any])
 _READ = "exampp.read"
-"""Where a context has the values as they were typed, by name, and their parameters in order."""
+"""Key of a context for the typed values by name, and their parameters in order."""
 
 
 # ---- parameters --------------------------------------------------------------------------------

@@ -246,7 +246,7 @@ FORMAT = Format(
 
 
 TQA_PREFIX = "tqa2:"
-"""What TREC CAR Y3 puts before the id of a lesson."""
+"""Prefix of lesson ids in TREC CAR Y3."""
 
 
 def read_tqa(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:

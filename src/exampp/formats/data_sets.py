@@ -172,7 +172,7 @@ def _card(name: str, counts: dict[str, int]) -> str:
         "cover, the passages, people's judgments, and what systems returned.\n\n"
         f"| file | records | what |\n|---|---|---|\n{''.join(rows)}\n"
         f"Written by exampp {__version__}. Licence, origin of the texts, and who made the "
-        "exam: to be said by whoever publishes it.\n\n"
+        "exam: state it when you publish it.\n\n"
         "```console\n$ exampp import my.exam . --bank bank.jsonl --runs systems.run\n```\n"
     )
 
@@ -194,7 +194,7 @@ FORMAT = Format(
 
 
 PREFIX = "irds:"
-"""What a name of a dataset starts with where a file could stand, as in `irds:antique/test`."""
+"""Prefix of a dataset's name in the place of a file, as in `irds:antique/test`."""
 
 
 def is_dataset(name: str | Path) -> bool:

@@ -40,7 +40,7 @@ ON_SAMPLES = (*COLUMNS, "sample")
 HEADER = "\t".join(COLUMNS)
 HEADERS = (HEADER, "\t".join(ON_SAMPLES))
 SCALES = ("ratings", "verdicts")
-"""What a rating is on: a scale, or yes (1) and no (0)."""
+"""Kinds of ratings: on a scale, or yes (1) and no (0)."""
 _FLAGS = ("", "yes")
 _MOST = 2**15 - 1
 

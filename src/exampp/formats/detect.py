@@ -1,4 +1,4 @@
-"""Which format a file has, for commands that take any.
+"""Detect the format of a file, for commands that take any.
 
 The rule: the first records decide, by their fields or columns. Where they fit several formats, a
 header that names the columns decides, then the name of the file. Where that does not, either, the
@@ -129,7 +129,7 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
     of_programs = {name for preset in presets().values() for name in preset.needs}
     fields = sample.keys or re.split("[\t,;]", sample.head[:_START])
     slips = nearly(fields, _NAMES | of_programs)
-    what = "that is of no kind that is known" + (f"; {slips}" if slips else "")
+    what = "unknown kind of file" + (f"; {slips}" if slips else "")
     detected = (one.name for one in built_in_formats().values() if one.shapes or one.sniff)
     hint = "If it is of one of these kinds, say which, as in --as run: "
     hint += ", ".join((*sorted(detected), *presets()))

@@ -1,4 +1,4 @@
-"""What one field of a file may be, and how one that may not recur is found to recur."""
+"""Parse single fields of a file, and detect fields that must not recur."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ _NAMES = QUERY | PASSAGE | RELEVANCE | _OTHERS
 
 
 _NEARLY = 0.8
-"""How alike two names must be for one to be taken for a slip of the other (difflib's ratio)."""
+"""Least similarity at which a name counts as a misspelling of another (difflib's ratio)."""
 
 _COMPARED = 200
 """Names of a header, at most, that are compared with the known ones."""
@@ -268,7 +268,7 @@ def own_names(text: str) -> list[str]:
 
 
 def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
-    """What is nearly a name in a line that nearly names its columns; empty for any other line.
+    """Return the misspelt names of a line that nearly names its columns; empty for other lines.
 
     Such a line has a known name or one that nearly is in each of its cells, or in all but one,
     which is a single word.
@@ -320,7 +320,7 @@ BANK_NAMES: Mapping[str, tuple[str, ...]] = {
     "importance": ("importance",),
     MODEL: MODEL_KEYS,
 }
-"""What a column of a bank holds, and the names it may go by; the first is the written one."""
+"""Columns of a bank by content, each with its names; the first is the written one."""
 BANK_COLUMNS: Mapping[str, str] = {name: key for key, names in BANK_NAMES.items() for name in names}
 _LONGEST_HEADER = 10_000
 """Characters; a longer line is not a header, and slow to look at."""

@@ -1,4 +1,4 @@
-"""What a format of files declares: its records, how they are read and written, how it is detected.
+"""Declare file formats: their records, readers, writers and detection.
 
 Every format is declared by one `Format` in the module that reads and writes it, and is found there;
 formats of other packages declare the same.
@@ -55,7 +55,7 @@ RECORDS: Mapping[str, type] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a file is read; a reader takes what concerns it.
+    """Settings of readers; each reader takes those that concern it.
 
     `on_error` takes the error of a bad record. `check` may refuse a record by raising InputError.
     `system` names the system of records that do not name one, or of all (`is_named`). `query_of`
@@ -85,7 +85,7 @@ class DataSet(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Which fields a JSON object has: one of every set of words, and none of `without`.
+    """Condition on the fields of a JSON object: one of every set of words, none of `without`.
 
     It has at most `most` fields, and fits none of `unless`.
     """
@@ -141,7 +141,7 @@ class FirstRecords:
 
     @property
     def is_json(self) -> bool:
-        """Whether the first line starts as JSON."""
+        """Return whether the first line starts as JSON."""
         return self.head.lstrip().startswith(("{", "["))
 
     @property
@@ -191,7 +191,7 @@ class FirstRecords:
 
     @property
     def is_bank_table(self) -> bool:
-        """Whether the file is a table whose header is that of a bank."""
+        """Return whether the file is a table with the header of a bank."""
         return bank_separator(self.head) is not None
 
     def has_tabs(self, widths: set[int]) -> bool:
@@ -206,13 +206,13 @@ class FirstRecords:
 
     @property
     def has_whole_numbers_third(self) -> bool:
-        """Whether there are three columns as in runs and judgments of MS MARCO, or passages."""
+        """Return whether there are three columns as in files of MS MARCO."""
         rows = self.columns("\t")
         return self.has_tabs({3}) and all(row[2].strip().lstrip("-").isdigit() for row in rows)
 
     @property
     def has_scores(self) -> bool:
-        """Whether the file is a table of scores of a program; see `score_tables`."""
+        """Return whether the file is a table of scores of a program; see `score_tables`."""
         if not MEASURE.isdisjoint(self.keys):
             return not VALUE.isdisjoint(self.keys)
         if self.is_json:
@@ -237,7 +237,7 @@ class FirstRecords:
 
     @property
     def has_field_names(self) -> bool:
-        """Whether the first lines start with names of fields, which are not ids."""
+        """Return whether the first lines start with names of fields, which are not ids."""
         return bool(_RECORD_NAMES & self.names)
 
     def is_dictionary(self, first_values: str) -> bool:
@@ -332,7 +332,7 @@ class Format:
 
 
 ROLES = ("queries", "passages", "bank", "runs", "qrels", "responses")
-"""What a person may say of a file, in the order of the options; its format is then detected."""
+"""Roles that a person may give a file, in the order of the options."""
 
 
 @cache

@@ -63,7 +63,7 @@ class Skipped:
 
 
 def error_counter(on_error: str) -> Skipped | None:
-    """What counts bad lines, for `on_error="skip"`; None for "refuse", InputError for another."""
+    """Return a counter of bad lines for `on_error="skip"`, None for "refuse", else InputError."""
     check_choice("on_error", on_error, ("refuse", "skip"))
     return Skipped() if on_error == "skip" else None
 
@@ -79,7 +79,7 @@ LONGEST_TEXT = 1 << 30
 def existing_file(path: str | Path) -> Path:
     """Return the path, if it is a file that may be read and holds something; InputError otherwise.
 
-    It is not opened: whoever reads it finds what else is wrong.
+    It is not opened: the reader reports other faults.
     """
     if lines_in_memory(path):
         return Path(path)
@@ -171,7 +171,7 @@ def lines_below_metadata(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 class Key(NamedTuple):
-    """What tells a record from all others of its file, and how a second one is reported."""
+    """Key of a record within its file, and how a second one is reported."""
 
     of: Callable[[Any], Hashable]
     name: Callable[[Any], str]
@@ -387,7 +387,7 @@ def _no_utf8(path: str | Path) -> InputError:
 
 
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
-"""How a JSON array of objects begins; no line of JSON-lines does."""
+"""Start of a JSON array of objects; no line of JSON-lines starts so."""
 
 
 @contextmanager
@@ -638,7 +638,7 @@ class _Source(Protocol):
 
 
 class _Unpacked(io.RawIOBase):
-    """What comes out of a file: all there is before it says that it is cut off, or too much."""
+    """Stream of a compressed file: all content before an error that it is cut off or too large."""
 
     def __init__(self, path: Path, file: io.BufferedReader, source: _Source) -> None:
         self._path = path

@@ -209,7 +209,7 @@ NUGGETIZER = Format(
 
 RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
 GRADER = GraderIdentity("nuggetizer", "assignment", "nugget", 0, 2, {"format": "nuggetizer"})
-"""Whose grades the assignments are; the files do not name the model."""
+"""Name of the grader of assignments; the files do not name the model."""
 _ASSIGNED_KEYS = (*ASSIGNMENT_KEYS, "docid", "query", "text", "qid", "nuggets", "response_length")
 _LISTED = 3
 
@@ -412,7 +412,7 @@ _STORED = ("result_status", "reasoning")
 
 
 class Judged(NamedTuple):
-    """How relevant a passage is for a query; the grade's item is for the importer to name."""
+    """Relevance of a passage for a query; the importer names the item of the grade."""
 
     query: str
     passage: str
@@ -421,7 +421,7 @@ class Judged(NamedTuple):
 
 
 def grader_of(model: str) -> GraderIdentity:
-    """Whose judgments they are: umbrela with this model, which its files name with a trace only."""
+    """Grader of the judgments: umbrela with this model, which files name only in a trace."""
     return GraderIdentity(model, "umbrela", "query", 0, _HIGHEST_JUDGMENT, {"format": "umbrela"})
 
 

@@ -42,7 +42,7 @@ from exampp.formats.read_warnings import Keys
 from exampp.records import Passage, RankedPassage
 
 ID_KEYS = ("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid")
-"""Where several are present the first of these is the id: MS MARCO has a document's id, too."""
+"""Names of an id, the preferred one first: MS MARCO has a document's id, too."""
 TEXT_KEYS = ("text", "passage", "segment", "contents", "body")
 _TITLE_KEYS = ("title",)
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *_TITLE_KEYS))
@@ -258,7 +258,7 @@ class _Line(msgspec.Struct):
 
 
 class Retrieved(NamedTuple):
-    """What a system retrieved for a query: its ranking, and the passages that have a text.
+    """A system's ranking for a query, and the passages that have a text.
 
     `query_text` is empty where the file does not say it.
     """

@@ -445,7 +445,7 @@ def _answers(row: Json) -> tuple[str, ...]:
 
 
 def write_item_lines(path: str | Path, entries: Iterable[BankEntry]) -> None:
-    """Write every item as a line of its own, in the layout of the workbench's loaders.
+    """Write one line per item, in the layout of the workbench's loaders.
 
     One known answer stands under `correct`, several under `gold_answers`.
     """

@@ -42,7 +42,7 @@ from exampp.formats.read_warnings import Keys, add_warning
 from exampp.records import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
-"""Where several are present, the first of these names the query."""
+"""Names of a query id, the preferred one first."""
 TEXT_KEYS = ("text", "query", "query_text", "title", "narrative", "question")
 REQUEST_KEYS = ("title", "problem_statement", "background")
 """The parts of a report request (TREC RAGTIME, AutoJudge): together they are its text."""

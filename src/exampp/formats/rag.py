@@ -90,7 +90,7 @@ Paths = tuple[str, ...]
 
 
 class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the spans of a trace belong together.
+    """Fields that join the spans of a trace.
 
     `root`, `retriever` and `reranker` are values of `kind`; without `root`, the span without a
     parent is the root. Texts in `json_fields` are JSON or Python literals.
@@ -107,7 +107,7 @@ class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where records keep the question, its contexts, the answer and what is right.
+    """Places of the question, its contexts, the answer and the reference in records.
 
     `ids` are those of the contexts; `relevant` are passages from which a reference is made.
     """

@@ -1,4 +1,4 @@
-"""What systems generated: TREC RAG answers, RAGTIME and ARGUE reports, plain answers, text files.
+"""Generated answers: TREC RAG answers, RAGTIME and ARGUE reports, plain answers, text files.
 
 JSON-lines, one response a line. Sources: the guidelines of the TREC RAG track 2024 (`topic_id`,
 `run_id`, `references`, `answer`) and 2025 (the same with `metadata` and `narrative_id`), and of
@@ -33,15 +33,15 @@ from exampp.sanitize import sanitize_name
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
 STATEMENT_KEYS = ("responses", "answer", "sentences", "response", "text", "output")
-"""What the system said: a list of statements, or one text."""
+"""Names of the response: a list of statements, or one text."""
 QUERY_TEXT_KEYS = ("narrative", "topic", "query_text", "query")
-"""What the system was asked."""
+"""Names of the query's text."""
 _KNOWN_KEYS = frozenset(
     {*QUERY_KEYS, *SYSTEM_KEYS, *STATEMENT_KEYS, *QUERY_TEXT_KEYS}
     | {"metadata", "references", "documents"}
 )
 _SUFFIXES = frozenset({".txt", ".text", ".md", ".markdown", ".html", ".htm"})
-"""Endings of text files; HTML is told from the text, whatever the ending."""
+"""Endings of text files; HTML is detected by the text, not by the ending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a system said for a query (or `query/subtopic`), in order.
+    """A system's response to a query (or `query/subtopic`), in order.
 
     `documents` are texts of what it cites, and `query_text` is what was asked, where its file has
     them.

@@ -22,7 +22,7 @@ _MAGIC: Mapping[bytes, str] = {
     b"ARROW1": "Arrow",
     b"\xff\xff\xff\xff": "Arrow",
 }
-"""How such files begin; the last is a stream, as `datasets` keeps them."""
+"""First bytes of such files; the last is a stream, as `datasets` stores them."""
 
 
 def name_of(path: str | Path) -> str | None:

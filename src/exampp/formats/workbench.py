@@ -70,7 +70,7 @@ _LONGEST = 40
 
 
 class Bad(NamedTuple):
-    """What stands in the place of a rating, and why it is none."""
+    """A value in the place of a rating, and why it is not a rating."""
 
     reason: str
     raw: Any
@@ -496,7 +496,7 @@ _PARTS: tuple[tuple[Callable[[list[Any]], Iterable[Any]], frozenset[str]], ...] 
 
 
 class _Reading(NamedTuple):
-    """How a line is read: the scale of graders that are not known, and who hears of bad cells."""
+    """Settings of a reader: the scale of unknown graders, and a callback for bad cells."""
 
     scale: RatingScale | None
     on_cell: OnError
@@ -671,7 +671,7 @@ def passage_json(passage: PooledPassage) -> dict[str, Any]:
 
 
 _OF_ORIGIN = {"orig_prompt_class": "prompt_class", "prompt_style": "prompt_style"}
-"""What the reference says of verified answers, and what of the prompt that extracted them it is."""
+"""Fields of the reference for verified answers, and the fields of the prompt that they replace."""
 
 
 def _with_origins(

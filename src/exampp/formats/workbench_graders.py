@@ -56,7 +56,7 @@ class DirectJson(msgspec.Struct):
 
 
 class CellJson(msgspec.Struct):
-    """What an entry of exampp says of a cell beyond the format, under `llm_options.exampp`."""
+    """Fields of a cell that exampp adds to the format, under `llm_options.exampp`."""
 
     state: Literal["graded", "unparsed", "refused", "truncated", "failed"] | None = None
     rule: str = ""
@@ -118,7 +118,7 @@ _KIND_OF_TYPE = {"question": "question", "nugget": "nugget", "direct_grading": "
 
 
 class EntryHead(NamedTuple):
-    """Who made an entry, whether its scale is known from elsewhere, and its cells as stated."""
+    """An entry's grader, whether its scale is known from elsewhere, and its cells as stated."""
 
     identity: GraderIdentity
     open_scale: bool
@@ -130,7 +130,7 @@ _scaled: dict[tuple[str, int, int], GraderIdentity] = {}
 
 
 def head_of(entry: SheetJson | DirectJson, scale: RatingScale | None = None) -> EntryHead:
-    """Return who made an entry; whoever reads several takes the widest scale of them.
+    """Return the grader of an entry; of several entries the widest scale holds.
 
     Raises InputError with the field for a `prompt_info` that is none, and for a prompt that grades
     items where grades of the query itself stand, or the other way around.
@@ -169,7 +169,7 @@ def has_open_scale(grader: GraderIdentity) -> bool:
 
 
 def scale_note(grader: GraderIdentity, origin: str) -> tuple[str, ...]:
-    """That a grader's scale is no more than what was found, or given; nothing of a known one."""
+    """Return a note that a grader's scale was found in the file or given; none if it is known."""
     if not has_open_scale(grader) or (grader.lowest, grader.highest) == (0, 1):
         return ()
     return (

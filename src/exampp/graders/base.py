@@ -130,9 +130,9 @@ LEAST_MASS = 0.5
 WRITTEN = frozenset({"self-rating", "rating", "yes-no", "extraction", "support"})
 """The rules of reading for replies that a model writes, or chooses among labels."""
 MARKED = frozenset({"extraction"})
-"""Those for replies that a model marks in the passage."""
+"""Prompts whose reply a model marks in the passage."""
 MEASURED = frozenset({"thresholds"})
-"""Those for replies that are a number and no text."""
+"""Prompts whose reply is a number and no text."""
 
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Grader(ABC):
 
     @overridable
     def varies(self) -> bool:
-        """Whether a repeated request can get another reply; unreadable ones are then repeated."""
+        """Return whether a repeated request can get another reply; unreadable ones are repeated."""
         return False
 
     @overridable
@@ -240,9 +240,9 @@ class Grader(ABC):
         raise self._counts_nothing(user, system)
 
     same_text_same_grade: bool = False
-    """Whether cells of equal texts share one request: its reply depends on the texts alone."""
+    """True if cells of equal texts share one request: the reply depends on the texts alone."""
     prepaid: bool = False
-    """Whether its replies are paid for before they are read: a row of failures then ends a run only
+    """True if replies are paid for before they are read: a row of failures then ends a run only
     when all are stored.
     """
     share: float = 1.0

@@ -50,7 +50,7 @@ MAX_TOKENS = 256
 """Of a text, [CLS] and [SEP] included: what the model was made for."""
 
 MAX_CHARACTERS = 10_000
-"""What is read of a text before it is split into tokens, so that a huge one costs no memory."""
+"""Characters of a text that are split into tokens, so that a huge text costs no memory."""
 
 LOOK_AHEAD = 64
 """Runs of requests about one passage that are pulled before the first of them has been yielded."""
@@ -141,7 +141,7 @@ class DraftGrader(Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What determines a score; the number of threads does not."""
+        """Settings that determine a score; the number of threads does not."""
         return {
             "name": "draft",
             "model": MODEL,

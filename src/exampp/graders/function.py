@@ -89,7 +89,7 @@ class FunctionGrader(Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """That it is a function, and its scale: only its name tells functions apart."""
+        """Settings: that it is a function, and its scale. Only the name distinguishes functions."""
         return {"name": FUNCTION, "scale": list(self._scale)}
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:

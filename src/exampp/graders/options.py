@@ -24,7 +24,7 @@ COST = "Cost and stopping"
 
 
 class Option(NamedTuple):
-    """What is declared of an option beside its name.
+    """Declaration of an option, without its name.
 
     `choices` are its values where they are few. Numbers are `least` or more, greater than `above`,
     and `most` at most. `writes`: the option also counts where a model writes a bank. `shown`: it is
@@ -224,7 +224,7 @@ class OpenAIOptions(TextOptions):
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """How the model chooses: the options that are `sent`, as far as they have a value."""
+        """Sampling parameters: the options that are `sent`, as far as they have a value."""
         chosen = {name: getattr(self, name) for name in _SENT}
         chosen |= {name: _SENT[name].unless for name in self.assumed}
         # a server that obeys seeds would repeat its reply
@@ -233,7 +233,7 @@ class OpenAIOptions(TextOptions):
 
     @property
     def assumed(self) -> frozenset[str]:
-        """What is sent although nobody gave it: a server that refuses it is asked without."""
+        """Parameters that are sent by default and left out if a server refuses them."""
         unset = (name for name in _SENT if getattr(self, name) is None)
         return frozenset(name for name in unset if _SENT[name].unless is not None)
 

@@ -560,7 +560,7 @@ class RayWorkers:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def _room(self) -> int:
-        """Return the number of workers that the nodes have room for, whoever else is there."""
+        """Return the number of workers that fit on the nodes, beside other users."""
         room = sum(
             min(
                 int(node["Resources"].get(name, 0) // most)
@@ -595,7 +595,7 @@ def _connect(address: str) -> Any:
         ) from None
     if ray.is_initialized():
         return ray
-    # whatever happens to a node, Ray prints to where tables go; what counts is said by the run
+    # Ray prints to standard output, where tables go; the run itself reports failures of nodes
     vars(ray._private.worker)["print_to_stdstream"] = lambda *_, **__: None
     quiet: Mapping[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:

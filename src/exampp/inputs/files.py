@@ -148,9 +148,7 @@ class Renaming:
 
     def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
         """Return the separator of the columns; None if the first line has none of them."""
-        with suppress(
-            InputError, CsvError
-        ):  # no file of lines: whoever reads it says what is wrong
+        with suppress(InputError, CsvError):  # not a file of lines: its reader reports the fault
             _, head = next(read_lines(path))
             line = head.decode(errors="replace")
             for separator in _SEPARATORS:

@@ -48,19 +48,19 @@ from exampp.records.wording import suggest
 from exampp.store.bank import bank_names
 
 PROMPTS = {"question": "question-self-rating", "nugget": "nugget-self-rating"}
-"""What is asked about a passage where no setting says it, by the kind of the nuggets."""
+"""Default prompts by the kind of the nuggets."""
 LIMIT = 6000
 """Tokens of a prompt: were it not said, the server would be asked, which no cache holds."""
 _LOG = logging.getLogger(__name__)
 _INJECTED = ("filebase", "outdir")
-"""What the runner puts among the settings."""
+"""Settings that the runner adds."""
 _OF_ENVIRONMENT = ("model", "base_url", "api_key")
 _OWN_MODEL = ("OPENAI_MODEL", "LLM_MODEL")
 
 
 @dataclasses.dataclass(frozen=True)
 class JudgeSettings:
-    """What a workflow.yml may set; what else it says are options of the model.
+    """Settings of a workflow.yml; all other keys are options of the model.
 
     `nugget_prompt` asks for nuggets, `keys` with answers, `grounded` from so many passages of the
     reports. `prompt` grades, by default by the kind of the nuggets; `kind` chooses where a bank has
@@ -99,12 +99,12 @@ class JudgeSettings:
 
     @property
     def of_documents(self) -> bool:
-        """Whether what the reports cite is graded, and not what they say."""
+        """Return whether the cited passages are graded instead of the reports."""
         return self.graded == "documents"
 
     @property
     def labelling(self) -> Labelling:
-        """How ratings become a label of qrels."""
+        """Labelling by which ratings become labels of qrels."""
         return Labelling(self.label, self.at_least)
 
     @classmethod
@@ -242,7 +242,7 @@ _ALL = 2**30
 
 
 class _Case(NamedTuple):
-    """What is judged: the reports in one order, so that all asks are the same in every run."""
+    """The reports in one order, so that all requests are the same in every run."""
 
     queries: list[dict[str, str]]
     reports: list[Any]
@@ -272,7 +272,7 @@ class _Case(NamedTuple):
 
     @property
     def rows(self) -> dict[str, Any]:
-        """What the systems returned, for `Collection.add`; nothing of those that lack it."""
+        """Return the responses of the systems for `Collection.add`; none of those without one."""
         by_run: dict[str, list[Any]] = {}
         texts: dict[str, dict[str, str]] = {}
         for report in self.reports:

@@ -120,7 +120,7 @@ RUBRIC = CoverPolicy(
 """The rules of the papers' program (exam_pp, RUBRIC); its overall n-Cover is always 1."""
 
 NUGGETIZER = CoverPolicy("nuggetizer", answered_only=True, empty_nuggets_are_0=True)
-"""What castorini's nuggetizer computes: means over the topics of a run's file. An assignment that
+"""Scores of castorini's nuggetizer: means over the topics of a run's file. An assignment that
 it could not read is none there, so that no other way with missing cells goes with it."""
 
 POLICIES = {policy.name: policy for policy in (EXAM, RUBRIC, NUGGETIZER)}

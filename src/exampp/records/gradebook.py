@@ -31,7 +31,7 @@ MISSING = int(np.iinfo(np.int16).min)
 Ratings = NDArray[np.int16]
 GRADE_JUDGED = "Grade them: exampp grade --pool judged"
 DecisionChoice = Literal["with", "without"]
-"""Whether human decisions override the grades of their cells."""
+"""Human decisions override the grades of their cells, or are left out."""
 
 
 @dataclass(frozen=True, slots=True)

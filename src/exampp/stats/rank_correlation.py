@@ -272,7 +272,7 @@ PAIRED = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))
 RESAMPLES_A_SPLIT = 4
 FEWEST_SPLITS = 100
 FASTEST = 2**-1.25
-"""What the variance may fall to with twice the queries; that of a mean falls to a half.
+"""Lowest ratio of the variance with twice the queries; that of a mean falls to a half.
 
 It falls faster near a correlation of 1, but to take it so made intervals too narrow in simulations.
 """

@@ -127,7 +127,7 @@ _TIED = 1e-10
 """Relative to the largest value: a smaller difference is rounding, and the query is a tie."""
 
 _REACHED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
-"""How little a sum may fall short of the observed one, both relative to the sum of magnitudes:
+"""Largest shortfall of a sum against the observed one, both relative to the sum of magnitudes:
 above the rounding of 1000 terms, so that patterns that tie with the observed one count."""
 
 _SIGNS_AT_ONCE = 8192

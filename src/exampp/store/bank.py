@@ -250,7 +250,7 @@ _IMPORTED = "EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item AND e.opera
 
 
 class ItemModels(NamedTuple):
-    """How many active items a bank has, and how many each model made, as far as known."""
+    """Number of active items of a bank, and of those that each model made, as far as known."""
 
     items: int
     models: dict[str, int]

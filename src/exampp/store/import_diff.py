@@ -47,7 +47,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """How many things of one kind an import added, changed, removed, and left unchanged.
+    """Counts of things of one kind that an import added, changed, removed or left unchanged.
 
     `examples` has a change and a removal, or the return of a retired item, if there is one.
     """

@@ -30,7 +30,7 @@ Side = Literal["here", "there"]
 
 
 class MergeCount(NamedTuple):
-    """How many things of one kind came from another collection, and how many it completed."""
+    """Number of things of one kind that came from another collection, and that it completed."""
 
     things: str
     added: int
@@ -597,7 +597,7 @@ _STATE = "version, weight, answers, active"
 _EDIT = f"item, operation, {_STATE}"
 _LOGGED = f"{_EDIT}, author, reason, at"
 _SAME_EDIT = f"{_EDIT}, who, nth"
-# an import is no edit of its own: it says what a file says, whoever imported it when
+# an import is not a separate edit: it has the content of a file, whoever imported it
 _WHO = "CASE operation WHEN 'import' THEN '' ELSE json_array(author, reason, at) END"
 _LATER = (
     "({row}.operation <> 'import', {row}.at, {row}.author, "

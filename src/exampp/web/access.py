@@ -62,7 +62,7 @@ class Access:
         return _lookup(self.sessions, session)
 
     def answers_to(self, host: str) -> bool:
-        """Whether a Host header names this server: a literal address, or one of its names."""
+        """Return whether a Host header names this server: an address, or one of its names."""
         found = _HOST.fullmatch(host)
         if found is None:
             return False

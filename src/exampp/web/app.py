@@ -51,7 +51,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 PUBLIC = "/static/"
-"""What anyone may load: the style of the pages, nothing of the collection."""
+"""Paths that anyone may load: the style of the pages, nothing of the collection."""
 
 
 def import_pages() -> list[ModuleType]:

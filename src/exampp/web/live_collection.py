@@ -429,7 +429,7 @@ class ChangeWatcher:
                 with Collection(self._path) as collection:
                     self._follow(collection)
             except Exception as error:
-                # whoever opens a page reads it there, too
+                # opening a page shows the error, too
                 _LOG.info("the collection could not be checked for changes: %s", error)
                 self._failed = True
                 self._started.set()
@@ -610,6 +610,6 @@ class LiveCollection:
                 self._cache.drop(("snapshot", code))
                 self._cache.drop(("counts", code))
             else:
-                # whoever opens a page gets the error
+                # opening a page shows the error
                 with suppress(Exception):
                     self.counts(choice)

@@ -191,7 +191,7 @@ class PageRequest:
 
     @property
     def is_blind(self) -> bool:
-        """Whether grades are hidden from this person until they have decided."""
+        """Return whether grades are hidden from this person until they have decided."""
         said = self.cookie(BLIND)
         return self.live.blind if said not in ("0", "1") else said == "1"
 
@@ -213,7 +213,7 @@ class PageRequest:
 
     @property
     def is_live(self) -> bool:
-        """Whether the page updates itself, and shows its own time."""
+        """Return whether the page updates itself and shows its time."""
         return self.http.url.path == "/"
 
     @property
@@ -241,7 +241,7 @@ class PageRequest:
 
     @property
     def wants_part(self) -> bool:
-        """Whether a script fetches a part of a page."""
+        """Return whether a script fetches a part of a page."""
         return "hx-request" in self.http.headers
 
     def here(self, path: str = "", **changed: object) -> str:

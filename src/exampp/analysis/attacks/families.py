@@ -211,7 +211,7 @@ class Harm(StrEnum):
 
 
 Payloads = tuple[str, str | None] | None
-"""What an attack and its control put in; a control of None: it has none; None: cannot be made."""
+"""Texts of an attack and its control; a control of None: it has none; None: cannot be made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory",
 
 
 class Model(Protocol[Row, Result]):
-    """What a batcher needs of a model; rows are hashable, and equal rows have equal results."""
+    """Interface of a model for a batcher; rows are hashable, equal rows have equal results."""
 
     def encode(self, requests: Sequence[Request]) -> Sequence[tuple[Row, ...] | str]:
         """Return the rows of each request (at least one), or the reason why it has none."""

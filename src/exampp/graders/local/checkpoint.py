@@ -1,4 +1,4 @@
-"""Who a local model is: what of it goes into the settings of a grader, and what it is called."""
+"""Identify a local model: its settings in a grader, and its name."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _example(question: _Question, context: str, file: Path) -> Example:
 
 
 UNANSWERABLE = "unanswerable"
-"""What a seq2seq model is taught to reply to a question that the context does not answer."""
+"""Reply that a seq2seq model learns for a question that the context does not answer."""
 
 Feature = Mapping[str, Any]
 Prompt = Callable[[str, str], str]

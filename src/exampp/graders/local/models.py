@@ -193,13 +193,13 @@ class Prompted(ABC):
 
     @property
     def device(self) -> torch.device:
-        """Where the model computes."""
+        """Device on which the model computes."""
         device: torch.device = self.model.device
         return device
 
     @property
     def length_penalty(self) -> float | None:
-        """How labels are ranked: as by beam search where the model would use it."""
+        """Ranking of labels: as by beam search where the model would use it."""
         return self.generator.length_penalty if self.generator.beams > 1 else None
 
     @abstractmethod

@@ -234,7 +234,7 @@ class LabelTokens:
 
 @dataclass(frozen=True, slots=True)
 class LabelScores:
-    """What a model thinks of the labels of one prompt.
+    """Probabilities of the labels of one prompt.
 
     `scores` are probabilities given that the reply is a label (they sum to 1); `outside` is the
     probability of all other replies; `margin` is by how much the chosen label leads, in nats.

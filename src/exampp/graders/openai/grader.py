@@ -120,12 +120,12 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def mode(self) -> Mode:
-        """What is sent and read; asks the server once where `decode` is auto."""
+        """Form of requests and replies; probes the server once where `decode` is auto."""
         return self._declared or self._checked_mode()
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What determines a reply.
+        """Settings that determine a reply.
 
         The server is not part of it: the same model moves between hosts and ports from one job to
         the next, and its grades must not be pending again for that.
@@ -142,12 +142,12 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def unnumbered(self) -> str | None:
-        """What a text without a number means from a model that is asked to rate."""
+        """Meaning of a text without a number in reply to a request for a rating."""
         return None if self.mode.decode == "labels" else "unparsed"
 
     @property
     def varies(self) -> bool:
-        """Whether a repeated request can get another reply: probabilities of labels do not change.
+        """Return whether a repeated request can get another reply: label probabilities are fixed.
 
         Texts do: servers batch requests, so that even temperature 0 does not fix a reply.
         """
@@ -160,7 +160,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def note(self) -> str:
-        """What a user should know of how the server is used."""
+        """Note for the user on how the server is used."""
         return self._quirks.note
 
     @property

@@ -1,4 +1,4 @@
-"""How a request looks and how its reply is read.
+"""Form of a request, and how its reply is read.
 
 A text reply is what the model writes; with JSON, the server keeps it to a schema. With labels, the
 reply is read from the likeliest first tokens: a label counts with every token that is it but for
@@ -53,14 +53,14 @@ class Completion:
 
     @property
     def detail(self) -> dict[str, Any]:
-        """What is stored with the reply."""
+        """Details that are stored with the reply."""
         refused = {"refusal": True, "reason": self.refusal} if self.refusal else {}
         return refused | ({"thoughts": self.thoughts} if self.thoughts else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What is sent and read; `decode` is text, json (with a `field`) or labels.
+    """Return the form of requests and replies; `decode` is text, json (with a `field`) or labels.
 
     One request can be for `most` cells.
 
