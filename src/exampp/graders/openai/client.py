@@ -69,7 +69,7 @@ _OVERLOADED = (429, 503, 529)
 _TRANSIENT = (408, 409, 425, 429)
 OPENAI_URL = "https://api.openai.com/v1"
 NEWER_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
-"""Where `max_tokens` is refused for current models; most other servers know the older name."""
+"""Addresses that refuse `max_tokens`; most other servers know only this older name."""
 PROPERTIES = "/props"
 """llama.cpp's properties, which are beside the API."""
 SHORTEST_SECRET = 4
@@ -313,7 +313,7 @@ def _parse(body: bytes) -> tuple[Any, bool]:
 
 
 class RateLimit:
-    """How many requests may be in flight at one server, and until when none may be sent.
+    """Limit the requests in flight at one server, and pause when it asks for it.
 
     `limit` starts small and grows by one for every reply, so that it doubles in each round, until
     the server shows strain; from then on by one a round. It is halved, once a round, when the
@@ -540,7 +540,7 @@ class Client:
 
 
 class RetryAction(Enum):
-    """What to do about a failure.
+    """Reaction to a failure.
 
     `REJECT` fails the request too, but may hit every other; `FAIL` concerns this request alone.
     """
@@ -580,7 +580,7 @@ class Malformed(Exception):
 
 
 MALFORMED_ERRORS = (Malformed, LookupError, TypeError, ValueError, AttributeError)
-"""What reading a reply of another shape raises."""
+"""Errors that reading a reply of another shape raises."""
 
 
 def describe_malformed(error: Exception) -> str:
@@ -709,8 +709,9 @@ def context_of(properties: Mapping[str, Any], inner: str) -> int | None:
 
 def positive(value: object) -> int | None:
     """Return a positive whole number as it is, and None for anything else."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and value > 0 else None  # type: ignore[operator,return-value]
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if value > 0 else None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
