@@ -24,7 +24,6 @@ from exampp.records.wording import quoted
 from exampp.sanitize import check_id, check_text, sanitized
 from exampp.store.inputs import (
     WHOLE_QUERY,
-    members,
     note_statements,
     put_queries,
     put_subtopics,
@@ -551,12 +550,6 @@ def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
         (bank_key(connection, QUERY_BANK),),
     )
     return {query_id: (query, version) for query_id, query, version in rows}
-
-
-def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str, int]:
-    """Return the key of today's text by passage id, for the passages of a query with a text."""
-    found = members(connection, query, texts=False)
-    return {one.passage_id: one.version for one in found if one.version is not None}
 
 
 NEWEST = (1 << 63) - 1

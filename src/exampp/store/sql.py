@@ -3,7 +3,8 @@
 Values that do not fit (half of a surrogate pair, an integer beyond 64 bits, a text beyond SQLite's
 limit) never reach the file. Closing reports errors that SQLite's own close ignores.
 
-The table `checksum` has the number of rows of every other table, and the sum of their checksums.
+The table `checksum` has the number of rows of every other table, and the sum of their checksums;
+the pages (see `store.pages`), which are copies of rows, have none.
 Temporary triggers of each connection that writes add up the changes of its transaction; the end of
 the transaction writes the sums in the same commit, so that a crash cannot make them wrong. If
 another program or the disk changes a row, its table no longer matches.
@@ -29,8 +30,8 @@ from exampp.store.file_system import opens_alone
 TABLE = "checksum"
 _TABLES = (
     "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-    f"AND name <> '{TABLE}' AND EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = '{TABLE}') "
-    "ORDER BY name"
+    f"AND name NOT IN ('{TABLE}', 'query_page', 'grade_page') "
+    f"AND EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = '{TABLE}') ORDER BY name"
 )
 
 
@@ -136,8 +137,13 @@ def write_all(connection: sqlite3.Connection) -> None:
     )
 
 
-def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
-    """Read all tables; return those whose rows are not the rows that exampp wrote."""
+def tables_of(connection: sqlite3.Connection) -> list[str]:
+    """Return the tables that have checksums."""
+    return column(connection, _TABLES)
+
+
+def mismatches(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> list[Mismatch]:
+    """Read all tables but those `unread`; return those whose rows exampp did not write."""
     begun = not connection.in_transaction
     if begun:
         # rows and checksums of one moment: others may be writing
@@ -147,7 +153,7 @@ def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
         expected = {name: (rows, total) for name, rows, total in rows}
         return [
             Mismatch(name, expected.get(name, (0, 0))[0], found[0])
-            for name, found in _totals(connection)
+            for name, found in _totals(connection, unread)
             if found != expected.get(name, (0, 0))
         ]
     finally:
@@ -155,8 +161,12 @@ def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
             connection.execute("ROLLBACK")
 
 
-def _totals(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[int, int]]]:
-    for (table,) in connection.execute(_TABLES).fetchall():
+def _totals(
+    connection: sqlite3.Connection, unread: Sequence[str] = ()
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    for table in tables_of(connection):
+        if table in unread:
+            continue
         # NOT INDEXED: the table itself is read, not an index that repeats its columns
         count, total = connection.execute(
             f"SELECT count(*), coalesce(sum({_checksum(connection, table)}), 0) "
@@ -189,9 +199,10 @@ class GuardedConnection(sqlite3.Connection):
     """A connection that raises the errors of exampp.
 
     `file` is the name in errors of the file at `path`; `written` counts transactions that write.
-    `checksums` is None until the schema is known to be exampp's; `verified`: all rows agreed with
-    their checksums. `graded_notes` are the notes on the graded file that it was made from, by
-    grader ("": of all), and such a collection cannot be written; None for others.
+    `checksums` is None until the schema is known to be exampp's. `verified`: all rows agreed with
+    their checksums; `partly_verified`: those did that evaluation reads beside pages.
+    `graded_notes` are the notes on the graded file that it was made from, by grader ("": of all),
+    and such a collection cannot be written; None for others.
     """
 
     file = ""
@@ -199,6 +210,7 @@ class GuardedConnection(sqlite3.Connection):
     written = 0
     checksums: Checksums | None = None
     verified = False
+    partly_verified = False
     graded_notes: Mapping[str, Sequence[str]] | None = None
 
     def __enter__(self) -> Self:
