@@ -99,6 +99,11 @@ def check_against_rows(connection: sqlite3.Connection, grader: StoredGrader) -> 
     book = read_gradebook(connection, grader, BANK)
     passages = {row["passage"]: row for row in rows_of(connection, "passage")}
     today = {row["version"]: row["passage_id"] for row in passages.values() if row["version"]}
+    hashes = {
+        today[row["version"]]: row["hash"]
+        for row in rows_of(connection, "passage_version")
+        if row["version"] in today
+    }
     queries = {row["query"]: row["query_id"] for row in rows_of(connection, "query")}
     ratings: dict[str, dict[tuple[str, str], int]] = defaultdict(dict)
     counts: Counter[tuple[int, str, int | None]] = Counter()
@@ -124,6 +129,7 @@ def check_against_rows(connection: sqlite3.Connection, grader: StoredGrader) -> 
         others = sorted(one["passage_id"] for one in inside if not one["version"])
         assert query.passage_ids == (*texts, *others)
         assert query.pool_size == len(texts)
+        assert list(query.text_hashes) == [hashes[name] for name in texts]
         known = {cell: rating for cell, rating in ratings[query_id].items() if cell[0] in texts}
         assert automatic(query) == known
         rankings = defaultdict(list)

@@ -31,7 +31,6 @@ from exampp.store.grades import IN_FORCE, WITHOUT_KEY
 from exampp.store.sql import exists
 
 Ints = NDArray[np.int64]
-_HASH_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +57,9 @@ class QueryPage:
     @property
     def text_hashes(self) -> tuple[bytes, ...]:
         """Return the hash of each passage with a text."""
-        joined = self.hashes.tobytes()
-        return tuple(
-            joined[start : start + _HASH_BYTES] for start in range(0, len(joined), _HASH_BYTES)
-        )
+        joined, count = self.hashes.tobytes(), len(self.versions)
+        width = len(joined) // max(1, count)
+        return tuple(joined[at * width : (at + 1) * width] for at in range(count))
 
 
 @dataclass(frozen=True, slots=True)
