@@ -101,7 +101,7 @@ def demo(
         Path | None,
         keyword(
             metavar="FOLDER",
-            help="Write the files of README and docs/tour.md here, to try the commands.",
+            help="Write the files here that the commands of the documentation use.",
         ),
     ] = None,
 ) -> None:
@@ -150,7 +150,7 @@ def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], st
     yield ("evaluate", path, *measures), "measures, and qrels to keep"
     yield ("grade", path, "--grader", "draft", "--kind", "nugget"), "grade the nuggets too"
     if files is None:
-        yield ("demo", "--files", "tour"), "the files of README and docs/tour.md"
+        yield ("demo", "--files", "tour"), "the files that the commands of the documentation use"
     else:
         texts = [files / name for name in ("queries.tsv", "passages.jsonl", "bank.csv", "runs")]
         yield ("import", files / "my.exam", *texts), "the first step of docs/tour.md, in the folder"
