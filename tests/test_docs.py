@@ -219,9 +219,9 @@ SECTIONS = {
 
 
 def paper_rows() -> Iterator[tuple[str, str, str, str]]:
-    """(paper, section, what the paper does, what stands for it here) of docs/papers.md."""
+    """(paper, section, what the paper does, what stands for it here) of docs/appendix/papers.md."""
     paper = ""
-    for line in (ROOT / "docs" / "papers.md").read_text().splitlines():
+    for line in (ROOT / "docs" / "appendix" / "papers.md").read_text().splitlines():
         if line.startswith("## "):
             paper = line.removeprefix("## ")
         elif paper in SECTIONS and line.startswith("| ") and not line.startswith("| section"):
@@ -240,7 +240,7 @@ def test_every_section_of_the_papers_has_a_row() -> None:
 
 
 def test_every_departure_has_its_reason() -> None:
-    text = (ROOT / "docs" / "definitions.md").read_text()
+    text = (ROOT / "docs" / "reference" / "definitions.md").read_text()
     rows = text.partition("## Where we differ")[2].partition("\n## ")[0].splitlines()
     told = [row.strip("|").split("|") for row in rows if row.startswith("| ")]
     assert len(told) > 30
@@ -253,7 +253,7 @@ def test_every_departure_has_its_reason() -> None:
 @pytest.mark.usefixtures("folder")
 def test_the_commands_of_the_papers_page() -> None:
     """From top to bottom, after the blocks of the page."""
-    shell = run_page(ROOT / "docs" / "papers.md")
+    shell = run_page(ROOT / "docs" / "appendix" / "papers.md")
     wrong = []
     for paper, section, _, here in paper_rows():
         for command in re.findall(r"`(exampp [^`]+)`", here):

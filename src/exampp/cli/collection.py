@@ -47,7 +47,7 @@ def plugins(display: Display) -> None:
         *MEASURES.plugins(),
     ]
     rows = [(one.kind, one.name, one.package, one.fault or "can be used") for one in found]
-    notes = [] if rows else ["No package adds anything. docs/extending.md says how one does."]
+    notes = [] if rows else ["No package adds anything. The documentation explains how to add one."]
     show(Table.of(["kind", "name", "package", "state"], rows, notes=notes), display)
 
 
@@ -101,7 +101,7 @@ def demo(
         Path | None,
         keyword(
             metavar="FOLDER",
-            help="Write the files here that the commands of the documentation use.",
+            help="Write the files that the documentation uses here, to try its commands.",
         ),
     ] = None,
 ) -> None:
@@ -150,10 +150,10 @@ def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], st
     yield ("evaluate", path, *measures), "measures, and qrels to keep"
     yield ("grade", path, "--grader", "draft", "--kind", "nugget"), "grade the nuggets too"
     if files is None:
-        yield ("demo", "--files", "tour"), "the files that the commands of the documentation use"
+        yield ("demo", "--files", "tour"), "write the files that the documentation uses"
     else:
         texts = [files / name for name in ("queries.tsv", "passages.jsonl", "bank.csv", "runs")]
-        yield ("import", files / "my.exam", *texts), "the first step of docs/tour.md, in the folder"
+        yield ("import", files / "my.exam", *texts), "the first step of the tour"
 
 
 def merge(

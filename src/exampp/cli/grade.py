@@ -449,7 +449,7 @@ def show_prompt(
 ) -> None:
     """Print a prompt's text, its slots in braces.
 
-    The slots are described in docs/graders.md and, for prompts that generate items, docs/bank.md.
+    The documentation describes the slots (pages on graders and on banks).
 
     Example: exampp prompts show question-self-rating
     """
