@@ -153,7 +153,7 @@ def _view(
             earlier = pool.returned[suspects[: suspects.index(system)]].any(axis=0)
             used = clean.used | (mine & ~earlier)
             reference = _Reference.of(values, stratum, pool.query, used)
-        found[:, system] = reference.difference(mine[reference.used])
+        found[:, system] = reference.difference(mine)
     estimate, error, freedom = found
     reach = student_reach(level, np.where(np.isfinite(freedom), freedom, 1.0))
     return _View(estimate, error, reach * error)
@@ -169,48 +169,51 @@ def _suspect(matched: _View) -> int | None:
 
 
 class _Reference(NamedTuple):
-    """The passages that systems are compared on.
+    """The passages that systems are compared on, `used` of all.
 
-    `off` is a value less the mean of its stratum; `size` and `variance` are by stratum.
+    `off` is a value less the mean of its stratum; `size`, `variance` and `query` are by stratum.
     """
 
     used: Bools
     off: Floats
     stratum: Ints
-    query: Ints
     size: Ints
     variance: Floats
+    query: Ints
 
     @classmethod
     def of(cls, values: Floats, stratum: Ints, query: Ints, used: Bools) -> _Reference:
-        values, stratum, query = values[used], stratum[used], query[used]
-        size = np.maximum(np.bincount(stratum), 1)
-        off = values - (np.bincount(stratum, values) / size)[stratum]
-        variance = np.bincount(stratum, off**2) / np.maximum(size - 1, 1)
-        return cls(used, off, stratum, query, size, variance)
+        where = stratum[used]
+        query_of = np.zeros(int(stratum.max(initial=0)) + 1, np.intp)
+        query_of[stratum] = query
+        size = np.maximum(np.bincount(where, minlength=len(query_of)), 1)
+        off = values - (np.bincount(where, values[used], len(size)) / size)[stratum]
+        variance = np.bincount(where, off[used] ** 2, len(size)) / np.maximum(size - 1, 1)
+        return cls(used, off, stratum, size, variance, query_of)
 
     def difference(self, mine: Bools) -> tuple[float, float, float]:
         """Return (estimate, error, freedom) of how much higher `mine` are than others of a stratum.
 
-        `mine` is aligned with the passages that are used.
+        Only `mine` are read: the differences from the mean of a stratum add up to 0.
         """
-        if not mine.any():
-            return np.nan, np.nan, np.nan
-        weight = mine - (np.bincount(self.stratum, mine) / self.size)[self.stratum]
-        square = weight**2
-        sums = np.bincount(self.query, self.off * weight)
-        weights = np.bincount(self.query, square)
+        (place,) = np.nonzero(mine & self.used)
+        where = self.stratum[place]
+        own = np.bincount(where, minlength=len(self.size))
+        weight = own * (1 - own / self.size)
+        sums = np.bincount(self.query[where], self.off[place], int(self.query.max()) + 1)
+        weights = np.bincount(self.query, weight)
         total = weights.sum()
         if total <= _ROUNDING:
             return np.nan, np.nan, np.nan
         estimate = float(sums.sum() / total)
-        clusters = total**2 / (weights**2).sum()
+        # a half that rounding errors move would round either way
+        clusters = round(total**2 / (weights**2).sum(), 9)
         if clusters < _FEWEST_CLUSTERS:
             return estimate, np.nan, np.nan
         (there,) = np.nonzero(weights > _ROUNDING)
         moved = (sums - estimate * weights)[there] / (total - weights[there])
         jackknife = (moved**2).sum() * (1 - 1 / len(there))
-        dealt = (self.variance * np.bincount(self.stratum, square)).sum() / total**2
+        dealt = (self.variance * weight).sum() / total**2
         return estimate, float(np.sqrt(max(jackknife, dealt))), max(1.0, round(clusters) - 1.0)
 
 
