@@ -136,14 +136,16 @@ def _view(
     The passages of an earlier suspect count neither for nor against a later one.
     """
     suspected = pool.returned[suspects].any(axis=0)
-    found = np.full((3, len(pool.returned)), np.nan)
+    estimates = np.full((3, len(pool.returned)), np.nan)
     for system, mine in enumerate(pool.returned):
         used = ~suspected
         if system in suspects:
             earlier = pool.returned[suspects[: suspects.index(system)]].any(axis=0)
             used = used | (mine & ~earlier)
-        found[:, system] = _difference(values[used], stratum[used], pool.query[used], mine[used])
-    estimate, error, freedom = found
+        estimates[:, system] = _difference(
+            values[used], stratum[used], pool.query[used], mine[used]
+        )
+    estimate, error, freedom = estimates
     reach = student_reach(level, np.where(np.isfinite(freedom), freedom, 1.0))
     return _View(estimate, error, reach * error)
 
