@@ -19,7 +19,7 @@ import exampp
 from exampp.demo import demo_files, write_tour
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 pytest_plugins = ("support.tiny_models",)
@@ -105,7 +105,7 @@ def write_template(folder: Path, graded: Path, model: Path) -> None:
         for query, text in zip(queries, texts, strict=False)
     ]
     (folder / "helpdesk.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
-    preset = next(code for code in blocks(ROOT / "docs" / "formats.md", "toml"))
+    preset = next(code for code in blocks(ROOT / "docs" / "reference" / "formats.md", "toml"))
     (folder / "helpdesk.toml").write_text(preset)
     shutil.copy(graded, folder / "made.exam")
     with exampp.Collection(folder / "made.exam") as collection:
@@ -174,7 +174,7 @@ def local_models(folder: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.usefixtures("local_models")
 def test_commands(page: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
-    if page.name in ("README.md", "tour.md"):
+    if page.name in ("README.md", "first-exam.md"):
         # these run as they are printed on what `exampp demo --files` writes
         monkeypatch.chdir("tour")
     for block in blocks(page, "console"):
@@ -198,7 +198,7 @@ def test_python(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_tour_as_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is kept without outputs; what each cell shows in the end is a table or a sentence."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    shown = run_notebook(ROOT / "docs" / "tour.ipynb")
+    shown = run_notebook(ROOT / "docs" / "notebooks" / "tour.ipynb")
     imported, systems, function, draft, board, panel, measured, compared, *trusted, _ = shown
     assert '<th scope="row">passages</th>' in imported
     assert '<th scope="row">rerank</th>' in systems
@@ -221,7 +221,7 @@ SHOWN = {
 
 def test_every_notebook_is_run() -> None:
     found = (ROOT / "docs" / "notebooks").glob("*.ipynb")
-    assert {path.stem for path in found} == set(SHOWN)
+    assert {path.stem for path in found} == {"tour", *SHOWN}
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -271,9 +271,9 @@ SECTIONS = {
 
 
 def paper_rows() -> Iterator[tuple[str, str, str, str]]:
-    """(paper, section, what the paper does, what stands for it here) of docs/papers.md."""
+    """(paper, section, what the paper does, what stands for it here) of docs/appendix/papers.md."""
     paper = ""
-    for line in (ROOT / "docs" / "papers.md").read_text().splitlines():
+    for line in (ROOT / "docs" / "appendix" / "papers.md").read_text().splitlines():
         if line.startswith("## "):
             paper = line.removeprefix("## ")
         elif paper in SECTIONS and line.startswith("| ") and not line.startswith("| section"):
@@ -292,7 +292,7 @@ def test_every_section_of_the_papers_has_a_row() -> None:
 
 
 def test_every_departure_has_its_reason() -> None:
-    text = (ROOT / "docs" / "definitions.md").read_text()
+    text = (ROOT / "docs" / "reference" / "definitions.md").read_text()
     rows = text.partition("## Where we differ")[2].partition("\n## ")[0].splitlines()
     told = [row.strip("|").split("|") for row in rows if row.startswith("| ")]
     assert len(told) > 30

@@ -183,7 +183,7 @@ def of_tour(folder: Path, tree: Path) -> Iterator[Line]:
     """Yield the commands of the README and the tour, in order, on the files that they speak of."""
     folder.mkdir()
     call(folder, "demo --files tour")
-    for page in ("README.md", "docs/tour.md"):
+    for page in ("README.md", "docs/tutorials/first-exam.md"):
         commands = re.findall(r"^\$ exampp (.+)$", (tree / page).read_text("utf-8"), re.M)
         for number, command in enumerate(commands):
             yield Line(folder / "tour", command, follows=number > 0)

@@ -251,7 +251,7 @@ def correlation(
     from exampp.inputs.officials import read_officials
 
     officials = read_officials(official or ())
-    methods = selection.methods(measure or ["Cover@20"])
+    methods = selection.methods(measure or (() if selection.qrels else ["Cover@20"]))
     boards = side_by_side(methods, officials, order=order, decimals=round_to)
     tables = dict(boards.records() if display.for_programs else boards.tables())
     values = [mean.mean for one in boards.series for mean in one.means.values()]

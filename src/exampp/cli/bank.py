@@ -360,7 +360,7 @@ def apply_bank(
 ) -> None:
     """Apply an edited export (exampp export COLLECTION bank.csv) as edits of the bank.
 
-    Example: exampp bank apply my.exam bank.csv --dry-run
+    Example: exampp bank apply my.exam edited.csv --dry-run
     """
 
     def change(bank: Bank) -> Table:

@@ -47,7 +47,7 @@ def plugins(display: Display) -> None:
         *MEASURES.plugins(),
     ]
     rows = [(one.kind, one.name, one.package, one.fault or "can be used") for one in found]
-    notes = [] if rows else ["No package adds anything. docs/extending.md says how one does."]
+    notes = [] if rows else ["No package adds anything. The documentation explains how to add one."]
     show(Table.of(["kind", "name", "package", "state"], rows, notes=notes), display)
 
 
@@ -84,7 +84,7 @@ def demo(
         Path | None,
         keyword(
             metavar="FOLDER",
-            help="Write the files of README and docs/tour.md here, to try the commands.",
+            help="Write the files that the documentation uses here, to try its commands.",
         ),
     ] = None,
 ) -> None:
@@ -133,10 +133,10 @@ def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], st
     yield ("evaluate", path, *measures), "measures, and qrels to keep"
     yield ("grade", path, "--grader", "draft", "--kind", "nugget"), "grade the nuggets too"
     if files is None:
-        yield ("demo", "--files", "tour"), "the files of README and docs/tour.md"
+        yield ("demo", "--files", "tour"), "write the files that the documentation uses"
     else:
         texts = [files / name for name in ("queries.tsv", "passages.jsonl", "bank.csv", "runs")]
-        yield ("import", files / "my.exam", *texts), "the first step of docs/tour.md, in the folder"
+        yield ("import", files / "my.exam", *texts), "the first step of the tour"
 
 
 def merge(
@@ -378,7 +378,9 @@ def import_(
     ] = "main",
     on_error: Annotated[
         OnBadLine,
-        keyword(help="Refuse all files if one has a bad line, or skip and count bad lines."),
+        keyword(
+            help="Refuse all files if one has a bad line, or skip and count bad lines.", rare=True
+        ),
     ] = "refuse",
     unknown_passages: Annotated[
         Literal["error", "keep"],

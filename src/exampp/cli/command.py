@@ -215,7 +215,7 @@ PANELS: Mapping[str, str] = {
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard retry-failed per more keys grounded "
     "build battery targets attack texts rating "
-    "labels design number secret public sealed again plan over folds save require "
+    "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair "
     "part in rules rule first last to edit retire-missing force yes",
@@ -224,10 +224,10 @@ PANELS: Mapping[str, str] = {
     "Server": "host port",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
-    "Many machines": "on workers worker-cpus worker-gpus",
+    "Many machines": "on workers",
     "Chance": "alpha correction permutations samples splits seed",
     "Bad input": "on-error scale",
-    "Output": "format wide notes digits title theme json files toml",
+    "Output": "format notes digits title theme json files toml",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in
 their declarations."""
@@ -294,6 +294,16 @@ class OptionRule:
     where: Callable[[OptionValues], bool]
 
 
+_IMPORT = "Import the file first: exampp import my.exam FILE"
+FORMER_OPTIONS = {
+    "--wide": "Pipe the output: | less -S",
+    "--prompt": "Name the prompt with --grader",
+    "--kind": "Name the kind with --grader, such as --grader nugget",
+    "--on-error": f"{_IMPORT} --on-error skip",
+    "--scale": f"{_IMPORT} --scale LOW..HIGH",
+    "--plan": "Name the sample with --sample",
+}
+"""Options that commands no longer have, and what to do instead."""
 RULES_OF: dict[type[Any], tuple[OptionRule, ...]] = {}
 """The rules of the dataclasses that commands take, wherever a command has these options."""
 
@@ -395,7 +405,7 @@ class Command(click.Command):
         try:
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            self._check_grader_option(given, error.option_name)
+            self._check_option_name(given, error.option_name, ctx)
             raise
         raw, order = ctx.meta[_READ]
         for param, times in Counter(order).items():
@@ -447,19 +457,23 @@ class Command(click.Command):
         if for_grader is None or not named or (function := for_grader(named)) is None:
             return None
         vars(function)["option_rules"] = vars(self.callback).get("option_rules", ())
+        vars(function)["of_grader"] = named
         return type(self)(self.name or "", function)
 
-    def _check_grader_option(self, args: list[str], option: str) -> None:
-        """Raise InputError for an option that the grader does not have, and others have."""
+    def _check_option_name(self, args: list[str], option: str, ctx: Any) -> None:
+        """Raise InputError for an option that another grader has, or that has another form now."""
         from exampp.cli.backend_options import graders_with
 
-        takes_graders = any(one.name == "grader" for one in self.params)
-        others = graders_with(option) if takes_graders else ""
         named = _named_grader(args)
+        takes_graders = not {"for_grader", "of_grader"}.isdisjoint(vars(self.callback))
+        others = graders_with(option) if takes_graders else ""
         if others and named:
             raise InputError(f"the grader {named} has no option {option}", hint=f"{others} has it")
         if others:
             raise InputError(f"{option} is an option of {others}", hint="Name one by --grader")
+        if option in FORMER_OPTIONS:
+            what = f"{ctx.command_path} no longer has {option}"
+            raise InputError(what, hint=FORMER_OPTIONS[option])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.

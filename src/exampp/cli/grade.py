@@ -433,7 +433,7 @@ def prompts(
 ) -> None:
     """List the prompts, or print one.
 
-    Slots of a prompt are in braces; docs/graders.md and docs/bank.md describe them.
+    Slots of a prompt are in braces; the documentation describes them (graders and banks).
 
     Example: exampp prompts question-self-rating
     """

@@ -23,7 +23,7 @@ def demo_files() -> tuple[Path, ...]:
 
 
 def tour_files() -> Mapping[str, str]:
-    """The same example as the files of README and docs/tour.md, as plain as they can be: by name.
+    """The same example as the files that the documentation uses, as plain as they can be: by name.
 
     Queries and their texts, one bank of two columns, all passages, the runs, and the ranks of the
     systems by people's judgments, of which the generated one has none.

@@ -281,7 +281,7 @@ def choose_grader(
     raise AmbiguousGrader(
         f"{len(fitting)} graders fit, and their grades never mix; "
         "choose one with --grader: a model, prompt, kind or key (in Python and in a "
-        f"configuration: grader = ...), or see all of them by exampp analyze leaderboards:{listed}",
+        f"configuration: grader = ...), or see all of them by exampp analyze correlation:{listed}",
         names,
     )
 

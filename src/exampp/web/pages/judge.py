@@ -558,7 +558,7 @@ def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
     """Return the newest sample. InputError if there is none."""
     plans = request.choice.of(collection).decisions.plans()
     if not plans:
-        raise InputError("no sample was drawn", hint="Draw one: exampp review COLLECTION plan")
+        raise InputError("no sample was drawn", hint="Draw one: exampp review COLLECTION sample")
     return plans[-1]
 
 
