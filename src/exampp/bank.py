@@ -607,7 +607,7 @@ class Bank:
             raise InputError(
                 "the file does not say which state of the bank it was written from",
                 file=path,
-                hint="Edit a CSV or TSV file of exampp bank export (JSON cannot hold it), or "
+                hint="Edit a CSV or TSV file of exampp export (JSON cannot hold it), or "
                 "apply it with --force",
             )
         if written.bank != self.name:

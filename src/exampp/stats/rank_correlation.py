@@ -374,7 +374,7 @@ def interval(
       queries.
 
     How often such intervals hold the truth is measured by `benchmarks/interval_coverage.py`, and
-    what was found stands in `docs/definitions.md`.
+    what was found stands in `docs/reference/definitions.md`.
 
     Sources: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), ch. 13; Politis,
     Romano and Wolf, *Subsampling* (1999), ch. 8 (the rate from subsamples of two sizes); Abramowitz

@@ -558,7 +558,9 @@ def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
     """Return the newest sample. InputError without one."""
     plans = request.choice.of(collection).decisions.plans()
     if not plans:
-        raise InputError("no sample has been drawn", hint="Draw one: exampp review COLLECTION plan")
+        raise InputError(
+            "no sample has been drawn", hint="Draw one: exampp review COLLECTION sample"
+        )
     return plans[-1]
 
 
