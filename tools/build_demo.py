@@ -17,12 +17,15 @@ import json
 import math
 import random
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+import exampp
+from exampp.demo import demo_files
 from exampp.graders.draft import Vectors, load_encoder
 
 ROOT = Path(__file__).parents[1]
@@ -125,9 +128,9 @@ def main() -> None:
     write_runs(systems)
     write_queries(queries)
     write_banks()
-    write_judged(systems)
     plain = {passage["id"]: passage["text"] for passage in passages}
     write_answers(queries, {q: [p for p, _ in top(r)] for q, r in systems["rerank"].items()}, plain)
+    write_judged()
 
 
 def read_json_lines(name: str) -> list[dict[str, str]]:
@@ -137,8 +140,8 @@ def read_json_lines(name: str) -> list[dict[str, str]]:
 
 def read_pairs(path: Path) -> dict[str, str]:
     """Return the two columns of a file."""
-    lines = path.read_text("utf-8").splitlines()
-    return {first: second for first, second in (line.split("\t") for line in lines)}
+    with path.open(newline="", encoding="utf-8") as stream:
+        return dict(csv.reader(stream, delimiter="\t"))
 
 
 def write(name: str, lines: Iterable[str]) -> None:
@@ -187,17 +190,18 @@ def write_banks() -> None:
     write_csv("keys.csv", [("query_id", "question", "answer"), *keys])
 
 
-def write_judged(systems: Mapping[str, Rankings]) -> None:
-    """Judgments of the ranked passages that judgments.qrels does not have: of other topics."""
+def write_judged() -> None:
+    """Judgments of what judgments.qrels leaves out: ranked passages of other topics, answers."""
     lines = (TOUR / "judgments.qrels").read_text("utf-8").splitlines()
     known = {tuple(line.split()[0:3:2]) for line in lines}
-    ranked = {
-        (query_id, name)
-        for rankings in systems.values()
-        for query_id, scores in rankings.items()
-        for name, _ in top(scores)
-    }
-    write("judged.qrels", (f"{q} 0 {name} 0" for q, name in sorted(ranked - known)))
+    with tempfile.TemporaryDirectory() as folder:
+        made, exported = Path(folder) / "made.exam", Path(folder) / "all.run"
+        with exampp.create(made) as exam:
+            exam.import_files(*demo_files())
+            exam.export(exported, "run")
+        ranked = {tuple(line.split()[0:3:2]) for line in exported.read_text("utf-8").splitlines()}
+    labels = {(q, name): 2 * name.startswith(f"{q}/") for q, name in sorted(ranked - known)}
+    write("judged.qrels", (f"{q} 0 {name} {label}" for (q, name), label in labels.items()))
 
 
 def write_answers(
