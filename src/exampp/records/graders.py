@@ -224,15 +224,15 @@ def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdenti
     A name is `model:prompt`, or the name in the source; if several share it, the decoding settings
     follow, and the start of the key if those are shared too.
     """
-    found = list(graders)
-    names = {one.key: one.name for one in found}
+    identities = list(graders)
+    names = {one.key: one.name for one in identities}
     for more in (_decoding, _short_key):
-        taken = Counter(names.values())
+        uses = Counter(names.values())
         names = {
-            one.key: f"{names[one.key]}{more(one)}" if taken[names[one.key]] > 1 else names[one.key]
-            for one in found
+            one.key: f"{names[one.key]}{more(one)}" if uses[names[one.key]] > 1 else names[one.key]
+            for one in identities
         }
-    return tuple(_shown(one, names[one.key]) for one in found)
+    return tuple(_shown(one, names[one.key]) for one in identities)
 
 
 def _decoding(grader: GraderIdentity) -> str:
@@ -317,9 +317,9 @@ def fitting_graders(
     return called or [one for one in candidates if grader in _descriptions(one)]
 
 
-def _is_called(identity: GraderIdentity, wanted: str) -> bool:
+def _is_called(identity: GraderIdentity, name: str) -> bool:
     names = (identity.model, identity.short_name, identity.name)
-    return wanted in names or (len(wanted) >= 4 and identity.key.startswith(wanted))
+    return name in names or (len(name) >= 4 and identity.key.startswith(name))
 
 
 def _descriptions(identity: GraderIdentity) -> set[str]:
