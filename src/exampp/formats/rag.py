@@ -123,7 +123,7 @@ class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a program; docs/formats.md lists all keys.
+    """The fields of a program; docs/reference/formats.md lists all keys.
 
     Attributes:
         sniff: A file is from the program if it has a field of every set of one alternative;

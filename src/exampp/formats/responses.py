@@ -288,7 +288,7 @@ FORMAT = Format(
     shapes=(*CERTAIN, Shape((_QUERY, _STATEMENT), _NOT_RESPONSES)),
     file_name="response|answer|generat|output",
     record=Response,
-    looks="answers of systems, JSON-lines; see [inputs.md](inputs.md)",
+    looks="answers of systems, JSON-lines; see [the page on importing](../how-to/import.md)",
     source="TREC RAG, RAGTIME, AutoJudge, plain answers",
 )
 TEXTS = Format(
