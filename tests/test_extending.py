@@ -269,7 +269,7 @@ def test_nothing_is_looked_for_where_names_are_known(monkeypatch: pytest.MonkeyP
     def look(**_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("exampp.plugins.entry_points", look)
+    monkeypatch.setattr("importlib.metadata.entry_points", look)
     for registry, name in zip(REGISTRIES, ("draft", "thomas", "bank", "nDCG"), strict=True):
         assert registry.get(name) is not None
     assert find_prompt("car-questions").name == "car-questions"

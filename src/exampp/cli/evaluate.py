@@ -79,9 +79,7 @@ def evaluate(
     Example: exampp evaluate my.exam --min-rating 4 -m Cover@20 --official leaderboard.json
     """
     from exampp.analysis.grader_bias import noted
-    from exampp.formats.leaderboards import leaderboard_files
     from exampp.formats.output import check_outputs
-    from exampp.inputs.officials import read_officials
     from exampp.measures import board as boards
     from exampp.measures.leaderboard import (
         DEFAULT_MEASURES,
@@ -94,8 +92,15 @@ def evaluate(
     if qrels and labels_of.needs_threshold and len(set(min_rating or ())) > 1:
         what = "the labels of --qrels depend on the threshold"
         raise InputError(what, hint="Give one --min-rating")
-    inputs = [selection.collection, selection.bank, *leaderboard_files(official or ())]
-    check_outputs([qrels], [*inputs, *(selection.runs or ())])
+    inputs = [selection.collection, selection.bank, *(selection.runs or ())]
+    officials: dict[str, dict[str, float]] = {}
+    if official:
+        from exampp.formats.leaderboards import leaderboard_files
+        from exampp.inputs.officials import read_officials
+
+        inputs += leaderboard_files(official)
+        officials = read_officials(official)
+    check_outputs([qrels], inputs)
     with opened_grades(selection) as grades:
         book = grades.gradebook
     board = evaluate_gradebook(
@@ -108,7 +113,6 @@ def evaluate(
         compat=compat,
     )
     board = noted(board, book)
-    officials = read_officials(official or ())
     main = boards.tidy if display.for_programs else boards.wide_leaderboard
     table = boards.per_query(board) if per_query else main(board, officials)
     # what is written may fail, and then nothing is printed
