@@ -198,7 +198,7 @@ def write_judged() -> None:
         made, exported = Path(folder) / "made.exam", Path(folder) / "all.run"
         with exampp.create(made) as exam:
             exam.import_files(*demo_files())
-            exam.export(exported, "run")
+            exam.export(exported, "runs")
         ranked = {tuple(line.split()[0:3:2]) for line in exported.read_text("utf-8").splitlines()}
     labels = {(q, name): 2 * name.startswith(f"{q}/") for q, name in sorted(ranked - known)}
     write("judged.qrels", (f"{q} 0 {name} {label}" for (q, name), label in labels.items()))
