@@ -107,7 +107,7 @@ class _Choice(TypedDict, total=False):
     choice: Mapping[str, str | None]
 
 
-def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
+def search_table(pages: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
     """Return the hits, one row per record: its ids, its author, the text around the words.
 
     With `whole` texts are not cut.
@@ -120,16 +120,16 @@ def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False)
             one.item_id,
             one.passage_id,
             one.note,
-            one.said_by,
+            one.author,
             one.text
             if whole
             else " ".join("".join(p.text for p in excerpt_pieces(one.text, words)).split()),
         )
-        for of in found
+        for of in pages
         for one in of.records
     ]
     notes = [
-        f"There are more {of.kind}: --in {of.kind} --limit N has them." for of in found if of.more
+        f"There are more {of.kind}: --in {of.kind} --limit N has them." for of in pages if of.more
     ]
     if not rows:
         notes.append("Nothing holds all of these words." if words else "No words were given.")
@@ -642,14 +642,14 @@ class Collection:
 
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
-        found: dict[str, GraderIdentity] = {}
+        matching: dict[str, GraderIdentity] = {}
         for name in graders or (None,):
             fitting = fitting_graders(self.graders, grader=name, prompt=prompt, kind=kind)
             # none: the error that lists them
             fitting = fitting or [
                 choose_grader(self.graders, grader=name, prompt=prompt, kind=kind)
             ]
-            found |= {one.key: one for one in fitting}
+            matching |= {one.key: one for one in fitting}
         members = (
             self._grades(
                 one,
@@ -659,7 +659,7 @@ class Collection:
                 without=tuple(without),
                 with_decisions=decisions == "with",
             )
-            for one in found.values()
+            for one in matching.values()
             for name in self._named_banks(one.kind, bank)
         )
         return Panel(tuple(members))
@@ -716,5 +716,5 @@ class Collection:
     def _stored(
         self, identity: GraderIdentity, connection: sqlite3.Connection | None = None
     ) -> StoredGrader:
-        found = graders(connection or self.connection)
-        return next(one for one in found if one.identity == identity)
+        stored = graders(connection or self.connection)
+        return next(one for one in stored if one.identity == identity)

@@ -20,7 +20,7 @@ from exampp.formats.rag import presets
 from exampp.inputs.exporting import exported
 from exampp.inputs.loading import LOADERS
 
-DOCS = Path(__file__).parents[2] / "docs" / "formats.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "formats.md"
 
 
 class Layout(NamedTuple):

@@ -571,6 +571,6 @@ FORMAT = Format(
     header=r"(system|run|run_?id|method)\t|[^\t]*\t[^\t]*(rank|score)",
     file_name="leaderboard|rank",
     looks="JSON dictionary system → rank; two columns; tables of scores, see "
-    "[analysis.md](analysis.md)",
+    "[the page on trust](../concepts/trust.md)",
     source="trec_eval, ir_measures, AutoJudge, Autograding Workbench",
 )

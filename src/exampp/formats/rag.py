@@ -132,7 +132,7 @@ class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a program; docs/formats.md has a table of all keys.
+    """The fields of a program; docs/reference/formats.md has a table of all keys.
 
     A file is of the program if it has a field of every set of one of the alternatives in `sniff`;
     `@query` stands for the fields of the query. A preset that is named by `--as` needs no `sniff`

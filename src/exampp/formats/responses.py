@@ -300,7 +300,7 @@ FORMAT = Format(
     shapes=(*CERTAIN, Shape((_QUERY, _STATEMENT), _NOT_RESPONSES)),
     file_name="response|answer|generat|output",
     record=Response,
-    looks="what systems generated, JSON-lines; see [inputs.md](inputs.md)",
+    looks="what systems generated, JSON-lines; see [the page on importing](../how-to/import.md)",
     source="TREC RAG, RAGTIME, AutoJudge, plain answers",
 )
 TEXTS = Format(

@@ -105,7 +105,7 @@ def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
             f"the model takes {limit}, which leaves {max(0, limit - alone)} for them, and "
             f"{LEAST_PASSAGE} are the least",
             field="prompt",
-            hint="Choose a shorter prompt (exampp prompts list) or a model that takes more",
+            hint="Choose a shorter prompt (exampp prompts) or a model that takes more",
         )
 
 
