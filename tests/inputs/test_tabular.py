@@ -14,6 +14,7 @@ import pytest
 
 import exampp
 from exampp.errors import InputError
+from exampp.formats.columns import SYNONYMS
 
 QUESTIONS = ("What is BM25?", "Why is the sky blue?")
 ANSWERS = {"v1": ("A ranking function.", "Air scatters light."), "v2": ("A bike.", "The sea.")}
@@ -316,3 +317,10 @@ def test_results_in_memory_name_their_system(empty_exam: exampp.Collection) -> N
         empty_exam.add({"question": "Why?"})
     with pytest.raises(InputError, match=r"nothing to add\. Give a table, or one of queries"):
         empty_exam.add()
+
+
+def test_the_documentation_lists_the_names() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text()
+    for role, tiers in SYNONYMS.items():
+        names = "; ".join(" ".join(f"`{name}`" for name in tier) for tier in tiers)
+        assert f"| `{role}` | {names} |" in text

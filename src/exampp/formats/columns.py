@@ -59,7 +59,7 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "reference": _tiers(
         "reference ground_truth ground_truths reference_answer expected_answer expected_output "
         "gold_answer golden_answer golden_answers gold_answers correct_answer ideal_answer "
-        "expected expected_response reference_response ground_truth_answer gold target answer_key"
+        "expected expected_response reference_response ground_truth_answer answer_key"
     ),
     "reference_contexts": _tiers("reference_contexts gold_contexts relevant_contexts"),
     "passage_id": _tiers(

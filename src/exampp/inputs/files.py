@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import data_sets, passages, queries, rag, responses, tables, trec
-from exampp.formats.columns import Roles, roles_of, value_of
+from exampp.formats.columns import SYNONYMS, Roles, roles_of, value_of
 from exampp.formats.detect import DetectedKind, detect_kind
 from exampp.formats.fields import (
     BANK_COLUMNS,
@@ -590,6 +590,7 @@ def _is_answers(source: GivenFile, renaming: Renaming) -> bool:
         if source.role == "responses":
             return {"question", "answer"} <= roles.keys()
         is_bank = {"question", "reference"} <= roles.keys() and "answer" not in roles
+        is_bank = is_bank and normalize_name(roles["question"][0]) not in SYNONYMS["question"][2]
         return is_bank and sum(map(len, roles.values())) == len(names)
     return False
 
