@@ -21,6 +21,7 @@ from exampp.inputs.graded_file import GradedFile
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
+from exampp.records.selection import SearchKind
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
@@ -30,7 +31,7 @@ from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import remove_systems, system_counts
-from exampp.store.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
+from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
     from exampp.bank import Bank

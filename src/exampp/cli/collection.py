@@ -13,15 +13,12 @@ import click
 import exampp
 from exampp.cli import output
 from exampp.cli.command import GOES_IN, OptionRule, OptionValues, option_rules
-from exampp.cli.grade import work
 from exampp.cli.output import command, print_line, print_message, report_written, show
 from exampp.errors import InputError
-from exampp.formats.output import remove_leftovers, temporary_file
 from exampp.records.graders import RatingScale, check_scale
 from exampp.records.options import argument, keyword
 from exampp.records.selection import BankName, CollectionFile, Display, OnBadLine, PartName
 from exampp.records.wording import counted
-from exampp.store.connection import is_collection, link_collection
 
 if TYPE_CHECKING:
     from exampp.inputs.importing import ImportReport
@@ -93,6 +90,8 @@ def demo(
     Example: exampp demo --files tour
     """
     from exampp.demo import write_tour
+    from exampp.formats.output import temporary_file
+    from exampp.store.connection import link_collection
 
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
@@ -113,6 +112,7 @@ def demo(
 
 def _fill(opened: exampp.Collection) -> None:
     """Import, grade and evaluate the example."""
+    from exampp.cli.grade import work
     from exampp.demo import demo_files
     from exampp.measures.board import wide_leaderboard
 
@@ -264,6 +264,9 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
     removed that another process could have written to. If another process made the collection
     meanwhile, the files go into that one.
     """
+    from exampp.formats.output import remove_leftovers, temporary_file
+    from exampp.store.connection import is_collection, link_collection
+
     if path.is_file() and path.stat().st_size and not is_collection(path):
         raise InputError(
             "is no collection of exampp",
