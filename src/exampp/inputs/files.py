@@ -370,7 +370,7 @@ def _holds_runs(path: Path) -> bool:
 def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
     files = _files(source.path)
     if not files:
-        raise InputError("the folder holds no files", file=source.path)
+        raise InputError("the folder has no files", file=source.path)
     names: dict[str, Path] = {}
     for file in files:
         found = _detected(source._replace(path=file), system)

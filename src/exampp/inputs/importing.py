@@ -243,7 +243,7 @@ def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
     if system is not None:
         importer = replace(importer, system=system, is_named=True)
     if form is None:
-        raise InputError(f"{kind} files are not imported")
+        raise InputError(f"{kind} files cannot be imported")
     loader = Loader(importer, path, form.holds)
     return loader.load(read_records(form, path, loader.how()))
 
@@ -263,7 +263,7 @@ def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
         if form is None or form.read is None or form.holds not in LOADERS:
             known = (one.name for one in FORMATS.built_in.values() if one.read)
             raise InputError(
-                f"{file.kind} files are not imported",
+                f"{file.kind} files cannot be imported",
                 file=file.path,
                 hint="An official leaderboard goes to exampp evaluate --official; a run has the "
                 "columns query Q0 passage rank score system"

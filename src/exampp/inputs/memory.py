@@ -138,7 +138,7 @@ def _check_names(names: Sequence[object]) -> None:
                 hint="Name the columns, as in query_id and text",
             )
         if names.count(name) > 1:
-            raise InputError(f"the column {brief(name)} is there twice", field=name)
+            raise InputError(f"duplicate column {brief(name)}", field=name)
 
 
 # ---- dicts ---------------------------------------------------------------------------------------
