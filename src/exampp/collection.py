@@ -472,6 +472,7 @@ class Collection:
         shard: str | None = None,
         on: str | Cluster | None = None,
         batches: bool | Batches = False,
+        dry_run: bool = False,
         **options: Any,
     ) -> GradingRun:
         """Return a grading run that is planned but not started: iterate over its `steps`.
@@ -483,7 +484,7 @@ class Collection:
         kind. `answers_of` names a grader whose answers are verified. `select="failed"` retries
         failed cells, `max_queries` limits to the first queries, `shard` to a part (`3/16`), `pool`
         to `ranked`, `judged` or `all` passages. `on` is a Ray cluster that grades; with `batches` a
-        server answers at half the price.
+        server answers at half the price. `dry_run` sends nothing to a server: for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -504,6 +505,7 @@ class Collection:
             max_failures=max_failures,
             on=on,
             batches=batches,
+            dry_run=dry_run,
         )
 
     def grade(
