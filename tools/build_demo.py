@@ -200,8 +200,9 @@ def write_judged() -> None:
             exam.import_files(*demo_files())
             exam.export(exported, "runs")
         ranked = {tuple(line.split()[0:3:2]) for line in exported.read_text("utf-8").splitlines()}
-    labels = {(q, name): 2 * name.startswith(f"{q}/") for q, name in sorted(ranked - known)}
-    write("judged.qrels", (f"{q} 0 {name} {label}" for (q, name), label in labels.items()))
+    # passages of answers have hashes for names
+    rows = ((q, name, 0 if "-" in name else 2) for q, name in sorted(ranked - known))
+    write("judged.qrels", (f"{q} 0 {name} {label}" for q, name, label in rows))
 
 
 def write_answers(
