@@ -30,7 +30,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.grader_bias import grader_bias
+from exampp.analysis.grader_bias import bias_notes, grader_bias
 from exampp.analysis.phrases import not_excluded, percent
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore
@@ -410,7 +410,7 @@ def judge_systems(
     ]
     boards = [one[0] for one in measured.values() if not isinstance(one, str)]
     bias = grader_bias(book)
-    notes = [*([bias.sentence()] if bias.found else []), *(n for one in boards for n in one.notes)]
+    notes = [*bias_notes(bias), *(text for one in boards for text in one.notes)]
     return GateResult(
         tuple(rows),
         describe_source(book.grader, book.bank_label, book.oversight),

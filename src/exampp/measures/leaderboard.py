@@ -34,7 +34,7 @@ from exampp.measures.scores import score
 from exampp.measures.values import MeasureColumn, MeasuredSystems, best_first
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
 from exampp.records.items import WEIGHTS
-from exampp.records.readings import describe_readings, without_grade
+from exampp.records.readings import describe_readings, reading_warnings, without_grade
 from exampp.results.notes import Note, note, notes_of
 from exampp.sanitize import or_default
 
@@ -134,19 +134,27 @@ def board_notes(of: BoardContext) -> tuple[Note, ...]:
     return notes_of(of, _CHECKS, whole=list(measures))
 
 
-def _grades(of: BoardContext) -> Iterator[str]:
+def _grades(of: BoardContext) -> Iterator[Note]:
     book = of.gradebook
     if book.grader.is_draft:
         yield note("draft")
     for text in describe_readings(book.readings, book.grader):
         yield note("grade-readings", text=text)
+    for text in reading_warnings(book.readings, book.grader):
+        yield note("reading-warning", text=text)
     if book.bank_is_graded_items:
         yield note("bank-inferred")
     if book.pending:
         yield note("cells-ungraded", states=without_grade(book.pending, book.readings, most=1))
     if missing := missing_prerequisite(book):
         yield note("prerequisite", cause=missing.cause)
-    yield from book.notes
+    yield from grade_notes(book)
+
+
+def grade_notes(book: Gradebook) -> Iterator[Note]:
+    """Yield the notes that the gradebook brings: on its file, prompts, votes, calibration."""
+    for text in book.notes:
+        yield note("grades", text=text)
 
 
 def _policy(of: BoardContext) -> Iterator[Note]:

@@ -129,13 +129,27 @@ def with_code(notes: Iterable[str], *codes: str) -> Iterator[Note]:
     return (one for one in notes if isinstance(one, Note) and one.code in codes)
 
 
-def most_severe(notes: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Return the most severe notes, shown under a table, and the number of the others."""
+def without_code(notes: Iterable[str], *codes: str) -> Iterator[str]:
+    """Select the notes without these codes."""
+    return (one for one in notes if not (isinstance(one, Note) and one.code in codes))
+
+
+def by_severity(notes: Iterable[str], most: int = 3) -> tuple[list[Note], list[Note]]:
+    """Return the notes that people see under a table, at most three, and the others.
+
+    Details are never among the first. Both lists keep the order of the notes.
+    """
     every = [one if isinstance(one, Note) else Note(one) for one in notes]
-    shown = sorted(every, key=lambda one: -one.severity)[:most]
-    rest = len(every) - len(shown)
-    more = f"{rest} more {'note' if rest == 1 else 'notes'}: --notes"
-    return (*(one for one in every if one in shown), *([more] * bool(rest)))
+    order = sorted(range(len(every)), key=lambda at: -every[at].severity)
+    first = [at for at in order if every[at].severity > Severity.DETAIL][:most]
+    return [every[at] for at in sorted(first)], [
+        one for at, one in enumerate(every) if at not in first
+    ]
+
+
+def more_notes(notes: Collection[str]) -> str:
+    """Return "2 more notes"."""
+    return f"{len(notes)} more {'note' if len(notes) == 1 else 'notes'}"
 
 
 def labelled(text: str, *, draft: bool) -> str:
@@ -150,6 +164,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     # grades
     "draft": (_W, "These are draft grades: good for trying things out, not for conclusions."),
     "grade-readings": (_D, "{text}"),
+    "reading-warning": (_W, "{text}"),
+    "grades": (_N, "{text}"),
     "bank-inferred": (
         _W,
         "No bank given; using the items found in the grades, so Cover may be overestimated.",
@@ -249,6 +265,218 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _N,
         "{count} rankings have scores that contradict their ranks: ranking measures follow the "
         "scores, as trec_eval does; Cover follows the ranks.",
+    ),
+    # quality of the exam
+    "items-two-systems": (
+        _W,
+        "Only {systems}: correlations of items with the rest of the exam are undefined.",
+    ),
+    "items-few-systems": (
+        _W,
+        "Only {systems}: with fewer than {usual} the numbers of single items are mostly chance.",
+    ),
+    "no-query-halves": (_D, "One query cannot be split into halves."),
+    "no-item-halves": (_D, "Every query has only 1 item, so items cannot be split into halves."),
+    "items-repeated": (
+        _N,
+        "{count} with the words and grades of another item of the query count once in reliability "
+        "and correlations: {items}.",
+    ),
+    "items-same": (
+        _N,
+        "{constant} of {distinct} items separate no systems (covered by all: {all_pass}, by none: "
+        "{all_fail}). {statistic} without them: {varying}.",
+    ),
+    "items-columns": (
+        _D,
+        "same: items with one value for all systems. < 0: items with a negative correlation with "
+        "the rest of the exam. r: correlation of random halves over systems; SB: of the whole exam "
+        "by Spearman-Brown; tau: Kendall's tau-b of the leaderboards of the halves. r depends on "
+        "outliers, tau does not.",
+    ),
+    "items-jackknife": (
+        _D,
+        "{statistic} without any one system: at least {lowest} (without {system}); jackknife "
+        "standard error {error}.",
+    ),
+    "chance-unknown": (
+        _D,
+        "The chance level of {measure} is unknown, because no graded passage was judged 0.",
+    ),
+    "items-unjudged": (
+        _D,
+        "Judgments do not count for items: every query has fewer than {least} graded passages on "
+        "one side, relevant or not.",
+    ),
+    "items-ungraded": (_N, "{share:.1%} of the cells have no grade and count as not covered."),
+    "items-unanswered": (
+        _N,
+        "{systems} did not answer some queries (up to {most}), whose items count as not covered.",
+    ),
+    "items-negative": (_N, "{items} with a negative correlation with the rest of the exam (rest)."),
+    "items-negative-without": (
+        _N,
+        "{items} with a negative correlation once {system} is left out (without).",
+    ),
+    "items-not-relevant": (
+        _N,
+        "{items} covered by at least {least} passages that people judged not relevant (not), at "
+        "least as often as by relevant ones.",
+    ),
+    "items-shown": (_N, "The worst {limit} of {count} items are shown (--limit)."),
+    "no-items-left": (_N, "No item is left."),
+    "no-items-removed": (_N, "No item is left out."),
+    "items-removed": (_N, "Kendall's tau-b of the orders with and without {items}: {tau}."),
+    "queries-emptied": (_N, "No item is left in {queries}."),
+    "items-removed-official": (
+        _N,
+        "Kendall's tau-b with {official}: {before} with all items, {after} without these.",
+    ),
+    # reliability
+    "reliability-undefined": (_W, "Reliability is undefined{where}, because {reason}."),
+    "no-system-variance": (
+        _W,
+        "{queries} do not show that the systems differ ({among}): their estimated variance is "
+        "{variance}{more}.",
+    ),
+    "target-reached": (_N, "The estimate reaches the target {among}."),
+    "target-estimated": (
+        _N,
+        "The estimate reaches the target {among}; no interval shows that the coefficient does.",
+    ),
+    "next-step": (_N, "Best next step {among}: {best}; {other}{most}."),
+    "reliability-no-interval": (_N, "No confidence interval{where}: {reason}."),
+    "negative-variances": (_D, "Negative variances count as 0: {variances}."),
+    "no-item-facet": (_N, "Items are not part of this study, because {reason}."),
+    "reliability-method": (
+        _D,
+        "E\u03c1\u00b2: the share of the variance of differences between these systems that other "
+        "queries would show again; \u03a6: the same of the scores themselves. Intervals ({level}) "
+        "hold for these systems and for queries like these, by resampling the queries and one "
+        "added query. Errors are standard errors of measurement, in units of the score.",
+    ),
+    "queries-not-common": (_N, "{queries} left out, which {verb} not count for every system."),
+    # corrected leaderboards
+    "all-judged-pool": (_N, "People judged the whole pool: corrected scores are theirs, exactly."),
+    "all-judged-queries": (
+        _N,
+        "People judged the whole pool: only the choice of queries is uncertain.",
+    ),
+    "corrected-method": (
+        _D,
+        "Grades predict the label of each of the {units} {unit}s, and the sampled labels correct "
+        "the prediction, each divided by its probability of being drawn. The result is unbiased, "
+        "whatever the grades are.",
+    ),
+    "corrected-over-pool": (
+        _D,
+        "Intervals hold for these queries and this pool; --over queries gives wider intervals, for "
+        "queries like these.",
+    ),
+    "corrected-over-queries": (
+        _D,
+        "Intervals hold for queries like these {queries}: they include the draw of the sample and "
+        "the choice of queries.",
+    ),
+    "corrected-no-interval": (
+        _N,
+        "No interval for {scores}: fewer than {least} drawn {unit}s count for the system{few}, "
+        "equal labels, or a corrected score outside 0 and 1.",
+    ),
+    "pairs-decided": (
+        _N,
+        "{decided} of {pairs} are decided, all at once at {level}. A rank set holds every rank "
+        "that remains possible for a system.",
+    ),
+    "pairs-unresolved": (
+        _N,
+        "{pairs} unresolved: the systems differ on fewer than {few}, or by the same amount "
+        "everywhere. This does not show that they are equal.",
+    ),
+    "pairs-identical": (_D, "{pairs} with identical rankings: the difference is exactly 0."),
+    "corrected-orders": (
+        _D,
+        "Kendall's tau of the orders by grades and corrected: {tau}. A sample corrects the level "
+        "first and the order last; its noise lowers every tau.",
+    ),
+    "corrected-few-labels": (
+        _W,
+        "With fewer than about {labels} labels the order by the grades alone may be better: on "
+        "TREC DL 2019 its tau with the truth was .86, and .66 after correction by 100 labels.",
+    ),
+    "one-system": (_N, "Only one system, so no pair is compared."),
+    # calibration
+    "calibration-few-queries": (
+        _W,
+        "Only {queries} have judgments: too few for a reliable calibration.",
+    ),
+    "calibration-transfer": (_N, "{text}"),
+    "judged-ungraded": (_N, "{text}"),
+    "calibration-interval": (
+        _N,
+        "Kappa on other queries like these may be {low} to {high}: do not choose between models by "
+        "a smaller difference.",
+    ),
+    "calibration-method": (
+        _D,
+        "{model}, tested on {folds} of whole held-out queries. Cut points on the expected label "
+        "give the labels; they maximize kappa on the other folds.",
+    ),
+    "calibration-columns": (
+        _D,
+        "before: the mean rating as a probability, and the best rating stretched to the labels. "
+        "constant: the share of relevant passages of the other folds.",
+    ),
+    # bias of the grader
+    "grader-bias": (_W, "{text}"),
+    "bias-columns": (
+        _D,
+        "matched: mean rating above that of other systems' passages with the same judgment. "
+        "linked: rating minus judgment, on one scale by equal shares. A bias is reported where "
+        "both agree (95% for all systems at once), if people err no more than the grader.",
+    ),
+    "bias-unchecked": (
+        _N,
+        "{checked} of {returned} returned passages are judged and graded; the others are not "
+        "checked.",
+    ),
+    # other choices
+    "combinations-correlation": (_N, "Kendall's tau between two combinations: {taus}."),
+    "strongest-choice": (
+        _N,
+        "The order depends most on the {choice} (median tau {tau} where only they differ).",
+    ),
+    "combinations-official": (
+        _N,
+        "Kendall's tau with {official}: {taus} over {count}. Do not report the best one alone.",
+    ),
+    "combinations-official-undefined": (
+        _N,
+        "Kendall's tau with {official} is undefined in every combination.",
+    ),
+    "combinations-impossible": (_N, "Left out, because {reason}: {combinations}."),
+    "combinations-equal": (_D, "{total} tried; {equal} duplicates dropped."),
+    # smaller exams
+    "choice-meaning": (
+        _D,
+        "Items are chosen without human labels. pooled: every item counts equally; Cover: the mean "
+        "over the queries that still have items.",
+    ),
+    "choice-held-out": (
+        _N,
+        "Systems held out: over {splits} random halves, items are chosen on one half of the "
+        "systems and rank the other half; better is how often they beat all items. Compare with as "
+        "many random items.",
+    ),
+    "choice-not-held-out": (
+        _N,
+        "No systems are held out, because fewer than {least} are in both leaderboards: items are "
+        "tested on the systems that they were chosen on.",
+    ),
+    "choice-evidence": (
+        _N,
+        "Only one collection (TREC DL 2019) shows gains of such a choice: report the whole exam "
+        "too.",
     ),
 }
 """Every note: how severe it is, and its sentence; `{subject}` lists what it is about."""
