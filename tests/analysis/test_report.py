@@ -84,12 +84,12 @@ def test_the_verdict_comes_first_a_sentence_a_question() -> None:
     best, tone = said["Best"]
     assert best.startswith("good has the best Cover@20 \u22654, 1.000")
     assert "; every other system has a lower mean over all queries like these. " in best
-    assert best.endswith(
-        "30 queries that show no failure do not exclude one on up to 12% of queries."
-    )
+    assert best.endswith("Even without a failure on 30 queries, up to 12% of queries may fail.")
     assert tone == "holds"
     assert said["Can systems be told apart?"] == (
-        "3 of 3 pairs (100%) do not behave alike in Cover@20 \u22654 on 30 queries.",
+        "3 of 3 pairs of systems (100.0%) are shown to behave differently under Cover@20 \u22654 "
+        "(Holm's correction, 0.05), and 3 to have different means over all queries like these "
+        "(Holm's correction).",
         "",
     )
     survived, tone = said["Do measures and thresholds agree?"]

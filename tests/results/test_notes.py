@@ -60,7 +60,7 @@ def test_selection_by_code_and_severity() -> None:
 
 
 def test_checks_are_functions_of_a_context() -> None:
-    found = notes_of(2, [lambda n: [str(n)] * n, lambda n: [note("ranks-contradict", count=n)]])
+    found = notes_of(2, [lambda n: [str(n)] * n, lambda n: [note("ranks-contradict", rankings=n)]])
     assert [one.code for one in found] == ["", "ranks-contradict"]
 
 

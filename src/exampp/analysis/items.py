@@ -21,7 +21,7 @@ from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
 from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import ChanceFloor, ItemScores, chance_floor, cover_exams, judged_ratings
-from exampp.measures.leaderboard import grade_notes, missing_prerequisite
+from exampp.measures.leaderboard import chance_code, grade_notes, missing_prerequisite
 from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.items import BankTexts
@@ -448,7 +448,8 @@ class ItemAnalysis(Result):
             average = f"; systems average {self.scores.cover().mean():.3f}"
         value = f"{self.floor.values[0]:.3f}"
         drawn = self.floor.drawn
-        yield note("chance", measure=self.name, drawn=drawn, values=value, average=average)
+        code = chance_code(self.floor)
+        yield note(code, measure=self.name, drawn=drawn, values=value, average=average)
 
     def _missing(self) -> Iterator[Note]:
         scores = self.scores

@@ -43,7 +43,7 @@ from exampp.records.readings import (
 from exampp.records.wording import counted
 from exampp.results import page
 from exampp.results.notes import Note, labelled
-from exampp.results.page import Block, Document, Facts, Folded, Notices, Section, Text
+from exampp.results.page import Block, Document, Facts, Folded, Section, Text
 from exampp.results.result import Table
 from exampp.results.view import interval_text
 
@@ -238,15 +238,11 @@ def _differences(data: ReportData) -> Section:
     if len(data.tested.systems) < 2:
         return Section("differences", "Do the systems differ?", ())
     table = leaderboard_table(data.tested, data.board)
-    plain = Table.of(table.columns, table.rows, f"{data.name} with intervals and letters")
-    return Section.of(
-        "differences",
-        "Do the systems differ?",
-        [
-            Notices(pair_notes(data.tested), "note"),
-            Folded("Interval and letters of every system", plain),
-        ],
-    )
+    caption, notes = f"{data.name} with intervals and letters", pair_notes(data.tested)
+    plain = replace(table, caption=caption, notes=notes, verdict="")
+    title = "Do the systems differ?"
+    folded = Folded("Interval and letters of every system", plain)
+    return Section.of("differences", title, [folded], data.tested.headline)
 
 
 def _graders(data: ReportData) -> Section:

@@ -35,6 +35,7 @@ from exampp.measures.values import MeasureColumn, MeasuredSystems, best_first
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
 from exampp.records.items import WEIGHTS
 from exampp.records.readings import describe_readings, reading_warnings, without_grade
+from exampp.records.wording import counted
 from exampp.results.notes import Note, note, notes_of
 from exampp.sanitize import or_default
 
@@ -242,8 +243,8 @@ def _importances(of: BoardContext) -> Iterator[Note]:
     elif of.settings.missing != "skip":
         for measure in weighing:
             if queries := _undefined(of.of(measure)[0]):
-                counted = _COUNTED[measure.name]
-                yield note("nuggets-undefined", str(measure), counted=counted, queries=queries)
+                kind = _COUNTED[measure.name]
+                yield note("nuggets-undefined", str(measure), counted=kind, queries=queries)
 
 
 def _chance(of: BoardContext) -> Iterator[Note]:
@@ -258,12 +259,17 @@ def _chance(of: BoardContext) -> Iterator[Note]:
         averages = ", ".join(f"{np.mean(one):.3f}" for one in means if one)
         if columns:
             yield note(
-                "chance",
+                chance_code(floor),
                 measure=measure if several else columns[0].name,
                 drawn=floor.drawn,
                 values=", ".join(values),
                 average=f"; systems average {averages}" if averages else "",
             )
+
+
+def chance_code(floor: ChanceFloor) -> str:
+    """Return the code of the note on a chance level: a low one changes no reading."""
+    return "chance" if max(floor.values) >= _HIGH_CHANCE else "chance-low"
 
 
 def _scores(of: BoardContext) -> Iterator[Note]:
@@ -289,7 +295,7 @@ def _scores(of: BoardContext) -> Iterator[Note]:
     if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in of.gradebook.queries):
         yield note("weights-ignored", measures=list(dict.fromkeys(diverse)))
     if wrong := contradictions(of.gradebook):
-        yield note("ranks-contradict", count=wrong)
+        yield note("ranks-contradict", rankings=counted(wrong, "ranking"))
 
 
 _CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _scores)
@@ -304,6 +310,7 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
     return f"{share:.1%} ({system})" if share else ""
 
 
+_HIGH_CHANCE = 0.05
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 CUTOFF = 20
 """The cutoff of a measure of covered items that has none."""
