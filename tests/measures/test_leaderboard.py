@@ -177,8 +177,8 @@ def test_no_notes_where_there_is_nothing_to_say() -> None:
         "Up to 100.0% (b) of the passages behind P@5 have no grade.",
         "From rating 3 on, 1 of 2 queries have no relevant passage and count 0 for every system: "
         "P@5.",
-        "1 rankings have scores that contradict their ranks: ranking measures follow the scores, "
-        "as trec_eval does; Cover follows the ranks.",
+        "Scores contradict the ranks in 1 ranking: ranking measures follow the scores, like "
+        "trec_eval; Cover follows the ranks.",
     ],
 )
 def test_notes(note: str) -> None:

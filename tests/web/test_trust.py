@@ -96,7 +96,7 @@ def test_a_battery_that_comes_later_is_seen(tmp_path: Path) -> None:
     with attacked.make(tmp_path / "my.exam") as exam:
         exam.grade(attacked.names_subject, name="reader")
     with live.visiting(tmp_path / "my.exam") as client:
-        assert "No attack was tried. Make a battery" in client.get("/trust/attacks").text
+        assert "No attacks to show. Make a battery" in client.get("/trust/attacks").text
         assert client.get("/trust/attacks.svg").status == 404
         with exampp.Collection(tmp_path / "my.exam") as exam:
             exam.bank().build_battery(settings=BatterySettings(attacks=("A3",)))

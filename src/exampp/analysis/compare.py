@@ -376,7 +376,7 @@ def total(comparison: SystemComparison) -> Table:
         [*columns, *PROVENANCE_COLUMNS],
         [row],
         title,
-        [*comparison.board.notes, *_notes(comparison)],
+        [*_notes(comparison), *comparison.board.notes],
         verdict=comparison.headline,
     )
 

@@ -141,9 +141,8 @@ class Correlations(Result):
         scores = f"{best.method}, {heading(best.measure, best.min_rating)}"
         lowest = min(value for value, _ in known)
         values = f"{highest:.3f}" if lowest == highest else f"{lowest:.3f} to {highest:.3f}"
-        return (
-            f"{statistic.meaning} with {official} over {systems}: {values}, highest for {scores}."
-        )
+        name = statistic.meaning.partition(",")[0]
+        return f"{name} with {official} over {systems}: {values}, highest for {scores}."
 
     def against(self, official: str) -> list[MethodCorrelation]:
         """Return the correlations with one official leaderboard."""
@@ -177,9 +176,10 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
 
     meanings = "; ".join(f"{one.heading}: {one.meaning}" for one in comparison.statistics)
     notes = [
-        note("statistics", meanings=meanings),
+        *comparison.notes[official],
         *_gaps(against, intervals=not comparison.has_intervals(official)),
-        *(*comparison.notes[official], *comparison.notes[""]),
+        *comparison.notes[""],
+        note("statistics", meanings=meanings),
     ]
     return Table.wide(
         ["method", "min rating"],

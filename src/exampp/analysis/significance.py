@@ -297,7 +297,7 @@ def leaderboard_table(result: Significance, board: Leaderboard) -> Table:
     ]
     level = percent(1 - result.settings.alpha)
     columns = ["system", result.column.name, ERROR, f"{level} low", "high", "letters"]
-    notes = [*board.notes, *pair_notes(result)]
+    notes = [*pair_notes(result), *board.notes]
     return Table.of(columns, rows, caption(board), notes, verdict=result.headline)
 
 

@@ -313,7 +313,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "{items} (first {k}, rated {threshold} or better).",
     ),
     "items-unknown": (
-        _N,
+        _W,
         "{items} unknown: a cell of the system that does not cover them has no grade.",
     ),
     "queries-not-shared": (_N, "{queries} left out, without a value for both systems."),
@@ -331,7 +331,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "quoted-answer": (_D, "Quotes are the answers that the grader extracted from the passages."),
     "quoted-sentence": (_D, "Quotes are the sentences of the passages closest to the items."),
     "not-quoted": (
-        _D,
+        _N,
         "No quote for {items}: the item or the passage has no text, or they share no word. A "
         "graded file has only ids of items: name a bank.",
     ),
