@@ -80,7 +80,9 @@ def test_a_release_is_built_checked_and_approved_by_a_person() -> None:
 def test_llms_txt_names_every_page_once() -> None:
     text = (ROOT / "docs/llms.txt").read_text()
     assert text.startswith("# exampp\n\n> ")
-    listed = re.findall(r"^- \[[^\]]+\]\(([\w-]+\.md)\): \S", text, re.MULTILINE)
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    listed = re.findall(r"^- \[[^\]]+\]\(([\w/-]+\.md)\): \S", text, re.MULTILINE)
+    pages = {
+        path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")
+    } - {"index.md"}
     assert sorted(listed) == sorted(pages)
     assert text.count("\n- ") == len(listed)

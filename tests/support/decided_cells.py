@@ -1,4 +1,4 @@
-"""The decision in force on a cell, and whether it is disputed, as docs/definitions.md defines."""
+"""The decision in force on a cell, and whether it is disputed, as the documentation defines."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
     if not np.ptp(data.vectors, axis=0).any():
         raise InputError(
             f"all {passages} have the same ratings, which predict nothing",
-            hint="Choose another grader: exampp analyze leaderboards",
+            hint="Choose another grader: exampp analyze correlation",
         )
     if len(data.query_ids) < 2:
         raise InputError(

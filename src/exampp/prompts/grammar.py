@@ -1,4 +1,4 @@
-"""Read the rating or verdict that a reply states in words: the grammar of docs/definitions.md.
+"""Read the rating or verdict that a reply states in words, by the grammar in the documentation.
 
 A reply counts if it states exactly one rating: a value alone, a named field, or one value of the
 scale in a sentence without negation, doubt or condition. For all other replies a rule says why they
@@ -210,7 +210,7 @@ def _forms(scale: ReplyScale) -> _Forms:
 def find_rating(reply: str, scale: ReplyScale) -> ReadRating:
     """Return the rating or verdict that a reply states in text.
 
-    Without one, the rule says why: docs/definitions.md lists the rules. Sources: EXAM++, section
+    Without one, the rule gives the reason. Sources: EXAM++, section
     4.2.2; FLAN-T5-EXAM, section 3.2.3.
     """
     forms = _forms(scale)
