@@ -117,8 +117,8 @@ def test_from_the_command_line(exam: Path, exampp_command: Commands) -> None:
     assert "AnswerRate@1" in (exam / "rate.svg").read_text()
     run("export my.exam again.csv --format csv-run")
     assert sorted((exam / "again.csv").read_text().splitlines()) == sorted(CSV.splitlines())
-    assert "sample-yes-no" in run("prompts list")
-    assert "Say yes or no" in run("prompts show sample-yes-no --toml")
+    assert "sample-yes-no" in run("prompts")
+    assert "Say yes or no" in run("prompts sample-yes-no --toml")
     assert "Say yes or no" in run(
         "grade my.exam --grader shared-words --prompt sample-yes-no --dry-run"
     )
@@ -154,7 +154,7 @@ def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Comman
         ("import my.exam two.csv --as csv-run", "csv-run files are not imported"),
         ("export my.exam x.csv --format csv-run", "cannot export 'csv-run'. Known: beir"),
         ("grade my.exam --grader shared-words", "no grader is called 'shared-words'"),
-        ("prompts show sample-yes-no", "unknown prompt 'sample-yes-no'"),
+        ("prompts sample-yes-no", "unknown prompt 'sample-yes-no'"),
     ):
         ran = exampp_command.line(f"exampp {line}")
         assert (ran.code, said in ran.err) == (2, True), ran.err
@@ -181,13 +181,13 @@ def test_a_package_that_cannot_be_loaded_ends_nothing_else(
         "measures": "Bad=B",
     }
     package(exam / "site", "broken", f"{code}\n", monkeypatch, **points)
-    for line in ("grade my.exam --grader bad", "prompts show bad-prompt"):
+    for line in ("grade my.exam --grader bad", "prompts bad-prompt"):
         ran = exampp_command.line(f"exampp {line}")
         assert ran.code == 2
         assert f"of the package broken cannot be loaded: {error}" in ran.err
     with pytest.raises(exampp.InputError, match="'Bad' of the package broken cannot be loaded"):
         parse_measure("Bad@3")
-    for line in ("prompts list", "plugins", "grade my.exam --grader draft"):
+    for line in ("prompts", "plugins", "grade my.exam --grader draft"):
         ran = exampp_command.line(f"exampp {line}")
         assert ran.code == 0, ran.err
     assert exampp_command.line("exampp plugins").out.count("cannot be loaded") == 4
@@ -269,7 +269,7 @@ def test_nothing_is_looked_for_where_names_are_known(monkeypatch: pytest.MonkeyP
     def look(**_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("exampp.plugins.entry_points", look)
+    monkeypatch.setattr("importlib.metadata.entry_points", look)
     for registry, name in zip(REGISTRIES, ("draft", "thomas", "bank", "nDCG"), strict=True):
         assert registry.get(name) is not None
     assert find_prompt("car-questions").name == "car-questions"

@@ -234,7 +234,6 @@ compare {exam} A B ONE -m nDCG
 compare {exam} A B ONE -m Cover@3 --query Q
 gate {exam} ONE -r Cover@3>=0.3 -r nDCG@5>=0.2
 gate {exam} ONE -r Cover@3 --baseline-system A --margin 0.05
-analyze leaderboards {exam} --official official.json -m Cover@3 -m nDCG@5
 analyze correlation {exam} --official official.json -m Cover@3 -m nDCG@5 --samples 60
 analyze agreement {exam} ONE
 analyze agreement {exam} --against graders
@@ -260,7 +259,7 @@ plot grades {exam} ONE -o plot.json
 """.strip().splitlines()
 OF_COLLECTION = """
 status {exam}
-pool {exam} --depth 3
+status {exam} --pool --depth 3
 systems {exam}
 search {exam} sky
 bank show {exam}
@@ -274,8 +273,8 @@ export {exam} bank.tsv
 export {exam} bank.csv
 bank split {exam} --secret 0.4
 bank compare {exam} ONE
-review {exam} plan ONE --labels 8 -m P@3
-review {exam} plan ONE --labels 6 -m Cover@3 --design uniform
+review {exam} sample ONE --labels 8 -m P@3
+review {exam} sample ONE --labels 6 -m Cover@3 --design uniform
 review {exam} decisions
 review {exam} disputes
 review {exam} agreement ONE

@@ -91,17 +91,17 @@ class Bank:
 
         `part` leaves only the public or the sealed part.
         """
-        found = self._states()
+        items = self._states()
         if query_id is not None:
-            found = [state for state in found if state.query_id == query_id]
-            if not found:
+            items = [state for state in items if state.query_id == query_id]
+            if not items:
                 raise InputError(f"the bank {self.name!r} has no items of query {brief(query_id)}")
         split = stored.newest_split(self.connection, self.name)
         sealed = split.items if split else frozenset()
         if part is not None:
             keys = sealing.split_of(self.connection, self.name).items
-            found = [
-                s for s in found if (s.key in keys) == (sealing.checked_part(part) == "sealed")
+            items = [
+                s for s in items if (s.key in keys) == (sealing.checked_part(part) == "sealed")
             ]
         rows = [
             (
@@ -114,7 +114,7 @@ class Bank:
                 state.weight,
                 "retired" if not state.active else "sealed" if state.key in sealed else "active",
             )
-            for state in found
+            for state in items
         ]
         heads = ["query", "subtopic", "item", "kind", "text", "key"]
         return Table.of([*heads, Column("weight", 2), Column("status")], rows)
@@ -152,18 +152,18 @@ class Bank:
     ) -> Table:
         """Return the edits of the bank, newest last; `kind` is that of the `item`."""
         self._check_query(query_id)
-        wanted = (
+        kinds = (
             None
             if item is None
             else edits.item_key(edits.find_item(self._states(), item, query_id, kind))
         )
-        found = [
+        rows = [
             logged
             for logged in stored.log(self.connection, self.name)
             if query_id in (None, logged.after.query_id)
-            and wanted in (None, edits.item_key(logged.after))
+            and kinds in (None, edits.item_key(logged.after))
         ]
-        return edits.log_table(found if last is None else found[max(0, len(found) - last) :])
+        return edits.log_table(rows if last is None else rows[max(0, len(rows) - last) :])
 
     def diff(self, one: str | int, other: str | int = NOW) -> Table:
         """Return the changes between two states of a bank.
@@ -544,8 +544,8 @@ class Bank:
     # ---- parts ----------------------------------------------------------------------------------
 
     def _states(self) -> list[ItemState]:
-        found = stored.states(self.connection, self.name)
-        if not found:
+        states = stored.states(self.connection, self.name)
+        if not states:
             names = ", ".join(
                 dict.fromkeys(one.bank for one in stored.bank_counts(self.connection))
             )
@@ -553,7 +553,7 @@ class Bank:
                 f"the collection has no bank {self.name!r}",
                 hint=f"It has {names}" if names else "Import one: exampp import",
             )
-        return found
+        return states
 
     def _entries(self) -> list[BankEntry]:
         return list(stored.read_bank(self.connection, self.name))
@@ -607,7 +607,7 @@ class Bank:
             raise InputError(
                 "the file does not say which state of the bank it was written from",
                 file=path,
-                hint="Edit a CSV or TSV file of exampp bank export (JSON cannot hold it), or "
+                hint="Edit a CSV or TSV file of exampp export (JSON cannot hold it), or "
                 "apply it with --force",
             )
         if written.bank != self.name:

@@ -35,17 +35,17 @@ def collect(
     one. Sentences without citations are included: they count for recall. Raises InputError for an
     invalid file, and if nothing is cited.
     """
-    found = [one for file in files for one in responses.read(file, system=system)]
-    if not any(one.cited for one in found):
+    answers = [one for file in files for one in responses.read(file, system=system)]
+    if not any(one.cited for one in answers):
         raise InputError(
             "no answer cites anything", hint="Give answers with citations, as of TREC RAG"
         )
     texts: dict[str, dict[str, str]] = {}
-    for answer in found:
+    for answer in answers:
         for one in answer.documents:
             row = {"id": one.passage_id, "text": one.text, "title": one.title}
             texts.setdefault(one.passage_id, row)
-    sentences = [one for answer in found for one in _sentences(answer)]
+    sentences = [one for answer in answers for one in _sentences(answer)]
     runs: dict[str, dict[str, list[str]]] = {}
     for place, _, cited in sentences:
         if cited:

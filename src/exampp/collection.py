@@ -21,6 +21,7 @@ from exampp.inputs.graded_file import GradedFile
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
+from exampp.records.selection import SearchKind
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
@@ -30,7 +31,7 @@ from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import remove_systems, system_counts
-from exampp.store.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
+from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
     from exampp.bank import Bank
@@ -107,7 +108,7 @@ class _Choice(TypedDict, total=False):
     choice: Mapping[str, str | None]
 
 
-def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
+def search_table(pages: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
     """Return the hits, one row per record: its ids, its author, the text around the words.
 
     With `whole` texts are not cut.
@@ -120,16 +121,16 @@ def search_table(found: Sequence[SearchPage], text: str, *, whole: bool = False)
             one.item_id,
             one.passage_id,
             one.note,
-            one.said_by,
+            one.author,
             one.text
             if whole
             else " ".join("".join(p.text for p in excerpt_pieces(one.text, words)).split()),
         )
-        for of in found
+        for of in pages
         for one in of.records
     ]
     notes = [
-        f"There are more {of.kind}: --in {of.kind} --limit N has them." for of in found if of.more
+        f"There are more {of.kind}: --in {of.kind} --limit N has them." for of in pages if of.more
     ]
     if not rows:
         notes.append("Nothing holds all of these words." if words else "No words were given.")
@@ -625,14 +626,14 @@ class Collection:
 
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
-        found: dict[str, GraderIdentity] = {}
+        matching: dict[str, GraderIdentity] = {}
         for name in graders or (None,):
             fitting = fitting_graders(self.graders, grader=name, prompt=prompt, kind=kind)
             # none: the error that lists them
             fitting = fitting or [
                 choose_grader(self.graders, grader=name, prompt=prompt, kind=kind)
             ]
-            found |= {one.key: one for one in fitting}
+            matching |= {one.key: one for one in fitting}
         members = (
             self._grades(
                 one,
@@ -642,7 +643,7 @@ class Collection:
                 without=tuple(without),
                 with_decisions=decisions == "with",
             )
-            for one in found.values()
+            for one in matching.values()
             for name in self._named_banks(one.kind, bank)
         )
         return Panel(tuple(members))
@@ -699,5 +700,5 @@ class Collection:
     def _stored(
         self, identity: GraderIdentity, connection: sqlite3.Connection | None = None
     ) -> StoredGrader:
-        found = graders(connection or self.connection)
-        return next(one for one in found if one.identity == identity)
+        stored = graders(connection or self.connection)
+        return next(one for one in stored if one.identity == identity)

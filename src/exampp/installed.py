@@ -26,14 +26,14 @@ def install_command(extra: str) -> str:
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        found = distribution("exampp")
+        installed = distribution("exampp")
     except PackageNotFoundError:
         return pip_command(f"exampp[{extra}]")
-    text = found.read_text("direct_url.json")
+    text = installed.read_text("direct_url.json")
     if text is None:
         return pip_command(f"exampp[{extra}]")
     place = _from_url(json.loads(text), extra)
-    return pip_command(*(place or _packages(found.requires or (), extra)))
+    return pip_command(*(place or _packages(installed.requires or (), extra)))
 
 
 def pip_command(*arguments: str) -> str:
@@ -46,8 +46,8 @@ def pip_command(*arguments: str) -> str:
 
 def typed_path(path: Path) -> str:
     """The name alone where the shell finds this file by it, else its path, from here if below."""
-    found = shutil.which(path.name)
-    if path.name == str(path) or (found and os.path.realpath(found) == os.path.realpath(path)):
+    on_path = shutil.which(path.name)
+    if path.name == str(path) or (on_path and os.path.realpath(on_path) == os.path.realpath(path)):
         return path.name
     here = Path.cwd()
     absolute = here / path
@@ -73,5 +73,5 @@ def _from_url(origin: Mapping[str, Any], extra: str) -> list[str]:
 
 
 def _packages(requires: Any, extra: str) -> list[str]:
-    found = (_OF_EXTRA.fullmatch(one) for one in requires)
-    return [one["needed"].strip() for one in found if one and one["extra"] == extra]
+    matches = (_OF_EXTRA.fullmatch(one) for one in requires)
+    return [one["needed"].strip() for one in matches if one and one["extra"] == extra]

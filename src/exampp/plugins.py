@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from exampp.errors import ExamError, InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -69,7 +71,7 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """Return all names, whether they can be loaded or not: first those of exampp."""
-        points = sorted(point.name for point in entry_points(group=self.group))
+        points = sorted(point.name for point in self._points())
         return tuple(dict.fromkeys((*self.built_in, *self._added, *points)))
 
     def add(self, name: str, thing: T, module: str) -> None:
@@ -87,7 +89,7 @@ class Registry(Generic[T]):
 
     def plugins(self) -> Iterator[Plugin]:
         """Yield all things of packages with their faults; all of them are loaded."""
-        for point in sorted(entry_points(group=self.group), key=lambda one: one.name):
+        for point in sorted(self._points(), key=lambda one: one.name):
             yield Plugin(self.noun, point.name, package_of(point), self._fault(point))
 
     def _fault(self, point: EntryPoint) -> str:
@@ -99,8 +101,11 @@ class Registry(Generic[T]):
             return str(error)
         return ""
 
-    def _points(self, name: str) -> list[EntryPoint]:
-        return list(entry_points(group=self.group, name=name))
+    def _points(self, *name: str) -> list[EntryPoint]:
+        from importlib.metadata import entry_points
+
+        found = entry_points(group=self.group)
+        return [point for point in found if not name or point.name in name]
 
     def _load(self, point: EntryPoint) -> T:
         what = f"the {self.noun} {point.name!r} of the package {package_of(point)}"

@@ -66,8 +66,8 @@ def sanitize_value(value: Any, depth: int = 0) -> tuple[Any, int]:
         pairs = [
             (sanitize(str(key)), sanitize_value(part, depth + 1)) for key, part in value.items()
         ]
-        found = {key: part for (key, _), (part, _) in pairs}
-        return found, sum(keys + parts for (_, keys), (_, parts) in pairs)
+        cleaned = {key: part for (key, _), (part, _) in pairs}
+        return cleaned, sum(keys + parts for (_, keys), (_, parts) in pairs)
     if depth < DEEPEST and isinstance(value, list | tuple):
         parts = [sanitize_value(part, depth + 1) for part in value]
         return [part for part, _ in parts], sum(count for _, count in parts)
@@ -140,27 +140,27 @@ _COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=N
 @contextmanager
 def count_replacements() -> Iterator[Replacements]:
     """Count the characters that are replaced while files are read and stored."""
-    found = Replacements()
-    token = _COUNTED.set(found)
+    replacements = Replacements()
+    token = _COUNTED.set(replacements)
     try:
-        yield found
+        yield replacements
     finally:
         _COUNTED.reset(token)
 
 
 def record_replacement(file: str | Path, line: int | None) -> None:
     """Record the place of an invalid character; the counter stores the first one."""
-    found = _COUNTED.get()
-    if found is not None and not found.file:
-        found.file, found.line = sanitize_name(str(file)), line
+    replacements = _COUNTED.get()
+    if replacements is not None and not replacements.file:
+        replacements.file, replacements.line = sanitize_name(str(file)), line
 
 
 def sanitized(text: str) -> str:
     """Return the text as it is stored, and count its replaced characters."""
     fitted, count = sanitize(text)
-    found = _COUNTED.get()
-    if found is not None:
-        found.count += count
+    replacements = _COUNTED.get()
+    if replacements is not None:
+        replacements.count += count
     return fitted
 
 
@@ -205,9 +205,9 @@ def check_choice(name: str, value: object, known: Sequence[str]) -> None:
         raise InputError(f"{name} is {value!r}", hint=f"Choose {choice}")
 
 
-def check_lists(**given: object) -> None:
+def check_lists(**arguments: object) -> None:
     """Raise InputError for an argument, by its name, that is one value and not several."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} is not a list", hint=f"Give one, as in {name}=[{value!r}]")
 

@@ -158,7 +158,7 @@ def test_qrels_of_subtopics_meet_judgments_of_subtopics(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["ann.qrels"], "ann.qrels has nothing to be compared with"),
-        (["ann.qrels", "bob.qrels", "--kind", "nugget"], "--kind changes nothing here"),
+        (["ann.qrels", "bob.qrels", "--grader", "nugget"], "--grader changes nothing here"),
         (["ann.qrels", "bob.qrels", "--against", "graders"], "not against graders"),
         (["ann.qrels", "bob.qrels", "--min-relevant", "4"], "judgments from 0 to 3"),
         (["my.exam", "my.exam", "ann.qrels"], "my.exam is a second collection"),
@@ -205,7 +205,7 @@ def test_dl19_from_one_command(exampp_command: Commands, shared_data: Path) -> N
     assert ran.code == 0, ran.err
     found = {
         (row["method"], row["measure"], row["min_rating"], row["statistic"]): row
-        for row in json.loads(ran.out)["rows"]
+        for row in json.loads(ran.out)["correlation"]["rows"]
     }
     ours, qrels = "google/flan-t5-large:question-self-rating", "qrels-best-rating.qrels"
     cover = json.loads((data / "expected" / "cover.json").read_text())["3"]["correlation_cover"]

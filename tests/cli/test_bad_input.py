@@ -216,7 +216,7 @@ def test_options_that_make_no_sense(tmp_path: Path, exampp_command: Commands) ->
         (("import", path, tmp_path / "empty"), "Name its files"),
         (("evaluate", tmp_path / "files" / "queries.json"), "neither a collection nor"),
         (("grade", path, "--grader", "other"), "no grader is called 'other'"),
-        (("prompts", "show", "question-self-ratin"), "question-self-rating"),
+        (("prompts", "question-self-ratin"), "question-self-rating"),
         (("import", path, path), "is an SQLite file, as collections are"),
         (("import", tmp_path / "files" / "queries.json", path), "Name the collection first"),
         (("export", path, tmp_path / "none" / "x.jsonl"), "cannot be written"),

@@ -60,7 +60,7 @@ def test_editing_with_author_and_reason(exam: Path, exampp_command: Commands) ->
 
 def test_export_edit_apply(exam: Path, tmp_path: Path, exampp_command: Commands) -> None:
     file = tmp_path / "b.csv"
-    assert exampp_command("bank", "export", exam, file).out == f"{file}: 3 items\n"
+    assert exampp_command("export", exam, file).out == f"{file}: bank, 3 records\n"
     assert "Nothing changed." in exampp_command("bank", "apply", exam, file).err
     file.write_text(file.read_text().replace("What does air scatter?", "What is scattered?"))
     assert "(--dry-run)" in exampp_command("bank", "apply", exam, file, "--dry-run").err

@@ -108,7 +108,7 @@ def test_the_version_of_the_bank_is_that_of_its_export(
         exampp_command("report", graded, "-o", folder / "a.html", "--json", folder / "a.json").code
         == 0
     )
-    assert exampp_command("bank", "export", graded, folder / "bank.tsv").code == 0
+    assert exampp_command("export", graded, folder / "bank.tsv").code == 0
     facts = json.loads((folder / "a.json").read_text())["sections"][1]["blocks"][0]["rows"]
     number, digest = (folder / "bank.tsv").read_text().split("bank version: ")[1].split()[:2]
     assert facts["Bank"] == f"main, version {digest} (edit {number})"

@@ -206,7 +206,7 @@ def test_subtopics_keep_the_text_they_have(collection: exampp.Collection, tmp_pa
     "command",
     [
         "export EXAM OUT --format runs",
-        "bank export EXAM OUT",
+        "export EXAM OUT --format bank",
         "bank split EXAM --secret 0.4 --public OUT",
         "evaluate EXAM -m AP --qrels OUT",
         "report EXAM -o OUT",

@@ -62,7 +62,7 @@ def test_every_question_has_a_sentence_and_the_page_behind_it(client: Client) ->
     for key, row in zip(QUESTIONS, rows, strict=True):
         (said,) = row.all("p", **{"class": "preserve"})
         behind = client.get(f"/trust/{key}").text
-        assert pages.read(behind).all("h1")[0].text == QUESTIONS[key].asked
+        assert pages.read(behind).all("h1")[0].text == QUESTIONS[key].text
         assert text_of(said.text) in text_of(behind)
         assert f"exampp analyze {QUESTIONS[key].command}" in behind
 

@@ -259,7 +259,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
     if not np.ptp(data.vectors, axis=0).any():
         raise InputError(
             f"all of {passages} have the same ratings, which tell nothing of people's labels",
-            hint="Choose another grader: exampp analyze leaderboards",
+            hint="Choose another grader: exampp analyze correlation",
         )
     if len(data.query_ids) < 2:
         raise InputError(

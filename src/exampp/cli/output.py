@@ -74,7 +74,7 @@ def _rendered(table: Table, how: Display) -> str:
     if how.style != "text":
         return render(table, how.style, digits)
     on_terminal = sys.stdout.isatty()
-    room = max(_LEAST, shutil.get_terminal_size().columns) if on_terminal and not how.wide else None
+    room = max(_LEAST, shutil.get_terminal_size().columns) if on_terminal else None
     # NO_COLOR is that of https://no-color.org
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     if not how.notes:

@@ -252,7 +252,7 @@ def plot(
             "--output",
             "-o",
             dir_okay=False,
-            help="The file to write: .svg, .pdf, .png, .json (Vega-Lite), .csv or .tsv (data).",
+            help="Write this file: .svg, .pdf, .png, .json (Vega-Lite), .csv or .tsv (data).",
         ),
     ],
     measure: Annotated[
@@ -260,27 +260,26 @@ def plot(
         keyword(
             "--measure",
             "-m",
-            help="The measure; for methods and sensitivity, repeat for up to six; for corrected "
-            "P@k, RBP@k or Cover@k; not for grades, calibration and attacks. [default: Cover@20; "
-            "for methods Cover@20, nDCG@20, P@20, AP; for sensitivity Cover, P, nDCG; for "
-            "corrected P@20]",
+            help="Plot this measure. Repeat up to six times for methods and sensitivity. "
+            "[default: Cover@20; methods: Cover@20, nDCG@20, P@20, AP; sensitivity: Cover, P, "
+            "nDCG; corrected: P@20]",
         ),
     ] = None,
     min_rating: MinRatings = None,
     official: Annotated[
-        Path | None, keyword(help="The official leaderboard, for scatter and methods.")
+        Path | None, keyword(help="Compare with this official leaderboard (scatter, methods).")
     ] = None,
     scores: Scores = None,
     round_to: RoundTo = None,
     theme: Annotated[
-        Literal["light", "dark"], keyword(help="Dark on white, or light on near-black.")
+        Literal["light", "dark"], keyword(help="Draw on white, or on near-black.", rare=True)
     ] = "light",
     subtopics: Subtopics = "auto",
 ) -> None:
     """Draw one figure.
 
-    For methods and sensitivity, repeat --min-rating, --grader and --bank; methods shows up to six
-    series in all. Corrected uses the newest sample that fits, attacks the attack collection beside
+    For methods and sensitivity, you can repeat --min-rating, --grader and --bank; methods shows up
+    to six series. corrected uses the newest sample that fits, attacks the attack collection beside
     the exam. COLLECTION may be a file of graded passages; --bank then names a bank file.
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg

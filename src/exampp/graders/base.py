@@ -187,7 +187,7 @@ class Grader(ABC):
     def unnumbered(self) -> str | None:
         """Meaning of a text without a number where a rating was requested.
 
-        One of `prompts.replies.UNNUMBERED`; None if its replies are always labels.
+        One of `records.graders.UNNUMBERED`; None if its replies are always labels.
         """
         return "answer"
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS
-from exampp.prompts.replies import UNNUMBERED
+from exampp.records.graders import UNNUMBERED
 from exampp.records.wording import suggest
 
 KINDS = ("question", "nugget", "query")

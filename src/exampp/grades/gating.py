@@ -64,22 +64,24 @@ def _baseline_scores(
     """Return the scores of the baseline."""
     compared = [one.measure for one in requirements if one.relative]
     if baseline is None:
-        found = _evaluated(grades.gradebook, compared, settings)
-        return replace(found, name=f"system {system}", system=system, here=True)
+        earlier = _evaluated(grades.gradebook, compared, settings)
+        return replace(earlier, name=f"system {system}", system=system, here=True)
     if isinstance(baseline, Leaderboard):
-        found = EarlierScores("another leaderboard", scores_of(baseline))
+        earlier = EarlierScores("another leaderboard", scores_of(baseline))
     elif isinstance(baseline, str | Path):
         name, scores = Path(baseline).name, read_query_scores(baseline)
         if scores is None:
             run = replace(grades, runs=(baseline,), systems=(), without=())
-            found = replace(_evaluated(run.gradebook, compared, settings), name=name)
+            earlier = replace(_evaluated(run.gradebook, compared, settings), name=name)
         else:
-            found = EarlierScores(name, scores)
+            earlier = EarlierScores(name, scores)
     else:
         name = f"{Path(baseline.path).name}, {grader_label(baseline.grader)}"
-        found = replace(_evaluated(baseline.gradebook, compared, settings), name=name)
+        earlier = replace(_evaluated(baseline.gradebook, compared, settings), name=name)
     return (
-        found if system is None else replace(found, name=f"{found.name}, {system}", system=system)
+        earlier
+        if system is None
+        else replace(earlier, name=f"{earlier.name}, {system}", system=system)
     )
 
 
@@ -97,8 +99,8 @@ def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings)
             continue
         column = board.columns[0]
         for table, values in zip(tables, (column.values, column.low, column.high), strict=True):
-            shown = replace(column, values=values or column.values)
-            table += scores_of(replace(board, columns=(shown,)))
+            scored = replace(column, values=values or column.values)
+            table += scores_of(replace(board, columns=(scored,)))
         for at, system in enumerate(book.systems):
             key, allowed = (str(column.measure), system), settings.allow_missing
             if column.low is not None and missing_at(column, at) > allowed:

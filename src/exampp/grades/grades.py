@@ -400,14 +400,14 @@ class Grades(ChosenGrades, GradesBase):
             min_relevant=min_relevant,
             decimals=decimals,
         )
-        known = [stored.identity for stored in graders(self.connection)]
+        identities = [stored.identity for stored in graders(self.connection)]
         source = ReportSource(
             name=self.path.name,
             title=title,
             bank_version=self.bank_version(),
             own_bank=self.own_bank_warning(self.gradebook),
-            graders=tuple(one.name for one in known),
-            calibrations=calibrations_of(self.grader, known),
+            graders=tuple(one.name for one in identities),
+            calibrations=calibrations_of(self.grader, identities),
             made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",
             gaming=self._attacked(settings.min_rating),
             bank=self.bank_texts(),
@@ -478,11 +478,11 @@ class Grades(ChosenGrades, GradesBase):
             if (one.bank, one.grader.kind) == (self.bank, self.grader.kind)
             and one.grader.highest <= 1
         }
-        found = list(verdicts.values())
-        if len(found) != 1 or found[0] is self:
+        graders = list(verdicts.values())
+        if len(graders) != 1 or graders[0] is self:
             yield from ((one, {}) for one in self.dossiers(query_ids))
             return
-        pairs = zip(self.dossiers(query_ids), found[0].dossiers(query_ids), strict=True)
+        pairs = zip(self.dossiers(query_ids), graders[0].dossiers(query_ids), strict=True)
         yield from ((one, answers_beside(one.grades, other)) for one, other in pairs)
 
     def review(
@@ -553,5 +553,5 @@ class Grades(ChosenGrades, GradesBase):
             min_answers=min_answers,
         )
         queries = None if query_id is None else [query_id]
-        seen = self.with_answers(queries)
-        return list_tables(name, seen, ListOptions(self.grader, criteria, item, limit, width))
+        dossiers = self.with_answers(queries)
+        return list_tables(name, dossiers, ListOptions(self.grader, criteria, item, limit, width))

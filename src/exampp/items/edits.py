@@ -67,17 +67,17 @@ def bank_difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> 
     old = {item_key(state): state for state in before}
     new = {item_key(state): state for state in after}
     others = {(s.query_id, s.kind, s.text): s for key, s in old.items() if key not in new}
-    found: list[ItemChange] = []
+    changes: list[ItemChange] = []
     for key, state in new.items():
         one = old.get(key) or others.pop((state.query_id, state.kind, state.text), None)
         if one is None:
-            found += [ItemChange("add", None, state)] if state.active else []
+            changes += [ItemChange("add", None, state)] if state.active else []
             continue
         del old[item_key(one)]
         if one.active or state.active:
             same = replace(state, query_id=one.query_id, item_id=one.item_id, key=one.key)
-            found += changes_of(one, same)
-    return found + [ItemChange("remove", state, None) for state in old.values() if state.active]
+            changes += changes_of(one, same)
+    return changes + [ItemChange("remove", state, None) for state in old.values() if state.active]
 
 
 def change_values(change: ItemChange) -> tuple[str, str]:
@@ -86,13 +86,13 @@ def change_values(change: ItemChange) -> tuple[str, str]:
     texts = ("" if before is None else before.text or "", "" if after is None else after.text or "")
     if before is None or after is None or operation == "reword":
         return texts
-    shown = {
+    formats = {
         "weight": (f"{before.weight:g}", f"{after.weight:g}"),
         "key": (" | ".join(before.answers), " | ".join(after.answers)),
         "retire": (texts[0], ""),
         "restore": ("", texts[1]),
     }
-    return shown.get(operation) or (_extra(before, operation), _extra(after, operation))
+    return formats.get(operation) or (_extra(before, operation), _extra(after, operation))
 
 
 def _extra(state: ItemState, key: str) -> str:
@@ -148,29 +148,29 @@ def describe_edit(logged: LoggedEdit) -> str:
 
 
 def find_item(
-    states: Sequence[ItemState], wanted: str, query_id: str | None = None, kind: str | None = None
+    states: Sequence[ItemState], prefix: str, query_id: str | None = None, kind: str | None = None
 ) -> ItemState:
     """Return the item identified by its id, or by the start of it or of its last part.
 
     Raises:
         InputError: There is none, or several fit, as a question and a nugget of one text do.
     """
-    check_text("the id of an item", wanted)
+    check_text("the id of an item", prefix)
     among = [s for s in states if query_id in (None, s.query_id) and kind in (None, s.kind)]
-    fitting = [state for state in among if state.item_id == wanted]
-    if not fitting and len(wanted) >= _SHORTEST_PREFIX:
+    fitting = [state for state in among if state.item_id == prefix]
+    if not fitting and len(prefix) >= _SHORTEST_PREFIX:
         fitting = [
             state
             for state in among
-            if state.item_id.startswith(wanted)
-            or state.item_id.rpartition("/")[2].startswith(wanted)
+            if state.item_id.startswith(prefix)
+            or state.item_id.rpartition("/")[2].startswith(prefix)
         ]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
         where = f" of query {brief(query_id)}" if query_id else ""
         raise InputError(
-            f"the bank has no item {brief(wanted)}{where}", hint="List them: exampp bank show"
+            f"the bank has no item {brief(prefix)}{where}", hint="List them: exampp bank show"
         )
     listed = "".join(
         f"\n  {s.query_id}: {s.item_id}  {s.text or ''}  ({s.kind})"
@@ -179,7 +179,7 @@ def find_item(
     left = len(fitting) - _ITEMS_LISTED
     more = f"\n  and {left} more" if left > 0 else ""
     raise InputError(
-        f"{len(fitting)} items are meant by {brief(wanted)}; give more of the id, the query "
+        f"{len(fitting)} items are meant by {brief(prefix)}; give more of the id, the query "
         f"with --query, or the kind with --kind:{listed}{more}"
     )
 
@@ -193,10 +193,10 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
     Raises:
         InputError: Another operation or other values, or the item is so already.
     """
-    wanted = {"retire": 0, "restore": 0, "reword": 1, "weight": 1}.get(operation)
-    if wanted is not None and len(values) != wanted:
+    count_of_values = {"retire": 0, "restore": 0, "reword": 1, "weight": 1}.get(operation)
+    if count_of_values is not None and len(values) != count_of_values:
         count = "nothing" if not values else f"{len(values)} values"
-        expected = "one value" if wanted else "no value"
+        expected = "one value" if count_of_values else "no value"
         raise InputError(f"{operation} takes {expected}, but was given {count}")
     if operation == "key":
         after = replace(state, answers=tuple(values))
@@ -342,8 +342,8 @@ def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
 
 def parse_version(text: str) -> Version | None:
     """Return the version that a file names as its origin, None if it names none."""
-    found = _REMARK.search(text)
-    return None if found is None else Version(found[3], int(found[1]), found[2])
+    match = _REMARK.search(text)
+    return None if match is None else Version(match[3], int(match[1]), match[2])
 
 
 # ---- an edited file ------------------------------------------------------------------------------
@@ -384,7 +384,7 @@ def changes_to_apply(
         for entry in known_entries
         for item in entry.items
     }
-    found: list[ItemChange] = []
+    changes: list[ItemChange] = []
     seen: set[ItemKey] = set()
     joined = list(now.values())
     for item in (item for entry in entries for item in entry.items):
@@ -394,17 +394,17 @@ def changes_to_apply(
             or by_id.get((item.query_id, item.item_id))
         )
         if known is None:
-            found += apply_change(joined, ItemChange("add", None, _state(item)))
+            changes += apply_change(joined, ItemChange("add", None, _state(item)))
             continue
         key = item_key(known)
         if key in seen:
             raise InputError(f"item {brief(known.item_id)} is in the file twice")
         seen.add(key)
-        found += _changed(known, now[key], item, makers.get(key, ()))
+        changes += _changed(known, now[key], item, makers.get(key, ()))
     for key, state in then.items() if retire_missing else ():
         if state.active and now[key].active and key not in seen:
-            found.append(ItemChange("retire", now[key], replace(now[key], active=False)))
-    return found
+            changes.append(ItemChange("retire", now[key], replace(now[key], active=False)))
+    return changes
 
 
 def _state(item: Item) -> ItemState:
@@ -497,9 +497,9 @@ def not_applied(
 
 
 def _listed(names: Iterable[str]) -> str:
-    found = list(dict.fromkeys(names))
-    more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-    return ", ".join(found[:_LISTED]) + more
+    names_once = list(dict.fromkeys(names))
+    more = f" and {len(names_once) - _LISTED} more" if len(names_once) > _LISTED else ""
+    return ", ".join(names_once[:_LISTED]) + more
 
 
 def logged_as(change: ItemChange) -> str:

@@ -149,16 +149,20 @@ class GenerationRun:
         return per
 
     def _plan(self, query_id: str | None) -> list[Subject]:
-        found = subjects(self.connection, by_subtopic=self.per == "subtopic")
+        subjects_to_ask = subjects(self.connection, by_subtopic=self.per == "subtopic")
         if query_id is not None:
-            found = [one for one in found if one.query_id == query_id]
-        if not found:
+            subjects_to_ask = [one for one in subjects_to_ask if one.query_id == query_id]
+        if not subjects_to_ask:
             raise self._nothing(query_id)
         generated_by = self._generated_by()
         generated = (
             set() if self.wish.more else generated_keys(self.connection, self.bank, generated_by)
         )
-        texts = [one for one in found if one.query_text and (one.subtopic_text or not one.subtopic)]
+        texts = [
+            one
+            for one in subjects_to_ask
+            if one.query_text and (one.subtopic_text or not one.subtopic)
+        ]
         new = [one for one in texts if (one.query, one.subtopic) not in generated]
         pending = new
         if self.wish.grounded:
@@ -167,7 +171,7 @@ class GenerationRun:
         counts = {
             f"{which} have items of this model by this prompt already": len(texts) - len(new),
             f"{which} have no passages to ask about and are left out": len(new) - len(pending),
-            f"{which} have no text and are left out": len(found) - len(texts),
+            f"{which} have no text and are left out": len(subjects_to_ask) - len(texts),
         }
         self.notes = tuple(f"{count} {what}" for what, count in counts.items() if count)
         return pending
@@ -188,18 +192,18 @@ class GenerationRun:
         self._load()
         measured = self.grader.limit is not None
         tokens = 0
-        shown: list[str] = []
+        examples: list[str] = []
         for subject in self.due:
             system, user = self._texts(subject)
             tokens += self._tokens(system, user, measured)
-            if len(shown) < 2:
-                shown.append(f"[system]\n{system}\n\n[user]\n{user}" if system else user)
+            if len(examples) < 2:
+                examples.append(f"[system]\n{system}\n\n[user]\n{user}" if system else user)
         cost = None
         if price_read is not None and price_written is not None:
             written = WRITTEN_TOKENS * len(self.due)
             cost = (tokens * price_read + written * price_written) / 1e6
         exact = measured and self.grader.exact_tokens
-        return GenerationPreview(len(self.due), tokens, exact, cost, tuple(shown), self.notes)
+        return GenerationPreview(len(self.due), tokens, exact, cost, tuple(examples), self.notes)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Send no further requests; `steps` ends once replies within `grace` seconds are stored."""
@@ -323,11 +327,11 @@ class GenerationRun:
             return GenerationOutcome(subject, FAILED, "the model refused")
         if reply.detail.get("thoughts") and not reply.text.strip():
             return GenerationOutcome(subject, FAILED, UNFINISHED_THOUGHT)
-        found = read_items(reply.text, self.prompt.makes, truncated=reply.truncated)
-        if not found.made:
-            return GenerationOutcome(subject, FAILED, found.rule)
-        items, near = self._select(subject, found.made, at)
-        return GenerationOutcome(subject, MADE, found.rule, items, near)
+        parsed = read_items(reply.text, self.prompt.makes, truncated=reply.truncated)
+        if not parsed.made:
+            return GenerationOutcome(subject, FAILED, parsed.rule)
+        items, near = self._select(subject, parsed.made, at)
+        return GenerationOutcome(subject, MADE, parsed.rule, items, near)
 
     def _select(
         self, subject: Subject, parsed: Sequence[ParsedItem], at: str

@@ -79,7 +79,7 @@ def lint(
         replace(entry, items=tuple(sorted(entry.items, key=lambda one: one.item_id)))
         for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
     ]
-    found: dict[str, list[Finding]] = {rule: [] for rule in RULES}
+    by_rule: dict[str, list[Finding]] = {rule: [] for rule in RULES}
     for finding in (
         *_alone(entries, queries),
         *_pairs(entries),
@@ -87,17 +87,24 @@ def lint(
         *_other_language(entries, passages),
         *_queries(entries, queries),
     ):
-        found[finding.rule].append(finding)
-    return [finding for findings in found.values() for finding in findings]
+        by_rule[finding.rule].append(finding)
+    return [finding for findings in by_rule.values() for finding in findings]
 
 
 def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Table:
     """Return one row per finding; the notes count them by rule, and items without a text."""
     rows = [
-        (found.rule, found.query_id, found.item_id, found.text, found.detail, RULES[found.rule])
-        for found in findings
+        (
+            finding.rule,
+            finding.query_id,
+            finding.item_id,
+            finding.text,
+            finding.detail,
+            RULES[finding.rule],
+        )
+        for finding in findings
     ]
-    counts = Counter(found.rule for found in findings)
+    counts = Counter(finding.rule for finding in findings)
     notes = [f"{counts[rule]} {rule}: {why}" for rule, why in RULES.items() if rule in counts]
     notes = [*filter(None, [missing_texts_note(entries)]), *notes]
     heads = ["rule", "query", "item", "text", "detail", "why it matters"]
@@ -173,24 +180,24 @@ def _finding(rule: str, item: Item, detail: str = "") -> Finding:
 
 
 def _list_mark(text: str) -> str | None:
-    found = _LIST_MARK.match(text)
-    return None if found is None else found[0].split()[0]
+    match = _LIST_MARK.match(text)
+    return None if match is None else match[0].split()[0]
 
 
 def _double_barrelled(text: str) -> str | None:
     for pattern in (_DOUBLE, _SECOND):
         # the first words of a question may well be "how and why", which is one question
-        if found := pattern.search(text, 12):
-            return found[0].strip(" ,")
+        if match := pattern.search(text, 12):
+            return match[0].strip(" ,")
     return "?" if _TWO_MARKS.search(text) else None
 
 
 def _yes_no(text: str) -> str | None:
     start = text.strip()
-    found = _YES_NO.match(start)
-    if not found or _REQUEST.search(start) or _ALTERNATIVE.match(start) or _asks(found[0]):
+    match = _YES_NO.match(start)
+    if not match or _REQUEST.search(start) or _ALTERNATIVE.match(start) or _asks(match[0]):
         return None
-    return found[0].split()[-1].lower()
+    return match[0].split()[-1].lower()
 
 
 def _asks(start: str) -> bool:
@@ -198,8 +205,8 @@ def _asks(start: str) -> bool:
 
 
 def _time_dependent(text: str) -> str | None:
-    found = _TIME.search(text)
-    return None if found is None else found[0].lower()
+    match = _TIME.search(text)
+    return None if match is None else match[0].lower()
 
 
 def _long_nugget(text: str) -> str | None:
@@ -402,13 +409,13 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
         (alike,) = row.nonzero()
         likest = alike[np.argsort(-row[alike], kind="stable")]
         near = [n for n in likest.tolist() if n not in duplicates]
-        found = [
+        similar = [
             NearDuplicate(item, items[n], text_difference(item.text, items[n].text)) for n in near
         ]
-        same = next((one for one in found if not one.differs), None)
+        same = next((one for one in similar if not one.differs), None)
         if same is not None:
             duplicates.add(index)
-        if best := same or next(iter(found), None):
+        if best := same or next(iter(similar), None):
             yield best
 
 

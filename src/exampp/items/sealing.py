@@ -132,13 +132,13 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
             for group in groups:
                 chance.shuffle(group)
             ordered = list(chain.from_iterable(groups))
-            drawn = []
+            choice = []
             for state in ordered:
                 position += share
                 if position >= 1:
                     position -= 1
-                    drawn.append(state)
-            sealed += drawn[: len(ordered) - 1]
+                    choice.append(state)
+            sealed += choice[: len(ordered) - 1]
     if not sealed:
         raise InputError(
             f"with a share of {share:g} no item would be sealed",
@@ -200,12 +200,12 @@ def commitment_of(records: Iterable[SealedRecord], salt: str) -> str:
 
 
 def _checked_commitment(text: str) -> str:
-    found = text.strip().lower().removeprefix("sha256:")
-    if not _HEX.fullmatch(found):
+    digest = text.strip().lower().removeprefix("sha256:")
+    if not _HEX.fullmatch(digest):
         raise InputError(
             f"{brief(text)} is no commitment, which has 64 hexadecimal digits", field="commitment"
         )
-    return found
+    return digest
 
 
 def _by_id(records: Iterable[SealedRecord]) -> dict[Numbered, SealedRecord]:
@@ -280,10 +280,10 @@ def read_sealed(path: Path) -> tuple[Seal, list[SealedRecord]]:
             hint="Give the file that exampp bank split --sealed wrote",
         )
     try:
-        found = msgspec.convert(seals[0], Seal)
+        seal = msgspec.convert(seals[0], Seal)
     except msgspec.ValidationError as error:
         raise InputError(f"the seal is broken ({error})", file=path, field=_SEAL) from None
-    return found, [record_of(item) for entry in entries for item in entry.items]
+    return seal, [record_of(item) for entry in entries for item in entry.items]
 
 
 # ---- verification --------------------------------------------------------------------------------
@@ -356,15 +356,15 @@ def verify_in_collection(
         )
     if path is None:
         now = states(connection, bank, NEWEST)
-        found = [record_of(state) for state in now if state.key in split.items and state.active]
+        records = [record_of(state) for state in now if state.key in split.items and state.active]
     else:
-        found = read_sealed(path)[1]
-    faults = _compare(sealed, found)
-    actual = commitment_of(found, split.salt)
+        records = read_sealed(path)[1]
+    faults = _compare(sealed, records)
+    actual = commitment_of(records, split.salt)
     unchanged = not faults and expected == split.commitment
     where = "the bank" if path is None else "the file"
     notes = (
-        f"{len(sealed)} items were sealed at {split.edit.at}; {len(found)} are in {where}",
+        f"{len(sealed)} items were sealed at {split.edit.at}; {len(records)} are in {where}",
         f"all are unchanged: commitment {actual}" if unchanged else _mismatch(actual, expected),
     )
     return Verification(unchanged, actual, faults, notes)

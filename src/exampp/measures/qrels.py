@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.formats import trec
 from exampp.measures.exams import QueryExam, Subtopics, exams
 from exampp.measures.names import Measure
 from exampp.records import Judgment
@@ -185,6 +184,8 @@ def write_exam_qrels(
     A line is `query 0 passage label`. Labels that depend on a threshold use `min_rating`. In qrels
     from draft grades the second column, which tools ignore, is `draft`.
     """
+    from exampp.formats import trec
+
     labelling = or_default("labelling", labelling, Labelling)
     least = book.grader.threshold(min_rating)
     rows = list(exam_labels(book, labelling, least, by_subtopic=by_subtopic))

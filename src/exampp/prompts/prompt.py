@@ -347,7 +347,7 @@ def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
     if not prompt.user:
         raise InputError(
             f"the prompt '{prompt.name}' has no text: it is graded without asking a model",
-            hint="choose another prompt for this grader (exampp prompts list)",
+            hint="choose another prompt for this grader (exampp prompts)",
         )
     for name in prompt.slots:
         if name not in slots:

@@ -151,13 +151,13 @@ def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
 
 
 def calibrations_of(
-    grader: GraderIdentity, known: Sequence[GraderIdentity]
+    grader: GraderIdentity, graders: Sequence[GraderIdentity]
 ) -> tuple[Calibration, ...]:
     """Return the calibrations related to a grader: its own, and those that read its ratings."""
-    found = ((one, calibration_of(one)) for one in known)
+    pairs = ((one, calibration_of(one)) for one in graders)
     return tuple(
         calibration
-        for one, calibration in found
+        for one, calibration in pairs
         if calibration is not None
         and (one.key == grader.key or grader.key in {source.key for source in calibration.sources})
     )

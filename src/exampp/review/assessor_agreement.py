@@ -112,18 +112,18 @@ def compared_cells(
     They are the cells of `judging`: for everybody, a cell once per assessor; with `blind`, by
     decisions made while the grade was hidden.
     """
-    found = []
+    compared = []
     for cell in cells:
         ratings = _counted_ratings(cell, _is_blind if blind else _any)
         beside = cell.automatic if other is None else ratings.get(other)
         if beside is not None:
             place = cell.query_id, cell.item_id, cell.passage_id
-            found += [
+            compared += [
                 ComparedCell(*place, author, rating, beside)
                 for author, rating in ratings.items()
                 if person in (author, EVERYBODY)
             ]
-    return found
+    return compared
 
 
 class _Rated(NamedTuple):
@@ -218,8 +218,8 @@ def _counted_ratings(cell: JudgedCell, counts: Callable[[Decision], bool]) -> As
 
 def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
     """Return the assessors' ratings of each cell by the decisions that count."""
-    found = ((cell, _counted_ratings(cell, counts)) for cell in cells)
-    return [_Rated(cell.query_id, cell.automatic, ratings) for cell, ratings in found if ratings]
+    rated = ((cell, _counted_ratings(cell, counts)) for cell in cells)
+    return [_Rated(cell.query_id, cell.automatic, ratings) for cell, ratings in rated if ratings]
 
 
 def _with_grader(

@@ -113,10 +113,10 @@ def passage_order(grades: QueryGrades, order: str, min_rating: int) -> list[int]
     `judgment` adds its judged relevance, `rank` is the best rank, `pool` the order of ids. Ties are
     in the order of ids.
     """
-    found, ratings = returned(grades, None), grades.ratings
-    rank = np.where(found.best == 0, np.iinfo(np.int64).max, found.best)
+    counts, ratings = returned(grades, None), grades.ratings
+    rank = np.where(counts.best == 0, np.iinfo(np.int64).max, counts.best)
     keys: dict[str, tuple[Counts, ...]] = {
-        "agreement": (rank, -found.counts),
+        "agreement": (rank, -counts.counts),
         "rating": (
             rank,
             -(ratings >= min_rating).sum(axis=1),
@@ -124,10 +124,10 @@ def passage_order(grades: QueryGrades, order: str, min_rating: int) -> list[int]
         ),
         "judgment": (
             rank,
-            -found.counts,
+            -counts.counts,
             -grades.judgments.max(axis=0, initial=MISSING).astype(np.int64),
         ),
-        "rank": (-found.counts, rank),
+        "rank": (-counts.counts, rank),
         "pool": (),
     }
     index = np.arange(len(ratings))
@@ -146,11 +146,11 @@ def evidence(dossier: Dossier, criteria: Criteria) -> Evidence:
     """Return the evidence of relevance of a query's passages, on the requested basis."""
     if criteria.by != "auto":
         return BASES[criteria.by](dossier, criteria)
-    found = None
+    result = None
     for basis in BASES.values():
-        found = basis(dossier, criteria)
-        if found.speaks:
-            return found
+        result = basis(dossier, criteria)
+        if result.speaks:
+            return result
     return _nothing(dossier)
 
 
@@ -177,15 +177,15 @@ def by_judgments(dossier: Dossier, criteria: Criteria) -> Evidence:
 
 def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
     """Return evidence from rank agreement: relevant are passages that most systems return."""
-    found = returned(dossier.grades, criteria.depth)
-    if found.systems < LEAST_SYSTEMS:
+    counts = returned(dossier.grades, criteria.depth)
+    if counts.systems < LEAST_SYSTEMS:
         return _nothing(dossier)._replace(by="systems")
     return Evidence(
         "systems",
-        found.counts * 2 > found.systems,
-        found.counts <= found.systems * FEW,
-        found.counts.astype(np.float64),
-        tuple(f"{count} of {found.systems} systems" for count in found.counts),
+        counts.counts * 2 > counts.systems,
+        counts.counts <= counts.systems * FEW,
+        counts.counts.astype(np.float64),
+        tuple(f"{count} of {counts.systems} systems" for count in counts.counts),
     )
 
 
@@ -226,18 +226,20 @@ def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
     which people or the grader found one, so that a passage may be both.
     """
     count = len(dossier.grades.passage_ids)
-    decided, found = np.zeros(count, bool), np.zeros(count, bool)
+    decided, answered = np.zeros(count, bool), np.zeros(count, bool)
     seen = np.zeros(count, bool)
     for (row, column), decisions in dossier.decisions.items():
-        stands = effective_decision(decisions)
-        if stands is None or stands.rating is None:
+        effective = effective_decision(decisions)
+        if effective is None or effective.rating is None:
             continue
         decided[row] = True
-        found[row] |= stands.rating >= criteria.min_rating
+        answered[row] |= effective.rating >= criteria.min_rating
         grade = dossier.automatic.get((row, column))
         seen[row] |= grade is not None and (grade.rating or 0) >= criteria.min_rating
-    shown = np.where(decided, np.where(found, "an answer", "no answer"), "")
-    return Evidence("decisions", decided & (found | seen), decided & ~found, found * 1.0, (*shown,))
+    labels = np.where(decided, np.where(answered, "an answer", "no answer"), "")
+    return Evidence(
+        "decisions", decided & (answered | seen), decided & ~answered, answered * 1.0, (*labels,)
+    )
 
 
 BASES: Mapping[str, Callable[[Dossier, Criteria], Evidence]] = {

@@ -205,7 +205,7 @@ class Baseline:
         (query,) = after.values()
         # beside a graded query one without grades counts, as it does among all of them
         few = replace(book, queries=(query,) if query.is_graded else (query, graded))
-        found = _columns(few, self.measures, self.min_rating, self.labelling, mode)
+        columns = _columns(few, self.measures, self.min_rating, self.labelling, mode)
         exams = {
             f"{one.query_id}/{subtopic}": one.query_id
             for one in (*self.gradebook.queries, query)
@@ -215,7 +215,7 @@ class Baseline:
         places = {**{exam: place[of] for exam, of in exams.items()}, **place}
         return tuple(
             _merged(old, new, places, place[query.query_id])
-            for old, new in zip(self.columns, found, strict=True)
+            for old, new in zip(self.columns, columns, strict=True)
         )
 
     def impact(self, after: Mapping[str, QueryGrades]) -> Impact:
@@ -507,7 +507,7 @@ def preview(
 
 def import_or_dry_run(
     connection: sqlite3.Connection,
-    given: Sequence[GivenFile],
+    files: Sequence[GivenFile],
     on_error: str,
     corpus: str | Path | None,
     author: str | None,
@@ -531,7 +531,7 @@ def import_or_dry_run(
         importer = replace(importer, unknown_passages="keep", depth=depth)
 
     def take(settle: BeforeCommit) -> ImportReport:
-        return import_files(replace(importer, settle=settle), given, str(corpus or "") or None)
+        return import_files(replace(importer, settle=settle), files, str(corpus or "") or None)
 
     if importer.dry_run:
         seen, look = watch(importer.connection, importer.bank, reverify_answers)
@@ -573,7 +573,7 @@ def edit_effects(
 
     Graders whose queries or systems changed are left out: their leaderboards are not comparable.
     """
-    found = []
+    effects = []
     for key, then in before.items():
         now = after.get(key, then)
         if _evaluated(then.book) != _evaluated(now.book):
@@ -584,8 +584,8 @@ def edit_effects(
                 threshold = min(min_rating, then.book.grader.highest)
             baseline = Baseline.of(then.book, measures, min_rating=threshold)
             impact = baseline.impact({one.query_id: one for one in now.book.queries})
-            found.append(Effect(then.book.grader, impact, then.due, now.due))
-    return tuple(found)
+            effects.append(Effect(then.book.grader, impact, then.due, now.due))
+    return tuple(effects)
 
 
 def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -216,8 +216,8 @@ def verification_list(
 def cell_order(view: QueryView, column: int) -> list[int]:
     """Return the passages of an item that were tried or decided, in the order of `verify`."""
     ratings = view.grades.ratings[:, column]
-    found = np.lexsort((view.evidence.strength, -ratings.astype(np.int64)))
-    order = found[view.looked_at[found]]
+    by_rating = np.lexsort((view.evidence.strength, -ratings.astype(np.int64)))
+    order = by_rating[view.looked_at[by_rating]]
     graded = [int(row) for row in order if ratings[row] != MISSING]
     untold = (int(row) for row in order if ratings[row] == MISSING)
     tried = view.dossier.automatic
@@ -265,7 +265,7 @@ def grid(
     pool = dossier.grades.pool_size
     order = view.by_relevance()
     rows = [int(row) for row in order[view.looked_at[order]] if row < pool][:limit]
-    found = []
+    grid_rows = []
     for row in rows:
         passage = view.passage(row)
         cells = tuple(
@@ -273,8 +273,8 @@ def grid(
             for item, column in zip(items, columns, strict=True)
         )
         best = max((cell.rating for cell in cells if cell.rating is not None), default=None)
-        found.append(GridRow(passage, best, cells))
-    return Grid(tuple(items), tuple(found))
+        grid_rows.append(GridRow(passage, best, cells))
+    return Grid(tuple(items), tuple(grid_rows))
 
 
 def missing(view: QueryView) -> Iterator[MissingEntry]:
@@ -293,28 +293,28 @@ def missing(view: QueryView) -> Iterator[MissingEntry]:
 
 def spurious(view: QueryView) -> list[SpuriousEntry]:
     """Return items that non-relevant passages cover, the most frequent first."""
-    dossier, known = view.dossier, view.evidence
-    wrong = view.covers & known.irrelevant[:, None]
-    right = view.covers & known.relevant[:, None]
+    dossier, evidence = view.dossier, view.evidence
+    wrong = view.covers & evidence.irrelevant[:, None]
+    right = view.covers & evidence.relevant[:, None]
     overturned = _overturned(dossier, view.min_rating)
-    found = []
+    entries = []
     for column in range(len(dossier.items)):
         rows = np.flatnonzero(wrong[:, column])
         if len(rows) or overturned[column]:
             graded = view.is_graded[:, column]
-            first = rows[np.argsort(known.strength[rows], kind="stable")][:EXAMPLES]
+            first = rows[np.argsort(evidence.strength[rows], kind="stable")][:EXAMPLES]
             entry = SpuriousEntry(
                 view.item(column),
                 len(rows),
-                int((graded & known.irrelevant).sum()),
+                int((graded & evidence.irrelevant).sum()),
                 int(right[:, column].sum()),
-                int((graded & known.relevant).sum()),
+                int((graded & evidence.relevant).sum()),
                 int(overturned[column]),
-                known.by,
+                evidence.by,
                 tuple(view.passage(int(row)) for row in first),
             )
-            found.append(entry)
-    return sorted(found, key=lambda entry: (-entry.count, -entry.overturned))
+            entries.append(entry)
+    return sorted(entries, key=lambda entry: (-entry.count, -entry.overturned))
 
 
 def item_errors(
@@ -328,12 +328,12 @@ def item_errors(
     if item_id not in view.grades.item_ids:
         return [], []
     column = view.grades.item_ids.index(item_id)
-    known, ratings = view.evidence, view.grades.ratings[:, column].astype(np.int64)
+    evidence, ratings = view.evidence, view.grades.ratings[:, column].astype(np.int64)
     covers = view.covers[:, column]
-    in_vain = np.flatnonzero(covers & known.irrelevant)
-    missed = np.flatnonzero(~covers & view.is_graded[:, column] & known.relevant)
-    in_vain = in_vain[np.lexsort((known.strength[in_vain], -ratings[in_vain]))]
-    missed = missed[np.lexsort((ratings[missed], -known.strength[missed]))]
+    in_vain = np.flatnonzero(covers & evidence.irrelevant)
+    missed = np.flatnonzero(~covers & view.is_graded[:, column] & evidence.relevant)
+    in_vain = in_vain[np.lexsort((evidence.strength[in_vain], -ratings[in_vain]))]
+    missed = missed[np.lexsort((ratings[missed], -evidence.strength[missed]))]
     return (
         list(item_cells(view, column, in_vain[:most].tolist(), {})),
         list(item_cells(view, column, missed[:most].tolist(), {})),
@@ -342,13 +342,13 @@ def item_errors(
 
 def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
     """Count per item the cells where the grader saw an answer and people do not."""
-    found = np.zeros(len(dossier.items), np.int64)
+    counts = np.zeros(len(dossier.items), np.int64)
     for (row, column), decisions in dossier.decisions.items():
-        stands, grade = effective_decision(decisions), dossier.automatic.get((row, column))
-        if stands is None or stands.rating is None or grade is None or grade.rating is None:
+        effective, grade = effective_decision(decisions), dossier.automatic.get((row, column))
+        if effective is None or effective.rating is None or grade is None or grade.rating is None:
             continue
-        found[column] += stands.rating < min_rating <= grade.rating
-    return found
+        counts[column] += effective.rating < min_rating <= grade.rating
+    return counts
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -569,12 +569,12 @@ def answers_beside(grades: QueryGrades, other: Dossier) -> Answers:
     """Return the answers that another grader extracted from the cells of a query."""
     rows = {passage_id: row for row, passage_id in enumerate(grades.passage_ids)}
     columns = {item_id: column for column, item_id in enumerate(grades.item_ids)}
-    found = {}
+    answers = {}
     for (row, column), grade in other.automatic.items():
         passage_id, item_id = other.grades.passage_ids[row], other.grades.item_ids[column]
         if grade.reply and passage_id in rows and item_id in columns:
-            found[rows[passage_id], columns[item_id]] = grade.reply
-    return found
+            answers[rows[passage_id], columns[item_id]] = grade.reply
+    return answers
 
 
 # ---- lists of a collection -----------------------------------------------------------------------
@@ -592,58 +592,58 @@ def _verify(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterat
             continue
         for column in chosen_items(dossier, options.item_id):
             rows, item = cell_order(view, column), view.item(column)
-            found = list(item_cells(view, column, rows[: options.limit], answers))
-            if found:
+            records = list(item_cells(view, column, rows[: options.limit], answers))
+            if records:
                 name = f"{item.query_id} {item.query_text}".rstrip()
                 caption = f"{name}: {item.text or item.item_id}"
-                cut_off = len(found) < len(rows)
-                notes = [f"{len(found)} of {len(rows)} cells are shown"] if cut_off else []
+                cut_off = len(records) < len(rows)
+                notes = [f"{len(records)} of {len(rows)} cells are shown"] if cut_off else []
                 caption = labelled(caption, draft=options.grader.is_draft)
-                yield _cells_table(found, options, caption, notes)
+                yield _cells_table(records, options, caption, notes)
 
 
 def _grid(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
     """Yield a table per query."""
     for dossier, answers in dossiers:
         view = QueryView(dossier, options.criteria)
-        found = grid(view, answers=answers, item_id=options.item_id, limit=options.limit)
+        passage_grid = grid(view, answers=answers, item_id=options.item_id, limit=options.limit)
         if options.width is None:
-            yield _cells_table((cell for row in found.rows for cell in row.cells), options)
-        elif found.rows:
+            yield _cells_table((cell for row in passage_grid.rows for cell in row.cells), options)
+        elif passage_grid.rows:
             pooled = int(view.looked_at[: dossier.grades.pool_size].sum())
-            yield _grid_table(dossier, found, pooled, options)
+            yield _grid_table(dossier, passage_grid, pooled, options)
 
 
 def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
-    found = MissingAndSpurious.of((dossier for dossier, _ in dossiers), options.criteria)
+    oversight = MissingAndSpurious.of((dossier for dossier, _ in dossiers), options.criteria)
     # a graded file is read in the order of its lines
-    entries = sorted(found.missing, key=lambda entry: entry.item.query_id)
+    entries = sorted(oversight.missing, key=lambda entry: entry.item.query_id)
     queries = len({entry.item.query_id for entry in entries})
     notes = [f"relevant passages that cover no item: {len(entries)} (queries: {queries})"]
-    if found.ungraded:
-        notes.append(f"relevant passages without a grade yet, left out: {found.ungraded}")
-    notes += _notes(options, found.bases, len(entries))
+    if oversight.ungraded:
+        notes.append(f"relevant passages without a grade yet, left out: {oversight.ungraded}")
+    notes += _notes(options, oversight.bases, len(entries))
     yield _missing_table(entries[: options.limit], options, notes)
 
 
 def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
-    wanted: set[tuple[str, str]] = set()
+    graded: set[tuple[str, str]] = set()
 
     def dossiers() -> Iterator[Dossier]:
         for dossier, _ in answered:
             columns = chosen_items(dossier, options.item_id)
-            wanted.update((dossier.query_id, dossier.grades.item_ids[one]) for one in columns)
+            graded.update((dossier.query_id, dossier.grades.item_ids[one]) for one in columns)
             yield dossier
 
-    found = MissingAndSpurious.of(dossiers(), options.criteria)
-    entries = [one for one in found.spurious if (one.item.query_id, one.item.item_id) in wanted]
+    oversight = MissingAndSpurious.of(dossiers(), options.criteria)
+    entries = [one for one in oversight.spurious if (one.item.query_id, one.item.item_id) in graded]
     entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
     covered = [entry.item.query_id for entry in entries if entry.count]
     queries = len(set(covered))
     notes = [
         f"items covered by passages that are not relevant: {len(covered)} (queries: {queries})"
     ]
-    notes += _notes(options, found.bases, len(entries))
+    notes += _notes(options, oversight.bases, len(entries))
     yield _spurious_table(entries[: options.limit], options, notes)
 
 
@@ -698,22 +698,24 @@ def _with_item(
     dossiers: Iterable[AnsweredDossier], item_id: str | None
 ) -> Iterator[AnsweredDossier]:
     """Yield the queries that have the item, or all of them."""
-    found = item_id is None
+    exists = item_id is None
     for dossier, answers in dossiers:
         if item_id is None or chosen_items(dossier, item_id):
-            found = True
+            exists = True
             yield dossier, answers
-    if not found:
+    if not exists:
         raise InputError(f"no item's id is {item_id!r} or starts so")
 
 
 def concatenate(parts: Iterable[Table]) -> Table:
     """Concatenate tables of the same columns. Raises InputError where there is none."""
-    found = list(parts)
-    if not found:
+    tables = list(parts)
+    if not tables:
         raise InputError("there are no queries to list")
-    rows = [row for part in found for row in part.rows]
-    return replace(found[0], rows=tuple(rows), notes=tuple(n for part in found for n in part.notes))
+    rows = [row for part in tables for row in part.rows]
+    return replace(
+        tables[0], rows=tuple(rows), notes=tuple(n for part in tables for n in part.notes)
+    )
 
 
 # ---- all queries ---------------------------------------------------------------------------------
@@ -785,11 +787,11 @@ def summarize_queries(
     decisions = Counter(query_id for query_id, _, _ in decided)
     values, counts = column.values.values, column.values.counts
     scores = {name: values[counts[:, n], n] for n, name in enumerate(column.query_ids)}
-    found = []
+    summaries = []
     for query in gradebook.queries:
         ratings, name = query.ratings[: query.pool_size], query.query_id
         of_systems = scores.get(name, np.empty(0))
-        found.append(
+        summaries.append(
             QuerySummary(
                 name,
                 texts.get(name, ""),
@@ -803,4 +805,4 @@ def summarize_queries(
                 float(of_systems.std(ddof=1)) if of_systems.size > 1 else None,
             )
         )
-    return found
+    return summaries

@@ -411,18 +411,18 @@ def queue_of(
         (cell, effective_decision(cell.decisions))
         for cell in judged_cells(connection, grader, bank)
     ]
-    standing = [(cell, decision.rating) for cell, decision in decided if decision is not None]
+    in_force = [(cell, decision.rating) for cell, decision in decided if decision is not None]
     return most_influential_cells(
         gradebook,
         min_rating=min_rating,
         k=k,
         most=most,
-        decided={(cell.query_id, cell.item_id, cell.passage_id) for cell, _ in standing},
+        decided={(cell.query_id, cell.item_id, cell.passage_id) for cell, _ in in_force},
         confidence=confidence_tables(gradebook, confidences(connection, grader, bank)),
         seen=overturns(
             (
                 (cell.automatic, human)
-                for cell, human in standing
+                for cell, human in in_force
                 if cell.automatic is not None and human is not None
             ),
             min_rating,

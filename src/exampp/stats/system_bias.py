@@ -93,13 +93,14 @@ def system_biases(pool: JudgedPool, level: float = LEVEL) -> SystemBiases:
     _, strata = np.unique(pool.exam * (levels.max(initial=0) + 1) + levels, return_inverse=True)
     level **= 1 / max(1, len(pool.returned))
     suspects: list[int] = []
-    while True:
-        matched = _view(pool, pool.label, strata, suspects, level)
-        more = _suspect(matched, suspects)
-        # with one system left there is nothing to compare it with
-        if more is None or len(suspects) + 2 > len(pool.returned):
+    # with one system left there is nothing to compare it with
+    while len(suspects) + 2 <= len(pool.returned):
+        others = _view(pool, pool.label, strata, suspects, level, with_suspects=False)
+        more = _suspect(others)
+        if more is None:
             break
         suspects.append(more)
+    matched = _view(pool, pool.label, strata, suspects, level)
     clean = ~pool.returned[suspects].any(axis=0)
     ratio = _spread(pool.label[clean], pool.exam[clean]) / (
         _spread(pool.judgment[clean], pool.exam[clean]) or np.inf
@@ -129,56 +130,91 @@ class _View(NamedTuple):
 
 
 def _view(
-    pool: JudgedPool, values: Floats, stratum: Ints, suspects: Sequence[int], level: float
+    pool: JudgedPool,
+    values: Floats,
+    stratum: Ints,
+    suspects: Sequence[int],
+    level: float,
+    *,
+    with_suspects: bool = True,
 ) -> _View:
     """Compare each system with passages that no suspect returns; NaN where that is undefined.
 
     The passages of an earlier suspect count neither for nor against a later one.
     """
     suspected = pool.returned[suspects].any(axis=0)
-    found = np.full((3, len(pool.returned)), np.nan)
+    clean = _Reference.of(values, stratum, pool.query, np.logical_not(suspected))
+    estimates = np.full((3, len(pool.returned)), np.nan)
     for system, mine in enumerate(pool.returned):
-        used = ~suspected
+        reference = clean
         if system in suspects:
+            if not with_suspects:
+                continue
             earlier = pool.returned[suspects[: suspects.index(system)]].any(axis=0)
-            used = used | (mine & ~earlier)
-        found[:, system] = _difference(values[used], stratum[used], pool.query[used], mine[used])
-    estimate, error, freedom = found
+            used = clean.used | (mine & ~earlier)
+            reference = _Reference.of(values, stratum, pool.query, used)
+        estimates[:, system] = reference.difference(mine)
+    estimate, error, freedom = estimates
     reach = student_reach(level, np.where(np.isfinite(freedom), freedom, 1.0))
     return _View(estimate, error, reach * error)
 
 
-def _suspect(matched: _View, suspects: Sequence[int]) -> int | None:
-    """Return the system with the largest significant estimate that is not a suspect yet, if any."""
+def _suspect(matched: _View) -> int | None:
+    """Return the system with the largest significant estimate, if any."""
     size = np.where(np.abs(matched.estimate) > matched.half, matched.estimate, 0.0)
-    size[suspects] = 0.0
     if not size.any():
         return None
     # of two systems that mirror each other, the one whose labels are high
     return int(np.argmax(np.round(np.abs(size), 9) + _ROUNDING * np.sign(size)))
 
 
-def _difference(
-    values: Floats, stratum: Ints, query: Ints, mine: Bools
-) -> tuple[float, float, float]:
-    """Return (estimate, error, freedom) of how much higher `mine` are than others of a stratum."""
-    size = np.maximum(np.bincount(stratum), 1)
-    off = values - (np.bincount(stratum, values) / size)[stratum]
-    weight = mine - (np.bincount(stratum, mine) / size)[stratum]
-    sums, weights = np.bincount(query, off * weight), np.bincount(query, weight**2)
-    total = weights.sum()
-    if total <= _ROUNDING:
-        return np.nan, np.nan, np.nan
-    estimate = float(sums.sum() / total)
-    clusters = total**2 / (weights**2).sum()
-    if clusters < _FEWEST_CLUSTERS:
-        return estimate, np.nan, np.nan
-    (there,) = np.nonzero(weights > _ROUNDING)
-    moved = (sums - estimate * weights)[there] / (total - weights[there])
-    jackknife = (moved**2).sum() * (1 - 1 / len(there))
-    variance = np.bincount(stratum, off**2) / np.maximum(size - 1, 1)
-    dealt = (variance * np.bincount(stratum, weight**2)).sum() / total**2
-    return estimate, float(np.sqrt(max(jackknife, dealt))), max(1.0, round(clusters) - 1.0)
+class _Reference(NamedTuple):
+    """The passages that systems are compared on, `used` of all.
+
+    `off` is a value less the mean of its stratum; `size`, `variance` and `query` are by stratum.
+    """
+
+    used: Bools
+    off: Floats
+    stratum: Ints
+    size: Ints
+    variance: Floats
+    query: Ints
+
+    @classmethod
+    def of(cls, values: Floats, stratum: Ints, query: Ints, used: Bools) -> _Reference:
+        where = stratum[used]
+        query_of = np.zeros(int(stratum.max(initial=0)) + 1, np.intp)
+        query_of[stratum] = query
+        size = np.maximum(np.bincount(where, minlength=len(query_of)), 1)
+        off = values - (np.bincount(where, values[used], len(size)) / size)[stratum]
+        variance = np.bincount(where, off[used] ** 2, len(size)) / np.maximum(size - 1, 1)
+        return cls(used, off, stratum, size, variance, query_of)
+
+    def difference(self, mine: Bools) -> tuple[float, float, float]:
+        """Return (estimate, error, freedom) of how much higher `mine` are than others of a stratum.
+
+        Only `mine` are read: the differences from the mean of a stratum add up to 0.
+        """
+        (place,) = np.nonzero(mine & self.used)
+        where = self.stratum[place]
+        own = np.bincount(where, minlength=len(self.size))
+        weight = own * (1 - own / self.size)
+        sums = np.bincount(self.query[where], self.off[place], int(self.query.max()) + 1)
+        weights = np.bincount(self.query, weight)
+        total = weights.sum()
+        if total <= _ROUNDING:
+            return np.nan, np.nan, np.nan
+        estimate = float(sums.sum() / total)
+        # a half that rounding errors move would round either way
+        clusters = round(total**2 / (weights**2).sum(), 9)
+        if clusters < _FEWEST_CLUSTERS:
+            return estimate, np.nan, np.nan
+        (there,) = np.nonzero(weights > _ROUNDING)
+        moved = (sums - estimate * weights)[there] / (total - weights[there])
+        jackknife = (moved**2).sum() * (1 - 1 / len(there))
+        dealt = (self.variance * weight).sum() / total**2
+        return estimate, float(np.sqrt(max(jackknife, dealt))), max(1.0, round(clusters) - 1.0)
 
 
 def _on_scale(values: Floats, label: Floats, judgment: Floats) -> Floats:

@@ -119,27 +119,27 @@ def refuse_unsound(connection: sqlite3.Connection) -> None:
     guarded = connection if isinstance(connection, GuardedConnection) else None
     if guarded and guarded.verified:
         return
-    for found in _broken(connection, _EVALUATED, 1):
-        fault = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
+    for problem in _broken(connection, _EVALUATED, 1):
+        fault = f"{problem.table} {problem.row}: {problem.column} {problem.value} {problem.problem}"
         raise Damaged(str(file_of(connection)), fault, "it holds an impossible value")
     # checksums are written at the end of a transaction
     if guarded and not guarded.in_transaction:
         # a damaged index finds other rows than a table holds
-        for found in (*_pages(guarded), *_checksums(guarded)):
-            what = " ".join(filter(None, found))
+        for problem in (*_pages(guarded), *_checksums(guarded)):
+            what = " ".join(filter(None, problem))
             raise Damaged(str(file_of(guarded)), what, "rows changed after exampp wrote them")
         guarded.verified = True
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:
     """Return the problems of the whole collection, empty if there are none."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for look in (_pages, _references, _rows, _hashes, _checksums):
         try:
-            found += look(connection)
+            problems += look(connection)
         except (InputError, sqlite3.DatabaseError) as error:
-            found.append(Problem("", "", "", "", f"cannot be read: {_error_text(error)}"))
-    return found
+            problems.append(Problem("", "", "", "", f"cannot be read: {_error_text(error)}"))
+    return problems
 
 
 def _error_text(error: Exception) -> str:
@@ -219,7 +219,7 @@ def _hashes(connection: sqlite3.Connection) -> Iterator[Problem]:
 
 
 def _checksums(connection: sqlite3.Connection) -> Iterator[Problem]:
-    for table, expected, found in mismatches(connection):
-        rows = f"{found} rows, {expected} when exampp wrote it" if found != expected else ""
+    for table, expected, rows_now in mismatches(connection):
+        rows = f"{rows_now} rows, {expected} when exampp wrote it" if rows_now != expected else ""
         why = "differs from its checksum: it changed on the disk, or another program changed it"
         yield Problem(table, "", "", rows, why)
