@@ -16,7 +16,7 @@ from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
 from exampp.graders.base import Grader, check_grader
 from exampp.graders.options import NamedOptions, read_options
-from exampp.grading.plan import make_writer
+from exampp.grading.plan import make_writer, without_server
 from exampp.grading.regrade import reverify_answers
 from exampp.items import edits, sealing
 from exampp.items.edits import Version
@@ -421,6 +421,7 @@ class Bank:
         grounded: int = 0,
         author: str | None = None,
         reason: str = "",
+        dry_run: bool = False,
         **options: Any,
     ) -> GenerationRun:
         """Return a generation that is planned but not started: iterate over its `steps`.
@@ -430,10 +431,13 @@ class Bank:
         (`car-questions`, `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request
         is made per query or per subtopic (`per`). `keys` requests answer keys, `more` so many other
         items of the query `query_id`, and `grounded` shows so many of the query's best passages. An
-        item with the same meaning as another one of its query is dropped.
+        item with the same meaning as another one of its query is dropped. `dry_run` sends nothing
+        to a server: for the preview.
         """
         loaded = load_generation(prompt)
         if isinstance(grader, str):
+            if dry_run and grader == "openai":
+                options |= without_server()
             named, grader = grader, make_writer(grader, options)
             name = grader.model_name or options.get("model") or named
         else:

@@ -158,6 +158,7 @@ class LocalOptions(TextOptions):
 class OpenAIOptions(TextOptions):
     """Options of `openai`: a model on any OpenAI-compatible server.
 
+    With `assume`, no request is sent, and an open decode is the assumed one: for dry runs.
     The n-th retry comes after a random time of up to `backoff` * 2^n seconds (full jitter). A
     server that asks to wait for longer than `max_wait` seconds stops the run, and so do
     `give_up_after` requests in a row without a reply.
@@ -203,6 +204,9 @@ class OpenAIOptions(TextOptions):
     )
     extra_body: Mapping[str, Any] | None = option(
         'Added to every request, such as {"top_k": 20}.', panel="Server"
+    )
+    assume: str | None = option(
+        "", choices=("auto", "text", "labels", "json"), writes=False, shown=False
     )
     backoff: float = option("", 0.5, least=0, shown=False)
     max_wait: float = option("", 600.0, least=0, shown=False)
