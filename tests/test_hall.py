@@ -51,7 +51,7 @@ def test_what_opens_nothing_says_how_to_make_it(tmp_path: Path) -> None:
         exampp.open(tmp_path / "none.exam")
     with exampp.create(tmp_path / "made.exam"):
         pass
-    with pytest.raises(InputError, match=r"exists already.*or open it"):
+    with pytest.raises(InputError, match=r"already exists.*or open it"):
         exampp.create(tmp_path / "made.exam")
 
 
