@@ -167,7 +167,7 @@ _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "rating '3'": (lambda exam: _decide(exam, "3"), "the rating must be a whole number, not '3'"),
     "no author": (
         lambda exam: _decide(exam, 3, None),
-        "the author of a decision must be a text, not",
+        "the author of a decision must be a text",
     ),
     "undo '1'": (lambda exam: exam.decisions.undo("1", author="ada"), "must be a whole number"),
     "grader 3": (lambda exam: exam.grades(3), "grader must be a text, not '3'"),
@@ -196,7 +196,7 @@ _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "item 3": (
         lambda exam: exam.bank().edit("retire", 3),
-        "the id of an item must be a text, not '3'",
+        "the id of an item must be a text",
     ),
     "new text": (lambda exam: _add(exam, text=3), "the text must be a text, not '3'"),
     "new kind": (lambda exam: _add(exam, kind="riddle"), "kind is 'riddle'. Choose question"),
@@ -206,7 +206,7 @@ _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "new key": (lambda exam: _add(exam, answers="Paris"), "answers is not a list"),
     "new keys": (
         lambda exam: _add(exam, answers=["Paris", 3]),
-        "an answer must be a text, not '3'",
+        "an answer must be a text",
     ),
     "weight below 0": (lambda exam: _add(exam, weight=-1), "the weight -1 is not between 0 and"),
     "weight nan": (lambda exam: _add(exam, weight=float("nan")), "is not a finite number"),

@@ -16,7 +16,7 @@ from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
 from exampp.graders.base import Grader, check_grader
 from exampp.graders.options import NamedOptions, read_options
-from exampp.grading.plan import make_writer
+from exampp.grading.plan import make_writer, without_server
 from exampp.grading.regrade import reverify_answers
 from exampp.items import edits, sealing
 from exampp.items.edits import Version
@@ -421,20 +421,23 @@ class Bank:
         grounded: int = 0,
         author: str | None = None,
         reason: str = "",
+        dry_run: bool = False,
         **options: Any,
     ) -> GenerationRun:
-        """Return a generation that is planned but not started: iterate over its `steps`.
+        """Plan a generation without starting it: iterate over its `steps`.
 
-        Its `preview` shows a request. `grader` is `hf`, `openai`, or a custom grader; `options` are
+        `preview` shows a request. `grader` is `hf`, `openai`, or a custom grader; `options` are
         fields of its record in `graders.options`, such as model. `prompt` is a bundled one
         (`car-questions`, `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request
         is made per query or per subtopic (`per`). `keys` requests answer keys, `more` the number of
         further items for the query `query_id`, and `grounded` the number of the query's best
         passages to include in the request. Items with the same meaning as another item of the query
-        are dropped.
+        are dropped. With `dry_run`, nothing is sent to a server; use it for the preview.
         """
         loaded = load_generation(prompt)
         if isinstance(grader, str):
+            if dry_run and grader == "openai":
+                options |= without_server()
             named, grader = grader, make_writer(grader, options)
             name = grader.model_name or options.get("model") or named
         else:

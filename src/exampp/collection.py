@@ -21,6 +21,7 @@ from exampp.inputs.graded_file import GradedFile
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
+from exampp.records.selection import SearchKind
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
@@ -30,7 +31,7 @@ from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import remove_systems, system_counts
-from exampp.store.search import SEARCH_KINDS, SearchKind, SearchPage, excerpt_pieces, search_words
+from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
     from exampp.bank import Bank
@@ -235,7 +236,7 @@ class Collection:
         passage_tokens: int = PASSAGE_TOKENS,
         cited: bool = False,
         scale: RatingScale | None = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
         author: str | None = None,
         update: bool = False,
         dry_run: bool = False,
@@ -262,7 +263,8 @@ class Collection:
             cited: Also store the citations of responses as rankings of systems `NAME:cited`.
             scale: Scale of graders whose prompt is unknown, such as (0, 3); by default from 0 to
                 the highest label found. Unreadable ratings are stored as unparsed and counted.
-            columns: Names of table columns, as {"query_id": "topic"}.
+            columns: The column of each name, such as {"query_id": "topic"}; several `answer`
+                columns are the answers of one system each.
         """
         from exampp.inputs.files import given_files, own_corpus
         from exampp.review.impact import import_or_dry_run
@@ -287,14 +289,15 @@ class Collection:
 
     def add(
         self,
-        *,
+        *tables: object,
         queries: object = None,
         passages: object = None,
         bank: object = None,
         runs: object = None,
         qrels: object = None,
         responses: object = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
+        system: str | None = None,
         bank_name: str = MAIN_BANK,
         on_error: str = "refuse",
         unknown_passages: str = "error",
@@ -308,28 +311,43 @@ class Collection:
     ) -> ImportReport:
         """Import data from memory, all or nothing; the counterpart of `import_files`.
 
-        Each argument is a data frame (polars, pandas, pyarrow, or any with Arrow's C stream), an
-        iterable of dicts, or a dict: `queries` and `passages` of id -> text, `bank` of query id ->
-        items, `qrels` of query id -> {passage id: relevance}. `runs` maps each system to a run,
-        which may be a dict of query id -> {passage id: score} or -> passage ids in order;
-        `responses` maps each system to query id -> text. Columns have the same names as in files;
-        `columns` maps others, as {"query_id": "topic"}.
+        `tables` are recognised by their columns, such as question, system, answer, contexts and
+        reference. Each argument is a data frame (polars, pandas, pyarrow, or any with Arrow's C
+        stream), an iterable of dicts, or a dict: `queries` and `passages` of id -> text, `bank` of
+        query id -> items, `qrels` of query id -> {passage id: relevance}. `runs` maps each system
+        to a run, which may be a dict of query id -> {passage id: score} or -> passage ids in order;
+        `responses` maps each system to query id -> text. Columns have the same names as in files.
 
-        Ids are stored as text: integers as they are written, numbers with a fraction are refused.
-        None, NaN and NaT are missing. Errors name the argument and the row, as in `queries:3`.
+        Ids are stored as text; integers are converted, numbers with a fraction are refused. None,
+        NaN and NaT mean missing. Errors name the argument and the row, such as `queries:3`.
+
+        Example:
+            collection.add(frame, columns={"system": "release"})
+
+        Args:
+            tables: Tables whose columns decide what they hold.
+            queries: A table of queries; `passages`, `bank`, `runs`, `qrels` and `responses`
+                likewise.
+            columns: The column of each name, such as {"query_id": "topic"}; several `answer`
+                columns are the answers of one system each.
+            system: The system of answers and rankings that do not name one.
+            bank_name: The bank that items go into.
+            on_error: "skip" leaves bad rows out and counts them.
         """
         from exampp.inputs.files import given_data
         from exampp.review.impact import import_or_dry_run
 
+        by_role = queries, passages, bank, runs, qrels, responses
         return import_or_dry_run(
             self.connection,
-            given_data((queries, passages, bank, runs, qrels, responses)),
+            given_data(tables, by_role, system),
             on_error,
             corpus,
             author,
             bank=bank_name,
             unknown_passages=unknown_passages,
             depth=depth,
+            system=system,
             passage_tokens=passage_tokens,
             update=update,
             dry_run=dry_run,
@@ -452,6 +470,7 @@ class Collection:
         shard: str | None = None,
         on: str | Cluster | None = None,
         batches: bool | Batches = False,
+        dry_run: bool = False,
         **options: Any,
     ) -> GradingRun:
         """Plan a grading run without starting it: iterate over its `steps`.
@@ -463,7 +482,8 @@ class Collection:
         model, prompt and kind. `answers_of` names a grader whose answers are verified.
         `select="failed"` retries failed cells, `max_queries` limits the run to the first queries,
         `shard` to a part (`3/16`), `pool` to `ranked`, `judged` or `all` passages. `on` is the Ray
-        cluster to use; `batches` uses the batch API of a server at half the price.
+        cluster to use; `batches` uses the batch API of a server at half the price. With `dry_run`,
+        nothing is sent to a server; use it for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -484,6 +504,7 @@ class Collection:
             max_failures=max_failures,
             on=on,
             batches=batches,
+            dry_run=dry_run,
         )
 
     def grade(

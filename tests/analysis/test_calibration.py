@@ -219,11 +219,11 @@ def test_min_relevant_must_tell_labels_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda value: value.pop("format"), "this is no calibration"),
+        (lambda value: value.pop("format"), "not a calibration file"),
         (lambda value: value.pop("labels"), "missing required field `labels`"),
-        (lambda value: value["labels"].pop(), "contradicts itself"),
-        (lambda value: value["fitted"]["levels"][0]["values"].pop(), "contradicts itself"),
-        (lambda value: value["sources"].clear(), "contradicts itself"),
+        (lambda value: value["labels"].pop(), "is inconsistent"),
+        (lambda value: value["fitted"]["levels"][0]["values"].pop(), "is inconsistent"),
+        (lambda value: value["sources"].clear(), "is inconsistent"),
     ],
 )
 def test_files_that_are_no_calibration(

@@ -106,6 +106,8 @@ def test_every_measure_is_compared_with_a_baseline() -> None:
         "Cover@20>=baseline-0.02",
     ]
     assert [str(one) for one in required([], 0.0, baseline=True)] == ["Cover@20>=baseline"]
+    measures = required([], 0.1, baseline=True, measures=("AP", "P@5"))
+    assert [str(one) for one in measures] == ["AP>=baseline-0.1", "P@5>=baseline-0.1"]
 
 
 @pytest.mark.parametrize(
@@ -354,6 +356,9 @@ def graded(tmp_path_factory: pytest.TempPathFactory, demo_exam: Path) -> Path:
         ("made.exam -r Foo@20>=0.7 --system dense", 1, "there is no measure 'Foo'"),
         ("ungraded.exam -r Cover@20>=0.7", 1, "nobody graded"),
         ("made.exam --baseline last.json --margin 0.02", 0, "baseline last.json"),
+        # without requirements, the measures of the baseline count
+        ("made.exam --baseline last.json --margin 0.02", 0, "nDCG@10>=baseline-0.02"),
+        ("made.exam --baseline made.exam --margin 0.02", 0, "(5 passed)"),
         ("made.exam -r nDCG@10>=baseline --baseline last.csv", 0, "passed"),
         ("made.exam --baseline made.exam --margin 0", 0, "passed"),
         ("made.exam --baseline random.run --margin 0.02 --system dense", 2, "0.102"),

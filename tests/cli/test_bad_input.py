@@ -46,7 +46,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "truncated gzip": (
         "passages.jsonl.gz",
         packed(MANY, 40_000),
-        r"the compressed file is cut off after line \d+",
+        r"the compressed file is truncated after line \d+",
     ),
     "broken json line": (
         "passages.jsonl",
@@ -68,7 +68,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "duplicate ids": (
         "passages.jsonl",
         b'{"id": "p8", "text": "x"}\n{"id": "p8", "text": "y"}\n',
-        r"passages.jsonl:2.* on line 1 already",
+        r"passages.jsonl:2.* already on line 1",
     ),
     "unknown query": (
         "bm25.run",

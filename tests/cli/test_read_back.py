@@ -68,7 +68,7 @@ def test_graders_side_by_side(run: Commands, style: str, more: str) -> None:
     run.line(f"exampp analyze correlation two.exam {options} > boards")
     assert read_scores("boards:Cover@5 up") == pytest.approx(UP)
     assert read_scores("boards:Cover@5 down") == pytest.approx(DOWN)
-    with pytest.raises(exampp.InputError, match="holds several measures: Cover@5 up, Cover@5 down"):
+    with pytest.raises(exampp.InputError, match="several measures: Cover@5 up, Cover@5 down"):
         read_scores("boards")
 
 

@@ -180,7 +180,7 @@ def test_a_leaderboard_by_its_measure_is_not_written_over(
     typed = [{"{}": graded.parent / named, "my.exam": graded}.get(one, one) for one in command]
     ran = exampp_command(*typed, board)
     assert ran.code == 2
-    assert "is read, and would be lost" in ran.err
+    assert "is an input and would be overwritten" in ran.err
     assert board.read_bytes() == before
 
 
@@ -190,7 +190,7 @@ def test_a_plot_is_not_written_over_a_collection(exampp_command: Commands, grade
     before = other.read_bytes()
     ran = exampp_command("plot", "leaderboard", graded, "-o", other)
     assert ran.code == 2
-    assert "is a collection, and would be lost" in ran.err
+    assert "is a collection and would be overwritten" in ran.err
     assert other.read_bytes() == before
 
 

@@ -113,25 +113,25 @@ def test_near_duplicates(one: str, other: str, is_near: bool) -> None:
         (
             "na\u00efve?",
             "nai\u0308ve?",
-            "like 0:  U+0308 (combining diaeresis) at character 4 is not",
+            "like 0: U+0308 (combining diaeresis) at character 4 is not",
         ),
         (
             "photosynthesis",
             "photo\u200bsynthesis",
-            "like 0:  invisible U+200B (zero width space) at",
+            "like 0: invisible U+200B (zero width space) at",
         ),
         (
             "photo\u00adsynthesis",
             "photosynthesis",
-            "like 0:  there invisible U+00AD (soft hyphen) at",
+            "like 0: there invisible U+00AD (soft hyphen) at",
         ),
         (
             "What is rain?",
             "What\u00a0is rain?",
-            "like 0:  U+00A0 (no-break space) at character 5 looks",
+            "like 0: U+00A0 (no-break space) at character 5 looks",
         ),
-        ("the \ufb01rst?", "the first?", "like 0:  there U+FB01 (latin small ligature fi) at char"),
-        ("Rain\ufeff?", "Rain?", "like 0:  there invisible U+FEFF (zero width no-break space) at"),
+        ("the \ufb01rst?", "the first?", "like 0: there U+FB01 (latin small ligature fi) at char"),
+        ("Rain\ufeff?", "Rain?", "like 0: there invisible U+FEFF (zero width no-break space) at"),
     ],
 )
 def test_items_that_look_alike(one: str, other: str, detail: str) -> None:

@@ -518,7 +518,8 @@ def test_published_scores(tmp_path: Path) -> None:
     published = {row["qid"]: row for row in map(json.loads, lines)}
     with exampp.Collection.create(tmp_path / "rag24.exam") as exam:
         (remark,) = exam.import_files(path).remarks
-        assert "40 importances are neither vital nor okay, such as 'failed' (10)" in remark
+        assert "40 nuggets have an importance that is neither vital nor okay" in remark
+        assert "(for example 'failed' (10)" in remark
         grades = exam.grades()
         board = grades.evaluate(PUBLISHED, compat="nuggetizer")
     assert any("25 unparsed" in note for note in board.notes)

@@ -131,7 +131,7 @@ def test_a_graded_file_knows_of_no_decisions(path: Path, tmp_path: Path) -> None
         opened.export(graded)
     with (
         exampp.open(graded) as opened,
-        pytest.raises(InputError, match="contains no human decisions"),
+        pytest.raises(InputError, match="no human decisions"),
     ):
         opened.grades(decisions="without").evaluate()
     with exampp.Collection(path) as opened, pytest.raises(InputError, match="'never'"):

@@ -109,11 +109,16 @@ def parse_requirement(text: str) -> Requirement:
 
 
 def required(
-    texts: Sequence[str], margin: float | None, *, baseline: bool
+    texts: Sequence[str],
+    margin: float | None,
+    *,
+    baseline: bool,
+    measures: Iterable[str] = (DEFAULT_MEASURE,),
 ) -> tuple[Requirement, ...]:
     """Return the requirements, each once; with a baseline no measure may be worse than it.
 
-    `margin` is the allowed loss against the baseline for requirements that set none.
+    `margin` is the allowed loss against the baseline for requirements that set none. Without texts,
+    the `measures` of the baseline are required.
 
     Raises:
         InputError: Nothing is required, a text is no requirement, a margin is missing, makes no
@@ -127,7 +132,11 @@ def required(
             "nothing is required", hint='Say what must hold, such as --require "Cover@20>=0.7"'
         )
     compared = {one.measure for one in named if one.relative}
-    left = dict.fromkeys(one.measure for one in named) if named else [DEFAULT_MEASURE]
+    left = (
+        dict.fromkeys(one.measure for one in named)
+        if named or not baseline
+        else dict.fromkeys(measures)
+    )
     open_ = [measure for measure in left if measure not in compared] if baseline else []
     if margin is None and open_:
         raise InputError(

@@ -135,6 +135,7 @@ def generate_bank(
             grounded=grounded or 0,
             author=author,
             reason=reason,
+            dry_run=dry_run,
             **options,
         )
         if dry_run:

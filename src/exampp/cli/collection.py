@@ -13,15 +13,12 @@ import click
 import exampp
 from exampp.cli import output
 from exampp.cli.command import GOES_IN, OptionRule, OptionValues, option_rules
-from exampp.cli.grade import work
 from exampp.cli.output import command, print_line, print_message, report_written, show
 from exampp.errors import InputError
-from exampp.formats.output import remove_leftovers, temporary_file
 from exampp.records.graders import RatingScale, check_scale
 from exampp.records.options import argument, keyword
 from exampp.records.selection import BankName, CollectionFile, Display, OnBadLine, PartName
 from exampp.records.wording import counted
-from exampp.store.connection import is_collection, link_collection
 
 if TYPE_CHECKING:
     from exampp.inputs.importing import ImportReport
@@ -93,11 +90,13 @@ def demo(
     Example: exampp demo --files tour
     """
     from exampp.demo import write_tour
+    from exampp.formats.output import temporary_file
+    from exampp.store.connection import link_collection
 
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
-        raise InputError("exists already", file=path, hint="Choose another name")
+        raise InputError("already exists", file=path, hint="Choose another name")
     if files:
         write_tour(files)
     with temporary_file(path) as temporary:
@@ -113,6 +112,7 @@ def demo(
 
 def _fill(opened: exampp.Collection) -> None:
     """Import, grade and evaluate the example."""
+    from exampp.cli.grade import work
     from exampp.demo import demo_files
     from exampp.measures.board import wide_leaderboard
 
@@ -264,6 +264,9 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
     removed that another process could have written to. If another process made the collection
     meanwhile, the files go into that one.
     """
+    from exampp.formats.output import remove_leftovers, temporary_file
+    from exampp.store.connection import is_collection, link_collection
+
     if path.is_file() and path.stat().st_size and not is_collection(path):
         raise InputError(
             "is no collection of exampp",
@@ -290,9 +293,9 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
 
     def holds(given: OptionValues) -> bool:
         from exampp.formats.format import built_in_kind
-        from exampp.formats.lines import accept, raise_error, reading_from_memory
+        from exampp.formats.lines import accept, reading_from_memory
         from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import Renaming, rows_of_files, unfold
+        from exampp.inputs.files import Renaming, read_tables
         from exampp.inputs.importing import file_kinds
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
@@ -300,9 +303,8 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         citing = ("responses",) if cited and given["cited"] else ()
         # what is wrong with a record is told when it is taken
         renaming = Renaming(columns_of(given["columns"]))
-        files, parts = unfold(files, given["system"], accept, renaming)
-        rows = rows_of_files(files, renaming, raise_error)
-        with reading_from_memory({**parts, **rows}):
+        files, rows = read_tables(files, given["system"], accept, renaming)
+        with reading_from_memory(rows):
             found = file_kinds(files, system=given["system"] is not None)
             return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
 
@@ -444,7 +446,7 @@ def import_(
         keyword(
             metavar="NAME=COLUMN",
             help="Read this field from a column of another name, as in query_id=topic. Repeat for "
-            "several.",
+            "several; repeat answer=COLUMN for a table with one column per system.",
         ),
     ] = None,
 ) -> None:
@@ -505,18 +507,19 @@ def _rating_scale(text: str | None) -> RatingScale | None:
 _DIGITS = 20
 
 
-def columns_of(given: Sequence[str] | None) -> dict[str, str]:
-    """Return the columns of `--columns NAME=COLUMN`; InputError for any other value."""
-    found: dict[str, str] = {}
+def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
+    """Return the columns of `--columns NAME=COLUMN`, a list where a name has several.
+
+    Raises InputError for any other value.
+    """
+    found: dict[str, list[str]] = {}
     for one in given or ():
         name, sign, column = one.partition("=")
         if not (name.strip() and sign and column.strip()):
             hint = 'Give NAME=COLUMN, as in --columns question="Gold question"'
             raise InputError(f"--columns is {one!r}", hint=hint)
-        if name.strip() in found:
-            raise InputError(f"--columns names twice {name.strip()} is", hint="Leave one out")
-        found[name.strip()] = column.strip()
-    return found
+        found.setdefault(name.strip(), []).append(column.strip())
+    return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}
 
 
 def _say(report: ImportReport) -> None:

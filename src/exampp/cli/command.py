@@ -499,12 +499,15 @@ class Group(click.Group):
     def __init__(
         self,
         name: str,
+        homes: Mapping[str, str] | None = None,
         *,
         more: Collection[str] = ("More commands",),
         renamed: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(name, **options)
+        self.homes: dict[str, str | Callable[..., Any]] = dict(homes or {})
+        """Functions of commands, or where they are: `module:name` in `exampp.cli`."""
+        super().__init__(name, commands=cast("Any", LazyCommands(self.homes)), **options)
         self.more = more
         self.renamed = renamed or {}
         """Former names of commands, and what to type instead."""
@@ -523,7 +526,7 @@ class Group(click.Group):
         """Add a function as a command."""
 
         def add(function: Function) -> Function:
-            self.add_command(Command(name, function))
+            self.homes[name] = function
             if rare:
                 self.rare.add(name)
             return function
@@ -533,8 +536,8 @@ class Group(click.Group):
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
         """Return (heading, [(command, what it does)]), in order."""
         found: dict[str, list[tuple[str, str]]] = {"Commands": [], "More commands": []}
-        for name, command in self.commands.items():
-            summary = " ".join((command.help or "").partition("\n\n")[0].split())
+        for name, function in self.homes.items():
+            summary = " ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split())
             found["More commands" if name in self.rare else "Commands"].append((name, summary))
         return [(heading, rows) for heading, rows in found.items() if rows]
 
@@ -547,16 +550,18 @@ class Group(click.Group):
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name, each imported when it is taken: from `module:name` in `exampp.cli`."""
+    """Commands by name, each imported and built when it is used; see `Group.homes`."""
 
-    def __init__(self, homes: Mapping[str, str]) -> None:
+    def __init__(self, homes: Mapping[str, str | Callable[..., Any]]) -> None:
         self.homes = homes
         self.loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.loaded:
-            module, _, attribute = self.homes[name].partition(":")
-            found = getattr(import_module(f"exampp.cli.{module}"), attribute)
+            found: Any = self.homes[name]
+            if isinstance(found, str):
+                module, _, attribute = found.partition(":")
+                found = getattr(import_module(f"exampp.cli.{module}"), attribute)
             self.loaded[name] = found if isinstance(found, click.Command) else Command(name, found)
         return self.loaded[name]
 

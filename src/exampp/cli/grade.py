@@ -250,8 +250,10 @@ def grade(
             shard=shard,
             on=None if on is None else exampp.Cluster(on, workers),
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
+            dry_run=dry_run,
             **options,
         )
+        print_message(_describe(run))
         if dry_run:
             _print_notes(run)
             _print_estimate(run, options, price_hour)
@@ -267,6 +269,15 @@ def grade(
         if batch_file or replies or cancel_batches:
             raise Unfinished(pending)
         raise Unfinished(f"{pending}; this continues:\n  {this_command()}")
+
+
+def _describe(run: GradingRun) -> str:
+    """Describe the choices of a run: grader, decode, kind of item and bank."""
+    grader = run.grading.identity
+    decode = grader.settings.get("decode")
+    mode = f" (decode {decode})" if decode else ""
+    graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
+    return f"Grader: {grader.name}{mode}, on the {graded}."
 
 
 def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:

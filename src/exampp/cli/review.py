@@ -20,8 +20,8 @@ from exampp.records.selection import (
     Display,
     ExamFile,
     GraderName,
+    SearchKind,
 )
-from exampp.store.search import SearchKind
 
 if TYPE_CHECKING:
     from exampp.results.result import Table

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS
-from exampp.prompts.replies import UNNUMBERED
+from exampp.records.graders import UNNUMBERED
 from exampp.records.wording import suggest
 
 KINDS = ("question", "nugget", "query")
@@ -158,6 +158,7 @@ class LocalOptions(TextOptions):
 class OpenAIOptions(TextOptions):
     """Options of `openai`: a model on any OpenAI-compatible server.
 
+    With `assume`, no request is sent, and an open decode is the assumed one: for dry runs.
     The n-th retry comes after a random time of up to `backoff` * 2^n seconds (full jitter). A
     server that asks to wait for longer than `max_wait` seconds stops the run, and so do
     `give_up_after` requests in a row without a reply.
@@ -203,6 +204,9 @@ class OpenAIOptions(TextOptions):
     )
     extra_body: Mapping[str, Any] | None = option(
         'Added to every request, such as {"top_k": 20}.', panel="Server"
+    )
+    assume: str | None = option(
+        "", choices=("auto", "text", "labels", "json"), writes=False, shown=False
     )
     backoff: float = option("", 0.5, least=0, shown=False)
     max_wait: float = option("", 600.0, least=0, shown=False)

@@ -126,7 +126,7 @@ class ChosenGrades:
             # the prompts load for graders of workbench files alone
             from exampp.formats.workbench_graders import scale_note
 
-            yield from scale_note(self.grader, "found or given")
+            yield from scale_note(self.grader, "inferred or given")
         if warning := self.own_bank_warning(book):
             yield warning
 

@@ -241,7 +241,8 @@ class Grades(ChosenGrades, GradesBase):
         `baseline` is a file of scores by query or a run, a leaderboard or other grades;
         `baseline_system` one of its systems, or of these grades without one. With a baseline every
         measure must be no worse than there, by a `margin` or by a requirement such as
-        `Cover@20>=baseline-0.02`. A missing value fails; `check()` of the result raises. Raises
+        `Cover@20>=baseline-0.02`; without requirements, these are the measures of the baseline's
+        scores, or Cover@20. A missing value fails; `check()` of the result raises. Raises
         InputError for an invalid requirement, and if a margin is missing or changes nothing.
         """
         from exampp.grades.gating import gate_grades

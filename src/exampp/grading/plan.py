@@ -182,6 +182,12 @@ WRITTEN_TOKENS = 2048
 """Default maximum tokens of a generated reply."""
 
 
+def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -> dict[str, str]:
+    """Return options of a server's grader that sends nothing: it works as the newest known one."""
+    decodes = (one.settings.get("decode") for one in reversed(known) if one.model == model)
+    return {"assume": str(next(decodes, "auto")), "api_key": "none"}
+
+
 def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     """Return a backend that writes any text, for generating banks."""
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
@@ -342,6 +348,7 @@ def plan_run(
     max_failures: int,
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
+    dry_run: bool = False,
 ) -> GradingRun:
     """Return the run of a grader over a collection that is at `path`; see `Collection.grading`.
 
@@ -361,6 +368,8 @@ def plan_run(
     chosen_batches = Batches() if batches is True else batches or None
     if cluster is not None and chosen_batches:
         raise InputError("a cluster takes no batches", hint="Leave on out, or batches")
+    if dry_run and grader == "openai":
+        options = {**options, **without_server(options.get("model"), known)}
     grading = (
         make_batch_grading(connection, grader, options, chosen_batches, answers)
         if chosen_batches

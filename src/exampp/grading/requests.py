@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
 from exampp.prompts import Filled, Prompt, answer_text, fill, fit_prompt, read_reply, verify_answer
-from exampp.prompts.replies import UNNUMBERED
 from exampp.records import Grade, GraderIdentity, Outcome, State
+from exampp.records.graders import UNNUMBERED
 from exampp.records.readings import LITTLE_MASS
 from exampp.records.wording import quoted
 from exampp.store.cells import PendingCells
@@ -209,7 +209,7 @@ class ReplyRules:
             lowest=prompt.lowest,
             highest=prompt.highest,
             mode=self.mode,
-            field=prompt.field,
+            field=prompt.reply_field,
             truncated=reply.truncated,
             thresholds=self.thresholds,
             keys=cells.keys if extracts else (),
@@ -270,7 +270,7 @@ def unnumbered_setting(unnumbered: str) -> dict[str, str]:
     """Return the same as a part of settings, empty for the default.
 
     Raises:
-        InputError: It is not one of `prompts.replies.UNNUMBERED`.
+        InputError: It is not one of `records.graders.UNNUMBERED`.
     """
     if unnumbered not in UNNUMBERED:
         raise InputError(

@@ -214,6 +214,10 @@ def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
     return (f"{grader.name} is the {vote['rule']} of {names}, where {needed} have a grade.",)
 
 
+UNNUMBERED = ("answer", "unparsed")
+"""Rules for a reply without a number to a request for a self-rating. `answer`: the model answered
+instead of rating, which counts one above the lowest rating (EXAM++, section 4.2.2; so do the
+papers' models). `unparsed`: the reply is unparsed."""
 SHORT_KEY = 8
 """Characters of a key for display."""
 

@@ -20,6 +20,9 @@ OnBadLine = Literal["refuse", "skip"]
 SubtopicMode = Literal["auto", "query", "subtopic", "pool"]
 MissingPolicy = Literal["zero", "skip", "bounds"]
 Decisions = Literal["with", "without"]
+SearchKind = Literal["queries", "items", "passages", "replies", "decisions", "edits", "systems"]
+"""Kinds of records: texts and ids of queries, items and passages, replies of graders, reasons of
+decisions and of edits of the bank, names of systems."""
 
 CollectionFile = Annotated[
     Path, argument(metavar="COLLECTION", help="The collection, such as my.exam.")

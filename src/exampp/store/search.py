@@ -12,17 +12,15 @@ import sqlite3
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from exampp.errors import InputError
 from exampp.records.graders import choose_grader
+from exampp.records.selection import SearchKind
 from exampp.records.wording import quoted
 from exampp.store.bank import item_kinds
 from exampp.store.grades import IN_FORCE, graders
 
-SearchKind = Literal["queries", "items", "passages", "replies", "decisions", "edits", "systems"]
-"""Kinds of records: texts and ids of queries, items and passages, replies of graders, reasons of
-decisions and of edits of the bank, names of systems."""
 SEARCH_KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LONGEST = 300
 """Maximum characters of the searched words."""

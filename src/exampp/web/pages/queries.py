@@ -10,12 +10,12 @@ from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Dossier
+from exampp.records.selection import SearchKind
 from exampp.review.evidence import item_coverage, passage_order, returned
 from exampp.store.search import (
     LONGEST,
     SEARCH_KINDS,
     SearchHit,
-    SearchKind,
     SearchPage,
     excerpt_pieces,
     search_words,
