@@ -15,6 +15,7 @@ from exampp.formats.detect import read_bank_file
 from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
 from exampp.graders.base import Grader, check_grader
+from exampp.graders.described import with_grader_options
 from exampp.graders.options import NamedOptions, read_options
 from exampp.grading.plan import make_writer, without_server
 from exampp.grading.regrade import reverify_answers
@@ -409,6 +410,7 @@ class Bank:
 
     # ---- generating -----------------------------------------------------------------------------
 
+    @with_grader_options(writes=True)
     def generation(
         self,
         grader: str | Grader,
@@ -455,6 +457,7 @@ class Bank:
             wish=GenerationRequest(keys, more, grounded),
         )
 
+    @with_grader_options("generation", writes=True)
     def generate(
         self,
         grader: str | Grader,
@@ -464,8 +467,12 @@ class Bank:
     ) -> Tables:
         """Generate items for queries without any by this model; continues an earlier call.
 
-        Takes the options of `generation`. Returns the outcome of each request (`replies`), and the
-        items that were dropped or marked as equal or similar to others (`near`).
+        Takes the options of `generation`, and those of the grader. Returns the outcome of each
+        request (`replies`), and the items that were dropped or marked as equal or similar to others
+        (`near`).
+
+        Example:
+            bank.generate("openai", prompt="dl-questions", model="gpt-4o-mini")
         """
         run = self.generation(grader, **options)
         outcomes = []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
+from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders
@@ -34,6 +35,7 @@ from exampp.store.inputs import remove_systems, system_counts
 from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
+    from exampp.analysis.gate import GateSettings
     from exampp.bank import Bank
     from exampp.graders.base import Grader
     from exampp.grades.decisions import Decisions
@@ -455,6 +457,7 @@ class Collection:
         """Return the systems, which can be listed and removed."""
         return Systems(self.connection)
 
+    @with_grader_options()
     def grading(
         self,
         grader: str | Grader | Callable[..., Any],
@@ -508,6 +511,7 @@ class Collection:
             dry_run=dry_run,
         )
 
+    @with_grader_options("grading")
     def grade(
         self,
         grader: str | Grader | Callable[..., Any],
@@ -515,7 +519,14 @@ class Collection:
         on_progress: Callable[[Progress], None] | None = None,
         **options: Any,
     ) -> Progress:
-        """Grade all pending cells; continues an earlier call. Takes the options of `grading`."""
+        """Grade all pending passage-question pairs; continues an earlier call.
+
+        Takes the options of `grading`, and those of the grader. `on_progress` is called after every
+        step.
+
+        Example:
+            collection.grade("openai", model="gpt-4o-mini", base_url="http://localhost:8000/v1")
+        """
         tell = on_progress or (lambda _: None)
         for progress in self.grading(grader, **options).steps():
             tell(progress)
@@ -675,11 +686,19 @@ class Collection:
         margin: float,
         grader: str | None = None,
         bank: str | None = None,
-        **options: Any,
+        baseline_system: str | None = None,
+        systems: Sequence[str] = (),
+        settings: GateSettings | None = None,
     ) -> None:
         """Raise GateFailed if a system is worse than a baseline; for tests. See `Grades`."""
-        grades = self.grades(grader, bank=bank)
-        grades.assert_not_worse(baseline, measures, margin=margin, **options)
+        self.grades(grader, bank=bank).assert_not_worse(
+            baseline,
+            measures,
+            margin=margin,
+            baseline_system=baseline_system,
+            systems=systems,
+            settings=settings,
+        )
 
     def _named_banks(self, kind: str, bank: str | Sequence[str] | None) -> Sequence[str | None]:
         """Return the named banks that have items of a kind; the first if none is known to."""

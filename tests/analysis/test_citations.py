@@ -116,7 +116,7 @@ def test_other_collections_and_graders_are_refused(tmp_path: Path) -> None:
         exam.add(queries={"q": "Q"}, passages={"p": "P"}, bank={"q": [{"nugget": "N"}]})
         exam.add(runs={"s": {"q": ["p"]}})
         exam.grade(lambda *_: 1, name="mine", scale=(0, 2))
-        with pytest.raises(InputError, match=r"is no sentence of an answer.*exampp citations"):
+        with pytest.raises(InputError, match=r"is not a sentence of an answer.*exampp citations"):
             exam.grades().citations()
 
 
