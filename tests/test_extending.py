@@ -260,7 +260,7 @@ ODD = exampp.Format("queries", odd)
 
 
 def test_the_page_shows_the_sample_as_it_is() -> None:
-    page = (ROOT / "docs" / "extending.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "extending.md").read_text()
     for file in (SAMPLE / "pyproject.toml", *(SAMPLE / "exampp_sample").glob("[!_]*.py")):
         assert file.read_text().rstrip() in page, file
 

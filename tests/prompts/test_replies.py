@@ -19,7 +19,7 @@ from exampp.prompts.replies import LONGEST, READERS, reading_names
 from exampp.records.graders import Outcome, State
 
 ROOT = Path(__file__).parents[2]
-DOCS = (ROOT / "docs" / "definitions.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs" / "reference" / "definitions.md").read_text(encoding="utf-8")
 SECTION = DOCS.partition("## What a reply is read as")[2].partition("\n## ")[0]
 
 
