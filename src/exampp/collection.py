@@ -238,7 +238,7 @@ class Collection:
         passage_tokens: int = PASSAGE_TOKENS,
         cited: bool = False,
         scale: RatingScale | None = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
         author: str | None = None,
         update: bool = False,
         dry_run: bool = False,
@@ -264,7 +264,8 @@ class Collection:
             cited: Whether the citations of a response become the ranking of a system `NAME:cited`.
             scale: Scale, as (0, 3), of graders whose prompt is unknown; by default from 0 to the
                 highest label found. An unreadable rating is stored as unparsed, and counted.
-            columns: Names of table columns, as {"query_id": "topic"}.
+            columns: The column of each name, as {"query_id": "topic"}; several columns of `answer`
+                are the answers of one system each.
         """
         from exampp.inputs.files import given_files, own_corpus
         from exampp.review.impact import import_or_dry_run
@@ -289,14 +290,15 @@ class Collection:
 
     def add(
         self,
-        *,
+        *tables: object,
         queries: object = None,
         passages: object = None,
         bank: object = None,
         runs: object = None,
         qrels: object = None,
         responses: object = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
+        system: str | None = None,
         bank_name: str = MAIN_BANK,
         on_error: str = "refuse",
         unknown_passages: str = "error",
@@ -310,28 +312,43 @@ class Collection:
     ) -> ImportReport:
         """Import data from memory, all of it or nothing, as `import_files` does with files.
 
-        Each argument is a frame (polars, pandas, pyarrow, or any with Arrow's C stream), an
-        iterable of dicts, or a dict: `queries` and `passages` of id -> text, `bank` of query id ->
-        items, `qrels` of query id -> {passage id: relevance}. `runs` maps each system to a run,
+        `tables` are recognised by their columns, such as question, system, answer, contexts and
+        reference. Each argument is a frame (polars, pandas, pyarrow, or any with Arrow's C stream),
+        an iterable of dicts, or a dict: `queries` and `passages` of id -> text, `bank` of query id
+        -> items, `qrels` of query id -> {passage id: relevance}. `runs` maps each system to a run,
         which may be a dict of query id -> {passage id: score} or -> passage ids in order;
-        `responses` maps each system to query id -> text. Columns have the same names as in files;
-        `columns` maps others, as {"query_id": "topic"}.
+        `responses` maps each system to query id -> text. Columns have the same names as in files.
 
         Ids are stored as text: integers as they are written, numbers with a fraction are refused.
         None, NaN and NaT are missing. Errors name the argument and the row, as in `queries:3`.
+
+        Example:
+            collection.add(frame, columns={"system": "release"})
+
+        Args:
+            tables: Tables whose columns decide what they hold.
+            queries: A table of queries; `passages`, `bank`, `runs`, `qrels` and `responses`
+                likewise.
+            columns: The column of each name, as {"query_id": "topic"}; several columns of `answer`
+                are the answers of one system each.
+            system: The system of answers and rankings that do not name one.
+            bank_name: The bank that items go into.
+            on_error: "skip" leaves bad rows out and counts them.
         """
         from exampp.inputs.files import given_data
         from exampp.review.impact import import_or_dry_run
 
+        by_role = queries, passages, bank, runs, qrels, responses
         return import_or_dry_run(
             self.connection,
-            given_data((queries, passages, bank, runs, qrels, responses)),
+            given_data(tables, by_role, system),
             on_error,
             corpus,
             author,
             bank=bank_name,
             unknown_passages=unknown_passages,
             depth=depth,
+            system=system,
             passage_tokens=passage_tokens,
             update=update,
             dry_run=dry_run,
