@@ -225,7 +225,7 @@ PANELS: Mapping[str, str] = {
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Many machines": "on workers",
-    "Chance": "alpha correction permutations samples splits seed",
+    "Chance": "alpha correction permutations samples seed",
     "Bad input": "on-error scale",
     "Output": "format notes digits title theme json files toml",
 }

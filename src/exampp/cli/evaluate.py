@@ -136,7 +136,7 @@ def evaluate(
     )
 
 
-@without_options("systems", "without")
+@without_options("systems", "without", "decisions")
 def compare(
     selection: Selection,
     first: Annotated[str, argument(metavar="A", help="The system A, the baseline.")],

@@ -26,6 +26,7 @@ from exampp.records.selection import (
     CollectionFile,
     Display,
     GraderName,
+    NotesDisplay,
 )
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
@@ -359,7 +360,7 @@ def status(
     ] = False,
     depth: Annotated[int, keyword(min=1, help="Pool this many passages of each ranking.")] = 20,
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
     """Show the contents, the pool, and the graded, pending and failed cells.
 

@@ -65,7 +65,7 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
 
 
 def _rendered(table: Table, how: Display) -> str:
-    from exampp.records.selection import NumberDisplay
+    from exampp.records.selection import NotesDisplay, NumberDisplay
     from exampp.results.notes import most_severe
     from exampp.results.result import render
     from exampp.results.text import view_text
@@ -77,7 +77,7 @@ def _rendered(table: Table, how: Display) -> str:
     room = max(_LEAST, shutil.get_terminal_size().columns) if on_terminal else None
     # NO_COLOR is that of https://no-color.org
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if not how.notes:
+    if isinstance(how, NotesDisplay) and not how.notes:
         table = replace(table, notes=most_severe(table.notes))
     return view_text(table.view(digits), room, styled=on_terminal and not plain)
 

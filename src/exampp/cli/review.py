@@ -20,6 +20,7 @@ from exampp.records.selection import (
     Display,
     ExamFile,
     GraderName,
+    NotesDisplay,
     SearchKind,
 )
 
@@ -183,7 +184,7 @@ def review(
         int | None, keyword(help="Show this sample. [default: the newest]", rare=True)
     ] = None,
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
     """List grades and decisions that reveal mistakes of the grader or the bank.
 

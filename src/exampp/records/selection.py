@@ -149,13 +149,9 @@ class ResamplingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """Options of the output of tables."""
+    """The format of tables; all notes are printed."""
 
     style: Annotated[Style, keyword("--format", help="Print tables in this format.")] = "text"
-    notes: Annotated[
-        bool,
-        keyword("--notes", help="Print all notes, not only the three most important.", rare=True),
-    ] = False
 
     @property
     def for_programs(self) -> bool:
@@ -164,7 +160,17 @@ class Display:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberDisplay(Display):
+class NotesDisplay(Display):
+    """Options of the output of tables with many notes."""
+
+    notes: Annotated[
+        bool,
+        keyword("--notes", help="Print all notes, not only the three most important.", rare=True),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class NumberDisplay(NotesDisplay):
     """Options of the output of tables of numbers."""
 
     digits: Annotated[
