@@ -371,7 +371,7 @@ def reliability(
         keyword("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
     ] = "Cover@20",
     min_rating: MinRating = None,
-    target: Annotated[float, keyword(help="Project exams with this reliability.")] = 0.95,
+    target: Annotated[float, keyword(help="Find the exams that reach this reliability.")] = 0.95,
     drop: Annotated[
         list[float] | None,
         keyword(

@@ -244,7 +244,7 @@ def _takes_threshold(values: OptionValues) -> bool:
 )
 @without_options("decisions")
 def plot(
-    what: Annotated[KindName, argument(metavar="KIND", help="; ".join(KINDS))],
+    what: Annotated[KindName, argument(metavar="KIND", help=f"{', '.join(KINDS)}.")],
     selection: SeveralSelection,
     output: Annotated[
         Path,

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from exampp.records.options import argument, keyword
 
-ASKED_FOR = "What is computed"
+ASKED_FOR = "Computation"
 
 Kind = Literal["question", "nugget", "query"]
 Style = Literal["text", "tsv", "csv", "json", "markdown", "latex", "html"]
@@ -131,7 +131,7 @@ class Labels:
     gains: Annotated[
         Literal["graded", "above", "binary"],
         keyword(
-            help="Keep labels, set those below the threshold to 0, or make all 1 and 0.", rare=True
+            help="Keep labels, set those below the threshold to 0, or use only 1 and 0.", rare=True
         ),
     ] = "graded"
 
