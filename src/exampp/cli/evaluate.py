@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -126,7 +127,8 @@ def evaluate(
         from exampp.analysis.correlation import correlation_of_board
 
         correlation = correlation_of_board(board, officials, round_to)
-        show({"leaderboard": table, "correlation": correlation}, display)
+        table = replace(table, verdict=correlation.verdict)
+        show({"leaderboard": table, "correlation": replace(correlation, verdict="")}, display)
     else:
         show(table, display)
     absent = missing_prerequisite(book)
