@@ -88,8 +88,8 @@ MEASURED = """() => {
       const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
       if (wide > 2 && high > 3 && !one.contains(other) && !other.contains(one)
-          && !one.closest(".bar, .rating-bar, .sitting, .impact-panel")
-            === !other.closest(".bar, .rating-bar, .sitting, .impact-panel")) {
+          && !one.closest(".bar, .rating-bar, .session-bar, .impact-panel")
+            === !other.closest(".bar, .rating-bar, .session-bar, .impact-panel")) {
         found.push(`overlap: ${name(one)} and ${name(other)}`);
       }
     }

@@ -103,7 +103,7 @@ def repair(hand: Hand) -> str:
     hand.click(page.get_by_role("link", name="Worst 20"))
     for number in range(5):
         hand.click(page.locator("tbody tr:not(.opened) th .title").nth(number))
-        hand.click(page.get_by_role("link", name="Edit in its bank"))
+        hand.click(page.get_by_role("link", name="Edit in the bank"))
         page.locator("textarea").first.focus()
         page.keyboard.press("Control+End")
         page.keyboard.type(" In which year?")

@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "import graded": ("import", "new.exam", "exam.graded.jsonl.gz"),
     "grade": ("grade", "new.exam"),
     "status": ("status", "exam.exam"),
-    "pool": ("pool", "exam.exam"),
+    "pool": ("status", "exam.exam", "--pool"),
     "systems": ("systems", "exam.exam"),
     "search in vain": ("search", "exam.exam", "zzqx"),
     "evaluate": (
@@ -54,7 +54,6 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "gate": ("gate", "exam.exam", "-r", "Cover@20>=0", "--allow-missing", "0.9"),
     "plot": ("plot", "leaderboard", "exam.exam", "-o", "new.svg"),
     "report": ("report", "exam.exam", "-o", "new.html", *OFFICIAL),
-    "leaderboards": ("analyze", "leaderboards", "exam.exam"),
     "correlation": ("analyze", "correlation", "exam.exam", *OFFICIAL),
     "agreement": ("analyze", "agreement", "exam.exam"),
     "items": ("analyze", "items", "exam.exam", *OFFICIAL),
@@ -69,9 +68,9 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "review grid": ("review", "exam.exam", "grid", "--limit", "5"),
     "review missing": ("review", "exam.exam", "missing", "--limit", "5"),
     "review spurious": ("review", "exam.exam", "spurious", "--limit", "5"),
-    "review plan": ("review", "new.exam", "plan", "--labels", "100"),
+    "review plan": ("review", "new.exam", "sample", "--labels", "100"),
     "bank show": ("bank", "show", "exam.exam"),
-    "bank export": ("bank", "export", "exam.exam", "new.csv"),
+    "export bank": ("export", "exam.exam", "new.csv"),
     "bank lint": ("bank", "lint", "exam.exam"),
     "bank split": ("bank", "split", "new.exam", "--secret", "0.5"),
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import faulthandler
 import fcntl
 import functools
 import gc
 import hashlib
+import io
 import json
 import os
 import pickle
@@ -29,8 +31,8 @@ from support import exams
 from support.commands import Commands
 
 import exampp
+from exampp.cli.collection import demo
 from exampp.cli.main import GARBAGE
-from exampp.demo import demo_files
 from exampp.store import connection
 
 if TYPE_CHECKING:
@@ -81,6 +83,12 @@ def pytest_collection() -> None:
     Collections are as rare as in a process of a command.
     """
     gc.disable()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--write-docs", action="store_true", help="write the real outputs into the documentation"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -278,15 +286,21 @@ def dl19_exam(shared_data: Path, built: Build) -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo_exam(built: Build) -> Path:
-    """The bundled example as the draft grader grades it; only for looking at and copying."""
+def tour(built: Build) -> Path:
+    """The folder that `exampp demo --files tour` writes; only for looking at and copying."""
 
     def make(folder: Path) -> None:
-        with exampp.Collection.create(folder / "demo.exam") as collection:
-            collection.import_files(*demo_files())
-            collection.grade("draft")
+        printed = io.StringIO()
+        with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+            demo(files=Path("tour"))
 
-    return built("demo", make) / "demo.exam"
+    return built("demo", make) / "tour"
+
+
+@pytest.fixture(scope="session")
+def demo_exam(tour: Path) -> Path:
+    """The bundled example as the draft grader grades it; only for looking at and copying."""
+    return tour / "demo.exam"
 
 
 @pytest.fixture(scope="module")

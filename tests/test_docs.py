@@ -1,9 +1,10 @@
-"""Every command and every piece of Python in the documentation runs as written."""
+"""Every command and every piece of Python in the documentation runs as it is pasted.
+
+`pytest -n 0 tests/test_docs.py --write-docs` writes the real outputs into pages and notebooks.
+"""
 
 from __future__ import annotations
 
-import ast
-import csv
 import json
 import re
 import shutil
@@ -13,141 +14,32 @@ from typing import Any
 
 import pytest
 from support import servers, tiny_models
-from support.commands import Commands
+from support.documentation import (
+    LEFT_OUT,
+    Block,
+    Shell,
+    Step,
+    blocks,
+    matches,
+    renewed,
+    run_cell,
+    steps,
+)
 
 import exampp
-from exampp.demo import demo_files, write_tour
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
+MODELS = ("google/flan-t5-large", "sjrhuschlee/flan-t5-large-squad2")
+"""Names of the hub under which tiny models stand in its cache."""
+COMMIT = "0" * 40
 
 pytest_plugins = ("support.tiny_models",)
-pytestmark = pytest.mark.usefixtures("encoded_by_words")
 
 
-@pytest.fixture
-def folder(template: Path, tmp_path: Path) -> Path:
-    """The files that the documentation speaks of, fresh for each page."""
-    return shutil.copytree(template, tmp_path / "docs")
-
-
-@pytest.fixture(scope="module")
-def template(built: tiny_models.Build, demo_exam: Path, t5_taught: Path) -> Path:
-    """The files that the documentation speaks of."""
-    return built("docs", lambda folder: write_template(folder, demo_exam, t5_taught))
-
-
-def write_template(folder: Path, graded: Path, model: Path) -> None:
-    """Make them from the bundled example, `graded` being its collection, and a tiny `model`."""
-    files = {path.name: path for path in demo_files()}
-    (folder / "runs").mkdir()
-    for name in ("bm25", "dense"):
-        # two passages a query: fewer cells to be graded by a model
-        lines = files[f"{name}.run"].read_text().splitlines(keepends=True)
-        top = "".join(line for line in lines if int(line.split()[3]) <= 2)
-        (folder / f"{name}.run").write_text(top)
-        (folder / "runs" / f"{name}.run").write_text(top)
-    shutil.copy(files["passages.jsonl"], folder)
-    write_judged(folder / "judged.qrels", files)
-    # the bank that made.exam is graded on; bank.csv has no subtopics, and so other items
-    shutil.copy(files["questions.tsv"], folder)
-    queries = [json.loads(line) for line in files["queries.jsonl"].read_text().splitlines()]
-    rows = [f"{query['query_id']}\t{query['text']}\n" for query in queries]
-    (folder / "queries.tsv").write_text("".join(rows))
-    topics = (
-        f"<top>\n<num> Number: {query['query_id']}\n<title> {query['text']}\n</top>\n"
-        for query in queries
-    )
-    (folder / "topics.trec").write_text("".join(topics))
-    questions = csv.DictReader(files["questions.tsv"].read_text().splitlines(), delimiter="\t")
-    with (folder / "bank.csv").open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["query_id", "question"])
-        writer.writerows([row["query_id"], row["question"]] for row in questions)
-    renamed = (folder / "bank.csv").read_text().replace("query_id,question", "topic,Gold question")
-    (folder / "gold.csv").write_text(renamed)
-    with (folder / "topics.csv").open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["topic", "narrative"])
-        writer.writerows([query["query_id"], query["text"]] for query in queries)
-    (folder / "leaderboard.json").write_text(json.dumps({"dense": 1, "bm25": 2}))
-    texts = [json.loads(row)["text"] for row in files["passages.jsonl"].read_text().splitlines()]
-    (folder / "answers" / "notes").mkdir(parents=True)
-    answers = []
-    for query, text in zip(queries, texts, strict=False):
-        answers.append({"query_id": query["query_id"], "system": "chat", "text": text})
-        (folder / "answers" / "notes" / f"{query['query_id']}.md").write_text(f"**{text}**")
-    rows = [json.dumps(answer) + "\n" for answer in answers]
-    ids = [json.loads(row)["id"] for row in files["passages.jsonl"].read_text().splitlines()]
-    cited = [
-        {
-            "query_id": one["query_id"],
-            "system": "chat",
-            "answer": [{"text": "So.", "citations": [p]}],
-        }
-        for one, p in zip(answers, ids, strict=False)
-    ]
-    (folder / "cited.jsonl").write_text("".join(json.dumps(one) + "\n" for one in cited))
-    (folder / "answers.jsonl").write_text("".join(rows))
-    ragas = [
-        {
-            "user_input": query["text"],
-            "retrieved_contexts": [text, texts[0]],
-            "response": text,
-            "reference": text,
-        }
-        for query, text in zip(queries, texts, strict=False)
-    ]
-    (folder / "ragas.jsonl").write_text("".join(json.dumps(one) + "\n" for one in ragas))
-    asked = [
-        {"ticket": {"number": query["query_id"], "question": query["text"]}, "snippets": [text]}
-        for query, text in zip(queries, texts, strict=False)
-    ]
-    (folder / "helpdesk.jsonl").write_text("".join(json.dumps(one) + "\n" for one in asked))
-    preset = next(code for code in blocks(ROOT / "docs" / "reference" / "formats.md", "toml"))
-    (folder / "helpdesk.toml").write_text(preset)
-    shutil.copy(graded, folder / "made.exam")
-    with exampp.Collection(folder / "made.exam") as collection:
-        collection.export(folder / "graded.jsonl.gz")
-    write_tour(folder / "tour")
-    shutil.copy(folder / "graded.jsonl.gz", folder / "tour")
-    with exampp.Collection.create(folder / "my.exam") as collection:
-        collection.import_files(*(folder / name for name in STARTING))
-    shutil.copy(folder / "my.exam", folder / "ada.exam")
-    with exampp.Collection.create(folder / "keyed.exam") as collection:
-        collection.import_files(*write_keyed(folder / "keyed"))
-    shutil.copytree(model, folder / "google" / "flan-t5-large")
-
-
-def write_judged(path: Path, files: dict[str, Path]) -> None:
-    """Judgments of every ranked passage that has none."""
-    judgments = files["judgments.qrels"].read_text()
-    known = {tuple(line.split()[0:3:2]) for line in judgments.splitlines()}
-    ranked = {
-        tuple(line.split()[0:3:2])
-        for name, file in files.items()
-        if name.endswith(".run")
-        for line in file.read_text().splitlines()
-    }
-    rows = (f"{query} 0 {passage} 0\n" for query, passage in sorted(ranked - known))
-    path.write_text("".join(rows))
-
-
-STARTING = ("queries.tsv", "passages.jsonl", "bank.csv", "bm25.run")
-
-
-def write_keyed(folder: Path) -> list[Path]:
-    """One query, one question with an answer key, one passage."""
-    contents = {
-        "bank.tsv": "query_id\tquestion\tanswer\nq\tWhat does yeast make?\tgas\n",
-        "passages.jsonl": '{"passage_id": "p", "text": "Yeast turns sugar into gas."}\n',
-        "one.run": "q Q0 p 1 1.0 one\n",
-    }
-    folder.mkdir()
-    for name, content in contents.items():
-        (folder / name).write_text(content)
-    return [folder / name for name in contents]
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 @pytest.fixture(scope="module")
@@ -157,107 +49,163 @@ def server() -> Iterator[str]:
         yield started.url
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return [code for found, code in BLOCK.findall(page.read_text()) if found == language]
+@pytest.fixture(scope="module")
+def hub(built: tiny_models.Build, t5_taught: Path, t5_reader: Path) -> Path:
+    """A cache of the hub that has a tiny model under each of MODELS."""
+
+    def fill(folder: Path) -> None:
+        for name, model in zip(MODELS, (t5_taught, t5_reader), strict=True):
+            cached = folder / f"models--{name.replace('/', '--')}"
+            shutil.copytree(model, cached / "snapshots" / COMMIT)
+            (cached / "refs").mkdir()
+            (cached / "refs" / "main").write_text(COMMIT)
+
+    return built("hub", fill)
 
 
 @pytest.fixture
-def local_models(folder: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a command finds: the files, a server for every model, and no network."""
-    monkeypatch.chdir(folder)
+def folder(
+    tour: Path, tmp_path: Path, server: str, hub: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Go to a fresh copy of the folder that `exampp demo --files tour` writes.
+
+    The environment names a server and a cache of models on this machine.
+    """
+    copy = Path(shutil.copytree(tour, tmp_path / "tour"))
+    monkeypatch.chdir(copy)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("OPENAI_BASE_URL", server)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    # HF_HUB_CACHE and HF_HUB_OFFLINE, which the library reads when it is imported
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(hub))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    # progress every ten seconds, on a slow machine
+    monkeypatch.setattr("exampp.cli.output._PROGRESS_SECONDS", float("inf"))
+    return copy
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-@pytest.mark.usefixtures("local_models")
-def test_commands(page: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
-    if page.name in ("README.md", "first-exam.md"):
-        # these run as they are printed on what `exampp demo --files` writes
-        monkeypatch.chdir("tour")
-    for block in blocks(page, "console"):
-        for line in block.splitlines():
-            assert line.startswith("$ exampp "), f"not a command: {line}"
-            ran = exampp_command.line(line.removeprefix("$ "))
-            assert ran.code == 0, f"{line}\n{ran.err}"
+@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.usefixtures("folder")
+def test_page(page: Path, request: pytest.FixtureRequest) -> None:
+    run_page(page, write=request.config.getoption("--write-docs"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    names: dict[str, object] = {}
-    for code in blocks(page, "python"):
-        exec(compile(code, str(page), "exec"), names)
+def run_page(page: Path, *, write: bool = False) -> Shell:
+    """Run the blocks of a page in the working folder, and compare or write their outputs."""
+    text = page.read_text(encoding="utf-8")
+    shell, names, wrong = Shell(), dict[str, object](), list[str]()
+    parts, at = list[str](), 0
+    for block in blocks(text):
+        console = block.language == "console"
+        new = run_console(block, shell, wrong) if console else run_python(block, names, wrong)
+        if block.compared and new is not None:
+            parts += [text[at : block.span[0]], new]
+            at = block.span[1]
     for left_open in names.values():
         if isinstance(left_open, exampp.Collection):
             left_open.close()
+    if write:
+        page.write_text("".join([*parts, text[at:]]), encoding="utf-8")
+    assert write or not wrong, "\n\n".join([page.name, *wrong])
+    return shell
 
 
-def test_the_tour_as_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is kept without outputs; what each cell shows in the end is a table or a sentence."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    shown = run_notebook(ROOT / "docs" / "notebooks" / "tour.ipynb")
-    imported, systems, function, draft, board, panel, measured, compared, *trusted, _ = shown
-    assert '<th scope="row">passages</th>' in imported
-    assert '<th scope="row">rerank</th>' in systems
-    assert function == draft
-    assert re.fullmatch(r"(\d+) of \1 cells done", draft)
-    assert "graded by draft, bank main" in board
-    assert "overlap-v1" in panel
-    assert "FirstAnswer@5" in measured
-    assert "dense compared with bm25" in compared
-    assert all("<table" in one for one in trusted)
+def run_console(block: Block, shell: Shell, wrong: list[str]) -> str:
+    """Run a console block; return it with the real outputs."""
+    lines = []
+    todo = steps(block.text)
+    for step, following in zip(todo, [*todo[1:], Step("", [])], strict=True):
+        real = shell.run(step.line)
+        if step.shown and block.compared and not matches(step.shown, real):
+            wrong.append("\n".join([f"$ {step.command}", *step.shown, "--- is really", *real]))
+            step.shown = renewed(step.shown, real)
+        # a command that fails shows its error or its exit code
+        failure_shown = following.line == "echo $?" or any(
+            line.startswith("exampp: ") for line in step.shown
+        )
+        assert shell.code == 0 or failure_shown, "\n".join([f"$ {step.command}", *real])
+        lines += [f"$ {step.command}\n", *(f"{line}\n" for line in step.shown)]
+    return "".join(lines)
 
 
-SHOWN = {
-    "teaching": ("15 of 15 cells done", "(1.0, 0.667)", "repeating compared with careful"),
-    "track": ("Cells to grade", "graded by overlap-v1", "leaderboard.json"),
-    "weeks": ("18 of 18 cells done", "this week compared with last week", "cannot be told"),
-}
-"""What cells of the notebooks show, in their order."""
+def run_python(block: Block, names: dict[str, object], wrong: list[str]) -> str | None:
+    """Run a Python block; return the output that is shown after it, as it really is."""
+    printed, value = run_cell(block.text, names)
+    if block.output is None:
+        return None
+    real = [*printed.splitlines(), *([] if value is None else repr(value).splitlines())]
+    shown = block.output.splitlines()
+    if not matches(shown, real):
+        wrong.append("\n".join([block.text, *shown, "--- is really", *real]))
+        shown = renewed(shown, real)
+    return "".join(f"{line}\n" for line in shown)
 
 
-def test_every_notebook_is_run() -> None:
-    found = (ROOT / "docs" / "notebooks").glob("*.ipynb")
-    assert {path.stem for path in found} == {"tour", *SHOWN}
+@pytest.mark.parametrize(
+    ("shown", "fits"),
+    [
+        ("a|b|c", True),
+        ("a|b", False),
+        ("a|...|c", True),
+        ("a|...|b", False),
+        ("...|c", True),
+        ("a|...", True),
+        ("...|b|...", True),
+        ("...|c|...|a", False),
+        ("a|...|a|...|c", False),
+        ("a|b|...|b|c", False),
+        ("...", True),
+    ],
+)
+def test_output_is_compared_line_by_line(shown: str, fits: bool) -> None:
+    assert matches(shown.split("|"), ["a", "b ", "c"]) == fits
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_notebook_tells_its_story(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is kept without outputs, and runs from top to bottom on what it brings along."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    whole = "\n".join(run_notebook(ROOT / "docs" / "notebooks" / f"{name}.ipynb"))
-    places = [whole.find(text) for text in SHOWN[name]]
-    assert -1 not in places
-    assert places == sorted(places)
+def test_written_output_keeps_what_is_left_out() -> None:
+    assert renewed(["x", LEFT_OUT, "y", "z"], list("abcde")) == ["a", LEFT_OUT, "d", "e"]
+    assert renewed(["x"], list("abc")) == list("abc")
+    assert renewed(["x", LEFT_OUT, "y"], list("ab")) == list("ab")
 
 
-def run_notebook(path: Path) -> list[str]:
-    """What each cell of code shows; a notebook is kept without outputs."""
-    names: dict[str, Any] = {}
-    shown = []
-    for cell in json.loads(path.read_text())["cells"]:
-        if cell["cell_type"] == "code":
-            assert (cell["outputs"], cell["execution_count"]) == ([], None)
-            shown.append(run_cell("".join(cell["source"]), names))
-    return shown
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
+def test_notebook(path: Path, folder: Path, request: pytest.FixtureRequest) -> None:
+    """It has the outputs of a run from top to bottom."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, object] = {}
+    outputs = [outputs_of("".join(cell["source"]), names, n) for n, cell in enumerate(cells, 1)]
+    if request.config.getoption("--write-docs"):
+        for number, (cell, output) in enumerate(zip(cells, outputs, strict=True), 1):
+            cell |= {"outputs": output, "execution_count": number}
+        written = json.dumps(notebook, ensure_ascii=False, indent=1)
+        path.write_text(f"{written}\n", encoding="utf-8")
+    assert [cell["outputs"] for cell in cells] == outputs
 
 
-def run_cell(source: str, names: dict[str, Any]) -> str:
-    """Run a cell as a notebook does; what its last line shows, if it is an expression."""
-    cell = ast.parse(source)
-    last = cell.body[-1]
-    if not isinstance(last, ast.Expr):
-        exec(compile(cell, "cell", "exec"), names)
-        return ""
-    cell.body.pop()
-    exec(compile(cell, "cell", "exec"), names)
-    value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
-    return value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)
+def outputs_of(source: str, names: dict[str, object], number: int) -> list[dict[str, Any]]:
+    """Run a cell; return its outputs as a notebook stores them."""
+    printed, value = run_cell(source, names)
+    outputs: list[dict[str, Any]] = []
+    if printed:
+        outputs.append({"output_type": "stream", "name": "stdout", "text": lines_of(printed)})
+    if value is not None:
+        data = {"text/plain": lines_of(repr(value))}
+        if html := getattr(value, "_repr_html_", None):
+            data["text/html"] = lines_of(html())
+        outputs.append(
+            {
+                "output_type": "execute_result",
+                "execution_count": number,
+                "data": data,
+                "metadata": {},
+            }
+        )
+    return outputs
+
+
+def lines_of(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
 
 
 SECTIONS = {
@@ -302,49 +250,18 @@ def test_every_departure_has_its_reason() -> None:
         assert why.strip(), what
 
 
-@pytest.mark.usefixtures("local_models")
-def test_the_commands_of_the_papers_page(folder: Path, exampp_command: Commands) -> None:
-    """From top to bottom."""
-    write_for_papers(folder)
+@pytest.mark.usefixtures("folder")
+def test_the_commands_of_the_papers_page() -> None:
+    """From top to bottom, after the blocks of the page."""
+    shell = run_page(ROOT / "docs" / "appendix" / "papers.md")
     wrong = []
     for paper, section, _, here in paper_rows():
-        for command in re.findall(r"`exampp ([^`]+)`", here):
-            if command == "serve":
-                continue
-            # a folder stands in for the model of the hub, and is called by its own name alone
-            command = re.sub(r"\S+/(flan-t5-large[\w-]*:)", r"\1", command)
-            ran = exampp_command.line(command)
-            if ran.code:
-                wrong.append(f"{paper} {section}: exampp {command}\n{ran.err}")
+        for command in re.findall(r"`(exampp [^`]+)`", here):
+            if command != "exampp serve":
+                printed = shell.run(command)
+                if shell.code:
+                    wrong.append("\n".join([f"{paper} {section}: {command}", *printed]))
     assert not wrong, "\n".join(wrong)
-
-
-def write_for_papers(folder: Path) -> None:
-    """What the page of the papers speaks of besides: TQA, SQuAD, nuggets, qrels, a reader."""
-    question = {
-        "globalID": "NDQ_1",
-        "questionType": "Multiple Choice",
-        "beingAsked": {"processedText": "Outer layer of the skin?", "rawText": ""},
-        "answerChoices": {
-            "a": {"processedText": "dermis", "rawText": ""},
-            "b": {"processedText": "epidermis", "rawText": ""},
-        },
-        "correctAnswer": {"processedText": "b", "rawText": ""},
-    }
-    lesson = {
-        "globalID": "L_0384",
-        "lessonName": "the integumentary system",
-        "questions": {"nonDiagramQuestions": {"NDQ_1": question}, "diagramQuestions": {}},
-    }
-    (folder / "tqa.json").write_text(json.dumps([lesson]))
-    answer = {"text": "gas", "answer_start": 23}
-    asked = {"id": "1", "question": "What does yeast make?", "is_impossible": False}
-    paragraph = {"context": "Yeast turns sugar into gas.", "qas": [{**asked, "answers": [answer]}]}
-    squad = {"version": "v2.0", "data": [{"title": "t", "paragraphs": [paragraph]}]}
-    (folder / "squad.json").write_text(json.dumps(squad))
-    (folder / "nuggets.tsv").write_text("query_id\tnugget\nvolcanoes\tash is tephra\n")
-    (folder / "judged.qrels").write_text("volcanoes 0 volcanoes-001 1\n")
-    tiny_models.build_t5_reader(folder / "sjrhuschlee" / "flan-t5-large-squad2")
 
 
 def test_every_command_is_documented() -> None:

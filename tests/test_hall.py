@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pandas
 import pytest
-from conftest import Build
-from support.commands import Commands
 
 import exampp
 from exampp.analysis.compare import SystemComparison
@@ -19,18 +17,11 @@ from exampp.results.result import Result
 
 
 @pytest.fixture
-def folder(
-    built: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
-) -> Path:
+def folder(tour: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files of the tour, where a user would stand; fresh for each test."""
-
-    def make(at: Path) -> None:
-        monkeypatch.chdir(at)
-        assert exampp_command("demo", "--files", "tour").code == 0
-
-    tour = Path(shutil.copytree(built("tour", make) / "tour", tmp_path / "tour"))
-    monkeypatch.chdir(tour)
-    return tour
+    copy = Path(shutil.copytree(tour, tmp_path / "tour"))
+    monkeypatch.chdir(copy)
+    return copy
 
 
 def test_grader_and_bank_are_chosen_once(folder: Path) -> None:
@@ -56,11 +47,11 @@ def test_grader_and_bank_are_chosen_once(folder: Path) -> None:
 
 
 def test_what_opens_nothing_says_how_to_make_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no such file\. Check the path; .*exampp\.create"):
+    with pytest.raises(InputError, match=r"no such file\. Check the path, .*exampp\.create"):
         exampp.open(tmp_path / "none.exam")
     with exampp.create(tmp_path / "made.exam"):
         pass
-    with pytest.raises(InputError, match=r"exists already.*or open it"):
+    with pytest.raises(InputError, match=r"already exists.*or open it"):
         exampp.create(tmp_path / "made.exam")
 
 

@@ -146,7 +146,7 @@ def cases(url: str) -> dict[str, Case]:
         "draft, a shard": (("grade", COLLECTION, "--grader", "draft", "--shard", "1/2"), kill.more),
         "vote": (("vote", "other.exam", "--grader", "seed", "--grader", "more"), kill.copied),
         "bank import": (("import", COLLECTION, "bank.csv", "--update"), kill.graded),
-        "bank export": (("bank", "export", COLLECTION, "out.csv"), kill.graded),
+        "export bank": (("export", COLLECTION, "out.csv"), kill.graded),
         "data set": (("export", COLLECTION, "folder", "--format", "beir"), kill.graded),
         "decisions": (("export", COLLECTION, "d.tsv", "--format", "decisions"), kill.copied),
         "gate": (

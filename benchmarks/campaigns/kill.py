@@ -221,7 +221,7 @@ def cases(url: str) -> dict[str, Case]:
             command("systems", COLLECTION, "remove", "alpha", "--yes"), graded, edit_beside
         ),
         "review plan": Case(
-            command("review", COLLECTION, "plan", "--labels", "3", "-m", "P@2", *board),
+            command("review", COLLECTION, "sample", "--labels", "3", "-m", "P@2", *board),
             graded,
             edit_beside,
         ),

@@ -65,23 +65,16 @@ class Uses(NamedTuple):
 
 
 def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
-    """Command lines that leave open whose grades are meant, which bank, and what of bad lines."""
+    """Command lines that leave open which grader and which bank are meant."""
     return {
-        f"{start} graders.exam{rest}": ("--grader other", "--prompt thomas", "--kind query"),
+        f"{start} graders.exam{rest}": ("--grader other", "--grader thomas", "--grader query"),
         f"{start} banks.exam{rest}": ("--bank small",),
-        f"{start} bad.graded.jsonl{rest}": ("--on-error skip",),
-        f"{start} labels.graded.jsonl{rest} --min-rating 3": ("--scale 0..3",),
     }
 
 
 FORMAT = {"--format": "json"}
 READ = {"--digits": "5", **FORMAT}
-GRADED = {
-    "--grader": "other",
-    "--prompt": "thomas",
-    "--kind": "query",
-    "--bank": "small",
-}
+GRADED = {"--grader": "other", "--bank": "small"}
 BOARD = {
     **GRADED,
     "--measure": "P@3",
@@ -90,15 +83,9 @@ BOARD = {
     "--system": "alpha",
     "--leave-out": "alpha",
     "--subtopics": "pool",
-    "--decisions": "without",
-    "--on-error": "skip",
-    "--scale": "0..3",
 }
-SHOWN = (
-    *("--min-rating", "--run", "--system", "--leave-out", "--subtopics", "--decisions"),
-    *("--on-error", "--scale"),
-)
-OF_FILES = ("--on-error", "--scale")
+DECIDED = {"--decisions": "without"}
+SHOWN = ("--min-rating", "--run", "--system", "--leave-out", "--subtopics")
 OF_SYSTEMS = ("--system", "--leave-out")
 LABELS = {"--label": "count", "--at-least": "2", "--gains": "binary"}
 BANK = {"--bank": "small"}
@@ -179,8 +166,11 @@ OPTIONS: Mapping[str, Uses] = {
         },
     ),
     "export": Uses(
-        ("export banks.exam out", "export banks.exam out.run", "export banks.exam out.csv"),
-        {"--format": "queries", "--bank": "small"},
+        (
+            *("export banks.exam out", "export banks.exam out.run", "export banks.exam out.csv"),
+            "export split.exam out.jsonl --format bank",
+        ),
+        {"--format": "queries", "--bank": "small", "--part": "sealed"},
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
     "check": Uses(("check my.exam",), FORMAT),
@@ -193,7 +183,6 @@ OPTIONS: Mapping[str, Uses] = {
         ("systems my.exam", "systems my.exam remove alpha"),
         {"--yes": {"systems my.exam remove": ""}, "--format": {"systems my.exam": "json"}},
     ),
-    "pool": Uses(("pool my.exam",), {"--depth": "1", **FORMAT}),
     "grade": Uses(
         (
             "grade bare.exam --grader draft",
@@ -237,15 +226,17 @@ OPTIONS: Mapping[str, Uses] = {
     "reparse": Uses(
         ("reparse my.exam", "reparse my.exam --dry-run"),
         {
-            **{name: value for name, value in GRADED.items() if name != "--bank"},
+            "--grader": "other",
             "--rules": "thomas",
             "--unnumbered": "unparsed",
             "--compat": "rubric",
             "--dry-run": "",
         },
-        {"reparse graders.exam": ("--grader other", "--prompt thomas", "--kind query")},
+        {"reparse graders.exam": ("--grader other", "--grader thomas", "--grader query")},
     ),
-    "status": Uses(("status my.exam",), FORMAT),
+    "status": Uses(
+        ("status my.exam", "status my.exam --pool"), {"--pool": "", "--depth": "1", **FORMAT}
+    ),
     "finetune": Uses(
         ("finetune m squad.json out",),
         {
@@ -265,8 +256,8 @@ OPTIONS: Mapping[str, Uses] = {
             *(f"review my.exam {name}" for name in ("decisions", "disputes", "agreement")),
             "review labels.graded.jsonl verify",
             "review labels.graded.jsonl missing",
-            "review judged-my.exam plan",
-            "review judged-my.exam plan --labels 9 -m P@5",
+            "review judged-my.exam sample",
+            "review judged-my.exam sample --labels 9 -m P@5",
         ),
         {
             "--labels": "7",
@@ -284,8 +275,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--min-answers": "3",
             "--limit": {"review my.exam": "1"},
             "--author": "ann",
-            "--on-error": {"review my.exam": "skip"},
-            "--scale": "0..5",
             **FORMAT,
         },
         {
@@ -328,6 +317,7 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
+            **DECIDED,
             **LABELS,
             "--official": "other.json",
             "--round": "0",
@@ -348,8 +338,7 @@ OPTIONS: Mapping[str, Uses] = {
             "gate my.exam --baseline turned.run --require Cover@3>baseline",
         ),
         {
-            **{name: value for name, value in GRADED.items() if name != "--bank"},
-            "--bank": "small",
+            **GRADED,
             "--require": {"gate my.exam --require": "nDCG@3>=0.2"},
             "--baseline": {"gate my.exam --require Cover@3>=0.5 --allow-missing .9": "turned.run"},
             "--baseline-system": {"gate my.exam --baseline turned.run": "beta"},
@@ -367,8 +356,8 @@ OPTIONS: Mapping[str, Uses] = {
         {
             "gate graders.exam --require Cover@3>=0.5": (
                 "--grader other",
-                "--prompt thomas",
-                "--kind query",
+                "--grader thomas",
+                "--grader query",
             ),
             "gate banks.exam --require Cover@3>=0.5": ("--bank small",),
             "gate my.exam --baseline turned.run": ("--margin 0.1",),
@@ -388,8 +377,6 @@ OPTIONS: Mapping[str, Uses] = {
             "-k": "2",
             "--queries": "1",
             "--query": "q1",
-            # with few queries the test is exact
-            "--seed": {"compare my.exam alpha beta -m nDCG@3": "1"},
             **READ,
         },
         choices("compare", " alpha beta"),
@@ -403,6 +390,7 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
+            **DECIDED,
             **LABELS,
             "--output": "",
             "--official": {
@@ -428,7 +416,6 @@ OPTIONS: Mapping[str, Uses] = {
             **BOARD,
             "--measure": {"plot corrected": "RBP@5", "": "P@3"},
             "--subtopics": {f"plot {kind}": "query" for kind in AVERAGED},
-            "--decisions": {f"plot {kind}": "without" for kind in AVERAGED},
             "--output": "",
             "--official": "other.json",
             "--scores": "other.json",
@@ -437,52 +424,28 @@ OPTIONS: Mapping[str, Uses] = {
         },
         choices("plot leaderboard", " -o out.json"),
     ),
-    "analyze leaderboards": Uses(
-        (
-            "analyze leaderboards my.exam",
-            "analyze leaderboards my.exam -m Cover@3 --official official.json",
-            "analyze leaderboards graders.exam -m P@3 --format tsv",
-        ),
-        {
-            **{name: value for name, value in BOARD.items() if name != "--subtopics"},
-            "--decisions": {"analyze leaderboards my.exam": "without"},
-            "--official": "other.json",
-            "--order": {"analyze leaderboards my.exam": "2"},
-            "--round": "0",
-            "--qrels": "made.qrels",
-            "--scores": "other.json",
-            **READ,
-        },
-        {
-            "analyze leaderboards banks.exam": ("--bank small",),
-            "analyze leaderboards bad.graded.jsonl": ("--on-error skip",),
-            "analyze leaderboards labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
-        },
-    ),
     "analyze correlation": Uses(
         (
             "analyze correlation graders.exam --official eight.json --run eight.run",
             "analyze correlation graders.exam --official eight.json --run eight.run --samples 0",
             "analyze correlation my.exam --official official.json -m Cover@3 --format tsv",
+            "analyze correlation my.exam",
+            "analyze correlation graders.exam -m P@3 --format tsv",
         ),
         {
             **{name: value for name, value in BOARD.items() if name != "--subtopics"},
-            "--decisions": {"analyze correlation my.exam": "without"},
             "--official": "other.json",
             "--statistic": "tau_ap",
             "--qrels": "made.qrels",
             "--scores": "other.json",
-            "--samples": {"analyze correlation graders.exam": "60"},
-            "--seed": {"analyze correlation graders.exam": "9"},
+            "--samples": {"analyze correlation graders.exam --off": "60"},
+            "--seed": {"analyze correlation graders.exam --off": "9"},
             "--round": "1",
+            "--order": {"analyze correlation my.exam": "2"},
             **READ,
         },
         {
             "analyze correlation banks.exam --official official.json": ("--bank small",),
-            "analyze correlation bad.graded.jsonl --official official.json": ("--on-error skip",),
-            "analyze correlation labels.graded.jsonl --official official.json --min-rating 3": (
-                "--scale 0..3",
-            ),
         },
         queries=MANY,
     ),
@@ -500,14 +463,10 @@ OPTIONS: Mapping[str, Uses] = {
             "--decisions": {"analyze agreement my.exam": "without"},
             "--layout": "merge",
             "--against": "people",
-            "--on-error": "skip",
-            "--scale": "0..3",
             **READ,
         },
         {
             "analyze agreement banks.exam": ("--bank small",),
-            "analyze agreement bad.graded.jsonl": ("--on-error skip",),
-            "analyze agreement labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
         },
     ),
     "analyze corrected": Uses(
@@ -522,31 +481,26 @@ OPTIONS: Mapping[str, Uses] = {
             "--measure": {},
             "--min-rating": {"analyze corrected judged.graded": "2"},
             "--min-relevant": "3",
-            "--plan": "1",
+            "--sample": "1",
             "--over": {
                 "analyze corrected judged-my.exam -m P@5": "queries",
                 "analyze corrected judged.graded": "queries",
             },
             "--alpha": {"analyze corrected judged-my.exam": "0.4"},
-            "--seed": {"analyze corrected judged-my.exam -m P@5 --pairs": "9"},
             "--run": "late.run",
             "--system": "alpha",
             "--leave-out": "alpha",
             "--pairs": "",
-            "--on-error": {"analyze corrected judged-my.exam": "skip"},
-            "--scale": "0..3",
             **READ,
         },
         {
             "analyze corrected judged-graders.exam -m P@5": (
                 "--grader other",
-                "--prompt thomas",
-                "--kind query",
+                "--grader thomas",
+                "--grader query",
             ),
             "analyze corrected judged-banks.exam -m P@5": ("--bank small",),
-            "analyze corrected bad.judged.jsonl -m P@5": ("--on-error skip",),
-            "analyze corrected labels.judged.jsonl -m P@5 --min-rating 3": ("--scale 0..3",),
-            "analyze corrected judged-my.exam --plan 1": ("--measure P@5",),
+            "analyze corrected judged-my.exam --sample 1": ("--measure P@5",),
         },
         queries=MANY,
     ),
@@ -555,8 +509,6 @@ OPTIONS: Mapping[str, Uses] = {
         {
             **GRADED,
             "--decisions": "without",
-            "--on-error": {"analyze calibration learn.exam": "skip"},
-            "--scale": "0..3",
             "--model": "isotonic",
             "--min-relevant": "1",
             "--folds": {"analyze calibration learn.exam": "2"},
@@ -568,11 +520,10 @@ OPTIONS: Mapping[str, Uses] = {
         {
             "analyze calibration graders.exam": (
                 "--grader other",
-                "--prompt thomas",
-                "--kind query",
+                "--grader thomas",
+                "--grader query",
             ),
             "analyze calibration banks.exam": ("--bank small",),
-            "analyze calibration bad.graded.jsonl": ("--on-error skip",),
         },
     ),
     "vote": Uses(
@@ -615,12 +566,9 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
-            **LABELS,
-            "--missing": "skip",
             "--target": "0.5",
             "--drop": "0.5",
             "--queries": "7",
-            "--decisions": {"analyze reliability my.exam": "without"},
             # subtopics of unequal size: items are no facet
             "--items": {"analyze reliability my.exam -m Cover": "9"},
             "--samples": {"analyze reliability my.exam -m Cover": "60"},
@@ -628,11 +576,9 @@ OPTIONS: Mapping[str, Uses] = {
             **READ,
         },
         {
-            "analyze reliability graders.exam -m P@3": ("--grader other", "--prompt thomas"),
-            "analyze reliability graders.exam -m P@1": ("--kind query",),
+            "analyze reliability graders.exam -m P@3": ("--grader other", "--grader thomas"),
+            "analyze reliability graders.exam -m P@1": ("--grader query",),
             "analyze reliability banks.exam": ("--bank small",),
-            "analyze reliability bad.graded.jsonl": ("--on-error skip",),
-            "analyze reliability labels.graded.jsonl --min-rating 3": ("--scale 0..3",),
         },
         queries=MANY,
     ),
@@ -645,14 +591,11 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **{name: value for name, value in BOARD.items() if name != "--measure"},
-            "--decisions": {"analyze items my.exam": "without"},
             "-k": "1",
             "--min-rating": {"analyze items graders.exam": "2"},
             "--min-relevant": "1",
             "--official": {"analyze items my.exam": "official.json"},
             "--limit": {"analyze items my.exam": "0"},
-            "--splits": "7",
-            "--seed": "9",
             **READ,
         },
         choices("analyze items"),
@@ -672,7 +615,6 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **{n: v for n, v in BOARD.items() if n not in ("--measure", "--run", *OF_SYSTEMS)},
-            "--decisions": {"analyze unsaid my.exam": "without"},
             "--pair": "alpha=beta",
             "-k": "1",
             "--limit": {"analyze unsaid my.exam": "0"},
@@ -690,18 +632,14 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
-            **LABELS,
             "--measure": "RR",
             "--cutoff": "1",
-            "--on-error": {"analyze sensitivity my.exam": "skip"},
             "--missing": "skip",
-            "--decisions": {"analyze sensitivity my.exam": "without"},
             "--official": "other.json",
             **READ,
         },
         {
             "analyze sensitivity banks.exam": ("--bank small",),
-            "analyze sensitivity bad.graded.jsonl": ("--on-error skip",),
         },
     ),
     "analyze attacks": Uses(
@@ -714,8 +652,8 @@ OPTIONS: Mapping[str, Uses] = {
             **GRADED,
             "--min-rating": "2",
             "--bank": {"analyze attacks banks.exam --build": "small"},
-            "--grader": "",
-            "--kind": "",
+            "--grader": "judge",
+            "--kind": {"analyze attacks gamed.exam": "question"},
             "--prompt": "thomas",
             "--battery": "other.exam",
             "--build": "",
@@ -747,8 +685,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--query": "q1",
             "--more": "2",
             "--grounded": "1",
-            "--author": "zoe",
-            "--reason": "because",
             "--dry-run": "",
             **FORMAT,
         },
@@ -777,10 +713,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--model": "m",
         },
         {"bank edit named.exam retire i1": ("--query q1",)},
-    ),
-    "bank export": Uses(
-        ("bank export split.exam out.jsonl", "bank export banks.exam out.csv"),
-        {**BANK, "--part": "sealed"},
     ),
     "bank apply": Uses(
         (
@@ -833,7 +765,8 @@ OPTIONS: Mapping[str, Uses] = {
     "bank split": Uses(
         ("bank split banks.exam --secret 0.5",),
         {
-            **EDIT,
+            **BANK,
+            **FORMAT,
             "--secret": "",
             "--seed": "4",
             "--public": "public.out",
@@ -849,18 +782,11 @@ OPTIONS: Mapping[str, Uses] = {
     "bank compare": Uses(
         ("bank compare split.exam", "bank compare split.exam -m nDCG@3"),
         {
-            **{
-                name: value for name, value in BOARD.items() if name not in (*OF_FILES, *OF_SYSTEMS)
-            },
-            "--missing": "skip",
+            **{name: value for name, value in BOARD.items() if name not in OF_SYSTEMS},
             **FORMAT,
         },
         {
-            "bank compare graders-split.exam": (
-                "--grader other",
-                "--prompt nugget-self-rating",
-                "--kind nugget",
-            ),
+            "bank compare graders-split.exam": ("--grader other", "--grader nugget"),
             "bank compare banks-split.exam": ("--bank small",),
         },
     ),
@@ -870,10 +796,9 @@ OPTIONS: Mapping[str, Uses] = {
         {"--qrels": "judged.qrels", "--official": "official.json", "--grader": {}, **FORMAT},
         {"reproduce graders.exam": ("--grader other",)},
     ),
-    "prompts list": Uses(("prompts list",), FORMAT),
-    "prompts show": Uses(
-        ("prompts show thomas", "prompts show draft", "prompts show car-questions"),
-        {"--toml": ""},
+    "prompts": Uses(
+        ("prompts", "prompts thomas", "prompts draft", "prompts car-questions"),
+        {"--toml": "", **FORMAT},
     ),
 }
 
@@ -1048,12 +973,11 @@ ELSEWHERE = {
         "--grace",
         "--max-failures",
         "--files",
-        "--wide",
         "--notes",
-        "--plan",
+        "--sample",
         "--price-hour",
     ),
-    *("--on", "--workers", "--worker-cpus", "--worker-gpus"),
+    *("--on", "--workers"),
     *("--batch", "--batch-file", "--replies", "--cancel-batches", "--poll"),
 }
 """Options that need an interrupt or another run (tests/cli/test_interrupting.py), failures, a

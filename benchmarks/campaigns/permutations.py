@@ -234,18 +234,17 @@ compare {exam} A B ONE -m nDCG
 compare {exam} A B ONE -m Cover@3 --query Q
 gate {exam} ONE -r Cover@3>=0.3 -r nDCG@5>=0.2
 gate {exam} ONE -r Cover@3 --baseline-system A --margin 0.05
-analyze leaderboards {exam} --official official.json -m Cover@3 -m nDCG@5
 analyze correlation {exam} --official official.json -m Cover@3 -m nDCG@5 --samples 60
 analyze agreement {exam} ONE
 analyze agreement {exam} --against graders
 analyze calibration {exam} ONE --samples 60 --folds 3
-analyze significance {exam} ONE -m Cover@3 -m nDCG@5 --pairs --permutations 200 --samples 200
+analyze significance {exam} ONE -m Cover@3 -m nDCG@5 --pairs --permutations 200
 analyze reliability {exam} ONE -m Cover@3 --samples 60
 analyze reliability {exam} -m Cover@3 --samples 60
-analyze items {exam} ONE -k 3 --splits 20 --official official.json
+analyze items {exam} ONE -k 3 --official official.json
 analyze unsaid {exam} ONE --pair A=B -k 3
 analyze sensitivity {exam} --official official.json -m Cover -m P --cutoff 2 --cutoff 3
-analyze attacks {exam} ONE -k 3
+analyze attacks {exam} ONE
 analyze corrected {exam} ONE -m P@3
 analyze corrected {exam} ONE -m RBP@3
 review {exam} verify ONE
@@ -260,7 +259,7 @@ plot grades {exam} ONE -o plot.json
 """.strip().splitlines()
 OF_COLLECTION = """
 status {exam}
-pool {exam} --depth 3
+status {exam} --pool --depth 3
 systems {exam}
 search {exam} sky
 bank show {exam}
@@ -274,8 +273,8 @@ export {exam} bank.tsv
 export {exam} bank.csv
 bank split {exam} --secret 0.4
 bank compare {exam} ONE
-review {exam} plan ONE --labels 8 -m P@3
-review {exam} plan ONE --labels 6 -m Cover@3 --design uniform
+review {exam} sample ONE --labels 8 -m P@3
+review {exam} sample ONE --labels 6 -m Cover@3 --design uniform
 review {exam} decisions
 review {exam} disputes
 review {exam} agreement ONE

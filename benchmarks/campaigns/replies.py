@@ -25,8 +25,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exampp.prompts.replies import UNNUMBERED, read_reply
+from exampp.prompts.replies import read_reply
 from exampp.records import Outcome, State
+from exampp.records.graders import UNNUMBERED
 
 SLOWEST = 1.0
 """Seconds that no reply may take; of the processor, as others may be using the machine."""

@@ -37,12 +37,12 @@ ON_GRADED = (
     "evaluate {} -m Cover@20 -m nCover@20 -m P@20 -m nDCG@10 -m AP --per-query",
     "evaluate {} -m Cover@5 -m RR --min-rating 2 --min-rating 4",
     "evaluate {} -m alpha_nDCG@20 -m Judged@10",
-    "analyze leaderboards {} --official official.json -m Cover@20",
+    "analyze correlation {}",
     "analyze correlation {} --official official.json -m Cover@20 --samples 200",
     "analyze agreement {}",
-    "analyze significance {} --permutations 2000 --samples 500 --pairs",
+    "analyze significance {} --permutations 2000 --pairs",
     "analyze reliability {} --samples 200",
-    "analyze items {} --splits 50",
+    "analyze items {}",
     "analyze sensitivity {} -m Cover -m P --cutoff 10 --cutoff 20",
     "analyze unsaid {} --limit 5",
     "analyze corrected {}",
@@ -53,7 +53,7 @@ ON_GRADED = (
     "bank lint {}",
     "bank show {}",
     "status {}",
-    "pool {}",
+    "status {} --pool",
 )
 """Commands that run on any exam; `{}` is the exam."""
 WRITING = (
@@ -148,7 +148,7 @@ def lines(work: Path, data: Path, tree: Path) -> Iterator[Line]:
         folder.mkdir()
         shutil.copy(source, folder / "graded.jsonl.gz")
         shutil.copy(data / "science/llmjudge-dev.qrels", folder)
-        chosen = "graded.jsonl.gz --grader google/flan-t5-large --prompt question-self-rating"
+        chosen = "graded.jsonl.gz --grader google/flan-t5-large:question-self-rating"
         for style in MACHINE:
             yield Line(folder, f"analyze agreement {chosen} --format {style}")
             yield Line(folder, f"status graded.jsonl.gz --format {style}")

@@ -46,7 +46,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "truncated gzip": (
         "passages.jsonl.gz",
         packed(MANY, 40_000),
-        r"the compressed file is cut off after line \d+",
+        r"the compressed file is truncated after line \d+",
     ),
     "broken json line": (
         "passages.jsonl",
@@ -68,7 +68,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "duplicate ids": (
         "passages.jsonl",
         b'{"id": "p8", "text": "x"}\n{"id": "p8", "text": "y"}\n',
-        r"passages.jsonl:2.* on line 1 already",
+        r"passages.jsonl:2.* already on line 1",
     ),
     "unknown query": (
         "bm25.run",
@@ -216,7 +216,7 @@ def test_options_that_make_no_sense(tmp_path: Path, exampp_command: Commands) ->
         (("import", path, tmp_path / "empty"), "Name its files"),
         (("evaluate", tmp_path / "files" / "queries.json"), "neither a collection nor"),
         (("grade", path, "--grader", "other"), "no grader is called 'other'"),
-        (("prompts", "show", "question-self-ratin"), "question-self-rating"),
+        (("prompts", "question-self-ratin"), "question-self-rating"),
         (("import", path, path), "is an SQLite file, as collections are"),
         (("import", tmp_path / "files" / "queries.json", path), "Name the collection first"),
         (("export", path, tmp_path / "none" / "x.jsonl"), "cannot be written"),

@@ -31,7 +31,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "no text in a statement": (
         "f.jsonl",
         GOOD + answer(run_id="t", answer=[{"txt": "Air."}]),
-        r"f.jsonl:2, answer\[0\].text: a statement without a text",
+        r"f.jsonl:2, answer\[0\].text: a statement has no text",
     ),
     "text of a wrong type": ("f.jsonl", answer(answer=3), r"answer: must be a text or a list"),
     "citations of a wrong type": (
@@ -60,7 +60,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
         r"system: no system .* Name it with --system",
     ),
     "unknown topic": ("f.jsonl", answer(topic_id="q9"), r"query 'q9' is not in the collection"),
-    "two responses": ("f.jsonl", GOOD + GOOD, r"f.jsonl:2: .* was on line 1 already"),
+    "two responses": ("f.jsonl", GOOD + GOOD, r"f.jsonl:2: .* was already on line 1"),
     "broken line": ("f.jsonl", GOOD + b'{"topic_id": \n', r"f.jsonl:2: broken JSON"),
     "candidate without id": (
         "f.jsonl",
@@ -86,11 +86,11 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "CBOR without an end": (
         "f.cbor",
         CUT_CBOR[:21],
-        r"f.cbor: broken CBOR: cut off after element 1",
+        r"f.cbor: broken CBOR: the file ends after element 1",
     ),
     "no CBOR": ("f.cbor", b"\xff\xff\xff", r"f.cbor: broken CBOR at the start of the file"),
-    "CBOR of something else": ("f.cbor", b"\xa1\x01\x02", r"f.cbor: .* no element of a TREC CAR"),
-    "CAR of an unknown type": ("f.cbor", b"\x83\x63CAR\x81\x07\x80\x9f\xff", r"of unknown type"),
+    "CBOR of something else": ("f.cbor", b"\xa1\x01\x02", r"f.cbor: .* is not a TREC CAR"),
+    "CAR of an unknown type": ("f.cbor", b"\x83\x63CAR\x81\x07\x80\x9f\xff", r"unknown type of"),
     "a page that is none": (
         "f.cbor",
         b"\x83\x63CAR\x81\x01\x80\x9f\x81\x00\xff",
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     "damaged gzip of CBOR": (
         "f.cbor.gz",
         gzip.compress(CUT_CBOR * 99, mtime=0)[:-20],
-        r"f.cbor.gz: the compressed file is cut off",
+        r"f.cbor.gz: the compressed file is truncated",
     ),
 }
 
@@ -131,7 +131,7 @@ ARGUMENTS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     "of nobody": (
         [("texts/q1.txt", "Air.")],
         "HERE/texts",
-        r"q1.txt: whose response is this\? .* --system",
+        r"q1.txt: the response has no system.* --system",
     ),
     "empty text": (
         [("texts/s/q1.txt", "Air."), ("texts/s/q2.txt", "")],
@@ -141,7 +141,7 @@ ARGUMENTS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     "no text file": (
         [("texts/s/q1.txt", "Air."), ("texts/s/q2.pdf", "x")],
         "HERE/texts",
-        r"q2.pdf: is no text file. Known: .*\.txt",
+        r"q2.pdf: is not a text file. Supported: .*\.txt",
     ),
     "unknown query in a folder": (
         [("texts/s/q9.txt", "Air.")],
@@ -156,7 +156,7 @@ ARGUMENTS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     "unknown dataset": (
         [],
         "irds:no-such-dataset",
-        r"irds:no-such-dataset: ir_datasets knows no such dataset",
+        r"irds:no-such-dataset: unknown dataset of ir_datasets",
     ),
     "missing corpus": (
         [RUN],
@@ -181,7 +181,7 @@ ARGUMENTS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     "outlines as a corpus": (
         [RUN],
         "HERE/new.run --corpus HERE/outlines.cbor",
-        r"outlines.cbor: holds outlines instead of paragraphs",
+        r"outlines.cbor: has outlines instead of paragraphs",
     ),
 }
 

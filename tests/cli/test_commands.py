@@ -120,23 +120,21 @@ def test_status(graded: Path, exampp_command: Commands) -> None:
 
 
 def test_prompts(tmp_path: Path, exampp_command: Commands) -> None:
-    listed = exampp_command("prompts", "list", "--format", "tsv").out
+    listed = exampp_command("prompts", "--format", "tsv").out
     assert "question-self-rating\tquestion\t0-5" in listed
-    shown = exampp_command("prompts", "show", "thomas").out
+    shown = exampp_command("prompts", "thomas").out
     assert "{query}" in shown
     assert "dl-nuggets\t\t\tnugget\t" in listed
     copy = tmp_path / "copy.toml"
-    copy.write_text(exampp_command("prompts", "show", "sun-workbench", "--toml").out)
-    assert exampp_command("prompts", "show", copy).out == (
-        exampp_command("prompts", "show", "sun-workbench").out
-    )
+    copy.write_text(exampp_command("prompts", "sun-workbench", "--toml").out)
+    assert exampp_command("prompts", copy).out == (exampp_command("prompts", "sun-workbench").out)
     mine = tmp_path / "mine.toml"
     mine.write_text(
         'name = "mine"\ntitle = "t"\nsource = "s"\ngrades = "question"\nreading = "rating"\n'
         'scale = { lowest = 0, highest = 3 }\nslots = ["question", "context"]\ncut = "context"\n'
         'user = "Q: {question} C: {contxt}"\n'
     )
-    ran = exampp_command("prompts", "show", mine)
+    ran = exampp_command("prompts", mine)
     assert ran.code == 2
     assert str(mine) in ran.err
     assert "contxt" in ran.err

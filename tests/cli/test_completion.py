@@ -30,10 +30,10 @@ def completed(run: Commands, line: str) -> list[str]:
         ("exampp ", VERBS),
         ("exampp ev", ["evaluate"]),
         ("exampp --vers", ["--version"]),
-        ("exampp analyze lead", ["leaderboards"]),
+        ("exampp analyze correl", ["correlation"]),
         ("exampp bank edit my.exam re", ["reword", "retire", "restore"]),
         ("exampp evaluate my.exam --off", ["--official"]),
-        ("exampp evaluate my.exam --wi", ["--wide"]),
+        ("exampp evaluate my.exam --note", ["--notes"]),
         ("exampp evaluate my.exam --format la", ["latex"]),
         ("exampp evaluate my", ["file"]),
     ],
@@ -47,6 +47,6 @@ def test_the_verbs_are_offered_without_importing_one() -> None:
     offered = group.shell_complete(click.Context(group), "re")
     summaries = {name: text for of in PURPOSES.values() for name, (_, text) in of.items()}
     assert [(one.value, one.help) for one in offered] == [
-        (name, summaries[name]) for name in ("reparse", "report", "review", "reproduce")
+        (name, summaries[name]) for name in ("review", "report", "reparse", "reproduce")
     ]
     assert not group.commands.loaded

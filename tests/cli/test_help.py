@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -19,6 +18,7 @@ from support.commands import Commands
 import exampp
 from exampp.cli.command import FEW, PANELS, by_panel, panel_of
 from exampp.cli.main import PURPOSES, app
+from exampp.graders.options import declared_options
 from exampp.graders.registry import BUILT_IN
 from exampp.graders.scripted import ScriptedGrader
 
@@ -42,19 +42,21 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_all_verbs_stand_under_their_purposes_uncut(exampp_command: Commands, flag: str) -> None:
+@pytest.mark.parametrize("flag", ["-h", "--help", "--help-all"])
+def test_verbs_stand_under_their_purposes_uncut(exampp_command: Commands, flag: str) -> None:
     said = exampp_command(flag).out
-    for purpose in PURPOSES:
-        assert f"\n{purpose}:\n" in said
-    for name, summary in SUMMARIES.items():
-        assert f"{name} {summary}" in words(said)
+    shown = [name for name in PURPOSES if flag == "--help-all" or not name.startswith("More")]
+    assert re.findall(r"\n([A-Z][\w ]+):\n", said) == ["Options", *shown]
+    for purpose in shown:
+        for name, (_, summary) in PURPOSES[purpose].items():
+            assert f"{name} {summary}" in words(said)
+    assert "exampp --help-all" in said
     assert "..." not in said.partition("[ARGS]...")[2]
 
 
-@pytest.mark.parametrize("group", ["bank", "analyze", "prompts"])
+@pytest.mark.parametrize("group", ["bank", "analyze"])
 def test_groups_are_not_cut_either(exampp_command: Commands, group: str) -> None:
-    said = words(exampp_command(group, "-h").out)
+    said = words(exampp_command(group, "--help-all").out)
     for name, one in GROUP.commands[group].commands.items():
         assert f"{name} {words(one.help.partition(chr(10) * 2)[0])}" in said
 
@@ -85,6 +87,64 @@ def with_graders() -> Iterator[tuple[str, list[Any]]]:
             if named is not None:
                 options = [one for one in named.params if one.param_type_name == "option"]
                 yield f"{path} --grader {grader}" if grader else path, options
+
+
+def test_help_shows_common_options_and_help_all_shows_all(exampp_command: Commands) -> None:
+    for path, command in ALL.items():
+        verb = path.split()[1:]
+        short, whole = (exampp_command(*verb, flag).out for flag in ("--help", "--help-all"))
+        options = [one for one in command.params if one.param_type_name == "option"]
+        for option in options:
+            name = max(option.opts, key=len)
+            assert re.search(rf"^ .*{name}(?![\w-])", whole, re.M), f"{path} {name}"
+            assert bool(re.search(rf"^  (-\w, )?{name}(?![\w-])", short, re.M)) != option.rare
+        assert sum(not one.rare for one in options) <= FEW, path
+        assert re.search(r"^  --help-all +Show all options.$", short, re.M)
+
+
+def test_no_sentence_of_a_help_is_long() -> None:
+    texts = {command.help for command in ALL.values()}
+    texts |= {option.help for _, options in with_graders() for option in options}
+    sentences = (
+        sentence
+        for text in texts
+        for sentence in re.split(r"(?<=[.;:])\s+", re.sub(r"\[default[^]]*\]", "", text))
+    )
+    assert [one for one in sentences if len(one.split()) > 20] == []
+
+
+def test_the_options_of_a_grader_are_shown_beside_its_name(exampp_command: Commands) -> None:
+    plain = exampp_command("grade", "--help").out
+    assert "exampp grade --grader openai --help" in plain
+    assert "--base-url" not in plain
+    of_grader = exampp_command("grade", "--grader", "openai", "--help").out
+    for option in (one for one in openai_options() if one.shown):
+        assert option.help.split(".")[0] in words(of_grader)
+    assert "exampp grade --grader openai --help" not in of_grader
+    assert "--shard" not in of_grader
+
+
+def openai_options() -> Iterator[Any]:
+    yield from declared_options(BUILT_IN["openai"].options).values()
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("pool my.exam", "exampp status COLLECTION --pool"),
+        ("prompts list", "exampp prompts"),
+        ("prompts show thomas", "exampp prompts NAME"),
+        ("bank export my.exam bank.csv", "exampp export COLLECTION FILE"),
+        ("analyze leaderboards my.exam", "exampp analyze correlation COLLECTION"),
+        ("review my.exam plan", "exampp review COLLECTION sample"),
+    ],
+)
+def test_a_former_name_leads_to_the_command(
+    exampp_command: Commands, former: str, now: str
+) -> None:
+    ran = exampp_command(*former.split())
+    assert ran.code == 2
+    assert ran.err.endswith(f"was renamed. Type: {now}\n")
 
 
 def test_a_long_help_has_its_options_by_purpose() -> None:
@@ -123,15 +183,10 @@ def test_every_help_ends_with_its_example_in_one_line(exampp_command: Commands) 
 
 
 BEFORE = {
+    "exampp bank apply": "exampp export my.exam edited.csv",
     "exampp gate": "exampp evaluate my.exam --per-query --format json > last.json",
 }
 """What makes the file that an example is about."""
-
-
-def cite() -> None:
-    cited = [{"text": "So it is.", "citations": ["volcanoes-001"]}]
-    line = {"query_id": "q", "system": "chat", "answer": cited}
-    Path("cited.jsonl").write_text(json.dumps(line))
 
 
 def grade_citations() -> None:
@@ -145,7 +200,6 @@ def grade_by_words() -> None:
 
 
 FILES: Mapping[str, Callable[[], object]] = {
-    "exampp citations": cite,
     "exampp analyze citations": grade_citations,
     "exampp merge": lambda: shutil.copy("my.exam", "copy.exam"),
     "exampp vote": grade_by_words,
@@ -165,7 +219,7 @@ def test_the_examples_run_one_after_the_other(
     monkeypatch.setattr("exampp.web.serve", lambda path, **_: served.append(path))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     # a gate asks for grades of all that is there, to which others add
-    first = ["exampp demo", "exampp import", "exampp grade", "exampp gate"]
+    first = ["exampp demo", "exampp import", "exampp grade", "exampp gate", "exampp citations"]
     # these make graders of their own, and from then on one must be named
     last = ["exampp calibrate", "exampp vote", "exampp reparse"]
     for path in [*first, *(path for path in ALL if path not in (*first, *last)), *last]:

@@ -14,7 +14,7 @@ LINES = {
     "cutoff of ours": ("evaluate", "EXAM", "-m", "Cover@N"),
     "cutoff": ("evaluate", "EXAM", "-m", "nDCG@N"),
     "parameter": ("evaluate", "EXAM", "-m", "ERR(dval=N)@20"),
-    "depth": ("pool", "EXAM", "--depth", "N"),
+    "depth": ("status", "EXAM", "--pool", "--depth", "N"),
     "failures": ("grade", "EXAM", "--grader", "draft", "--max-failures", "N"),
     "depth of an import": ("import", "EXAM", "RUN", "--depth", "N"),
     "limit": ("review", "EXAM", "verify", "--limit", "N"),

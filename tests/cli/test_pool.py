@@ -1,4 +1,4 @@
-"""`exampp pool`: the pool before grading."""
+"""`exampp status --pool`: the pool before grading."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from support.commands import Commands
 def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> None:
     with exams.make(tmp_path) as collection:
         path = collection.path
-    ran = exampp_command("pool", path)
+    ran = exampp_command("status", path, "--pool")
     assert ran.code == 0
-    assert ran.out.splitlines() == [
+    start = ran.out.splitlines().index(
+        "5 passages of 2 queries in the pool (depth 20, 4 different ones)"
+    )
+    assert ran.out.splitlines()[start : start + 12] == [
         "5 passages of 2 queries in the pool (depth 20, 4 different ones)",
         "system  queries  passages  shared  without text  min depth  mean depth  max depth",
         "------  -------  --------  ------  ------------  ---------  ----------  ---------",
@@ -29,7 +32,7 @@ def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> No
         "main     question      3      8",
         "queries  query         2      5",
     ]
-    shallow = exampp_command("pool", path, "--depth", 1, "--format", "json").out
+    shallow = exampp_command("status", path, "--pool", "--depth", 1, "--format", "json").out
     found = json.loads(shallow)
     systems, banks = found["pool"], found["cells"]
     assert [row["passages"] for row in systems["rows"]] == [2, 2]
@@ -47,7 +50,7 @@ def test_items_of_which_only_ids_are_known_are_told(
     path = tmp_path / "ids.exam"
     assert exampp_command("import", path, tmp_path / "graded.jsonl").code == 0
     said = "3 of 3 questions: text not imported, so that no grader can be asked and no rule"
-    assert f"* {said}" in exampp_command("pool", path).out
+    assert f"* {said}" in exampp_command("status", path, "--pool").out
     ran = exampp_command("grade", path, "--grader", "draft")
     assert (ran.out.startswith("Nothing is pending."), said in ran.err) == (True, True)
     linted = exampp_command("bank", "lint", path, "--format", "json")
@@ -62,6 +65,11 @@ def test_items_of_which_only_ids_are_known_are_told(
     )
     bank = exams.write_files(tmp_path / "files")
     assert exampp_command("import", path, *[f for f in bank if "questions" in str(f)]).code == 0
-    for command in (("pool",), ("grade", "--grader=draft"), ("bank", "lint"), ("analyze", "items")):
+    for command in (
+        ("status", "--pool"),
+        ("grade", "--grader=draft"),
+        ("bank", "lint"),
+        ("analyze", "items"),
+    ):
         ran = exampp_command(*command, path)
         assert "not imported" not in ran.out + ran.err

@@ -59,14 +59,16 @@ def test_what_evaluate_writes(run: Commands, style: str, options: str, measure: 
     assert "1.000    1.000        3" in ran.out
 
 
-@pytest.mark.parametrize("style", ["tsv", "csv", "json"])
-@pytest.mark.parametrize("more", ["", " --official official.tsv"])
+@pytest.mark.parametrize(
+    ("style", "more"),
+    [("tsv", ""), ("csv", ""), ("json", ""), ("json", " --official official.tsv")],
+)
 def test_graders_side_by_side(run: Commands, style: str, more: str) -> None:
     options = f"-m Cover@5 --min-rating 4{more} --format {style}"
-    run.line(f"exampp analyze leaderboards two.exam {options} > boards")
+    run.line(f"exampp analyze correlation two.exam {options} > boards")
     assert read_scores("boards:Cover@5 up") == pytest.approx(UP)
     assert read_scores("boards:Cover@5 down") == pytest.approx(DOWN)
-    with pytest.raises(exampp.InputError, match="holds several measures: Cover@5 up, Cover@5 down"):
+    with pytest.raises(exampp.InputError, match="several measures: Cover@5 up, Cover@5 down"):
         read_scores("boards")
 
 

@@ -108,7 +108,7 @@ def test_the_version_of_the_bank_is_that_of_its_export(
         exampp_command("report", graded, "-o", folder / "a.html", "--json", folder / "a.json").code
         == 0
     )
-    assert exampp_command("bank", "export", graded, folder / "bank.tsv").code == 0
+    assert exampp_command("export", graded, folder / "bank.tsv").code == 0
     facts = json.loads((folder / "a.json").read_text())["sections"][1]["blocks"][0]["rows"]
     number, digest = (folder / "bank.tsv").read_text().split("bank version: ")[1].split()[:2]
     assert facts["Bank"] == f"main, version {digest} (edit {number})"
@@ -180,7 +180,7 @@ def test_a_leaderboard_by_its_measure_is_not_written_over(
     typed = [{"{}": graded.parent / named, "my.exam": graded}.get(one, one) for one in command]
     ran = exampp_command(*typed, board)
     assert ran.code == 2
-    assert "is read, and would be lost" in ran.err
+    assert "is an input and would be overwritten" in ran.err
     assert board.read_bytes() == before
 
 
@@ -190,7 +190,7 @@ def test_a_plot_is_not_written_over_a_collection(exampp_command: Commands, grade
     before = other.read_bytes()
     ran = exampp_command("plot", "leaderboard", graded, "-o", other)
     assert ran.code == 2
-    assert "is a collection, and would be lost" in ran.err
+    assert "is a collection and would be overwritten" in ran.err
     assert other.read_bytes() == before
 
 

@@ -170,11 +170,11 @@ def test_serving_takes_the_options(
     called: list[tuple[Path, dict[str, Any]]] = []
     monkeypatch.setattr(web, "serve", lambda path, **options: called.append((path, options)))
     options = ["--host", "::1", "--port", "0", "--assessor", "ann", "--assessor", "bob", "--blind"]
-    ran = exampp_command("serve", exam, "--kind", "question", *options)
+    ran = exampp_command("serve", exam, "--grader", "question", *options)
     assert ran.code == 0, ran.err
     ((path, given),) = called
     assert path == exam
     assert (given["host"], given["port"], given["assessors"]) == ("::1", 0, ["ann", "bob"])
     assert exampp_command("serve", exam).code == 0
     assert called[-1][1]["port"] == 8765
-    assert (given["blind"], given["kind"], given["min_rating"]) == (True, "question", None)
+    assert (given["blind"], given["grader"], given["min_rating"]) == (True, "question", None)

@@ -61,12 +61,6 @@ def test_a_terminal_shows_what_it_has_room_for_and_a_pipe_all(on_terminal: OnTer
     assert "\x1b" not in piped
 
 
-def test_wide_shows_everything(on_terminal: OnTerminal) -> None:
-    assert NAME in on_terminal("systems my.exam --wide")
-    # it holds for that command alone
-    assert NAME not in on_terminal("systems my.exam")
-
-
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_colours_are_left_out_where_they_are_not_wanted(
     on_terminal: OnTerminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str

@@ -104,12 +104,12 @@ def bank(*nuggets: Any) -> str:
         (
             {"question": "x", "aggregator_type": "NOT"},
             "nugget_bank[1].aggregator_type",
-            "an exam item cannot hold the aggregator 'NOT'",
+            "unsupported aggregator 'NOT'",
         ),
         (
             {"question": "x", "sub_nuggets": [{"question": "y", "aggregator_type": "SUM"}]},
             "nugget_bank[1].sub_nuggets[0].aggregator_type",
-            "an exam item cannot hold the aggregator 'SUM'",
+            "unsupported aggregator 'SUM'",
         ),
         ({"question": " "}, "nugget_bank[1].question", "the text is blank"),
         ({"answers": []}, "nugget_bank[1].question", "no `question`"),
@@ -134,7 +134,7 @@ def test_bad_nuggets(tmp_path: Path, nugget: Any, field: str, what: str) -> None
     ("line", "what"),
     [
         ('{"query_id": "q", "nugget_bank": []}', "query 'q' occurs twice"),
-        ('{"nugget_bank": []}', "the bank does not name its query"),
+        ('{"nugget_bank": []}', "the bank has no query id"),
         ('{"query_id": "r"}', "no `nugget_bank` or `claim_bank`"),
         ('{"query_id": "r", "nugget_bank": 3}', "must be a list"),
         ("[]", "must be an object"),
@@ -185,7 +185,7 @@ def test_changes_are_written(tmp_path: Path) -> None:
     assert [(i.item_id, i.answers, i.weight, i.subtopic_id) for i in again.items] == [
         (i.item_id, i.answers, i.weight, i.subtopic_id) for i in items
     ]
-    with pytest.raises(InputError, match=r"the weight 0\.3 of item 'own' is neither vital"):
+    with pytest.raises(InputError, match=r"item 'own' has weight 0\.3"):
         argue.write(
             tmp_path / "out.jsonl", [replace(entry, items=(replace(items[2], weight=0.3),))]
         )

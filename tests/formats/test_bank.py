@@ -215,12 +215,12 @@ def item(**keys: Any) -> Json:
         (
             item(question_text="z", query_id="q2"),
             "items[1].query_id",
-            "the item is of query 'q2', its line of query 'q1'",
+            "the item belongs to query 'q2', its line to query 'q1'",
         ),
         (
             item(question_text="z", facet_id="f") | {"facet_id": "g"},
             "items[1].facet_id",
-            "the item is of subtopic 'f', its line of subtopic 'g'",
+            "the item belongs to subtopic 'f', its line to subtopic 'g'",
         ),
         (
             item(question_text="z", weight=-0.5),
@@ -240,15 +240,15 @@ def item(**keys: Any) -> Json:
         (
             item(question_id="a", question_text="z"),
             "items[1]",
-            "item 'a' differs from the one of the same id at items[0] of this line",
+            "item 'a' differs from items[0], which has the same id",
         ),
         (
             {"query_id": "q0", "facet_id": "f", "items": GOOD["items"]},
             "items",
-            "item '1' was on line 1 already",
+            "item '1' was already on line 1",
         ),
-        (GOOD, "query_id", "query 'q0' was on line 1 already"),
-        ({"query_id": "q0", "items": []}, "query_id", "query 'q0' was on line 1 already"),
+        (GOOD, "query_id", "query 'q0' was already on line 1"),
+        ({"query_id": "q0", "items": []}, "query_id", "query 'q0' was already on line 1"),
     ],
 )
 def test_bad_lines(tmp_path: Path, row: Json, field: str, what: str) -> None:
@@ -285,18 +285,21 @@ def test_the_same_query_with_another_subtopic_is_another_line(tmp_path: Path) ->
         *({"query_id": "q", "facet_id": subtopic, "items": []} for subtopic in subtopics)
     )
     error = fault(bank.read, file(tmp_path, content))
-    assert (error.line, error.what) == (4, "query 'q' was on line 2 already")
+    assert (error.line, error.what) == (4, "query 'q' was already on line 2")
 
 
 @pytest.mark.parametrize(
     ("items", "what"),
     [
-        ((Item("1", "q", "x", "query"),), "item '1' (query of query 'q') cannot stand"),
-        ((Item("1", "r", "x"),), "item '1' (question of query 'r') cannot stand"),
-        ((Item("1", "q", "x", subtopic_id="g"),), "item '1' (question of query 'q') cannot stand"),
+        ((Item("1", "q", "x", "query"),), "item '1' (query of query 'q') does not belong"),
+        ((Item("1", "r", "x"),), "item '1' (question of query 'r') does not belong"),
+        (
+            (Item("1", "q", "x", subtopic_id="g"),),
+            "item '1' (question of query 'q') does not belong",
+        ),
         (
             (Item("1", "q", "x"), Item("1", "q", "y")),
-            "the bank of query 'q' holds an item id twice",
+            "the bank of query 'q' has a duplicate item id",
         ),
     ],
 )
@@ -471,7 +474,7 @@ def test_bad_lessons(tmp_path: Path, lessons: list[Any], field: str, what: str) 
     [
         ("{}", "must be a list of lessons"),
         ("[{", "broken JSON (Expecting property name enclosed in double quotes)"),
-        ("[NaN]", "broken JSON (NaN is no number of JSON)"),
+        ("[NaN]", "broken JSON (NaN is not valid in JSON)"),
         ("[" * 100_000, "broken JSON"),
         ("", "the file is empty"),
     ],

@@ -109,8 +109,8 @@ def test_umbrela_grades_what_has_its_texts(tmp_path: Path, empty_exam: exampp.Co
         ({"query": "", "passage": "x", "judgment": 1}, "query: the text is blank"),
         ({"query": "x", "passage": ["x"], "judgment": 1}, "passage: must be a string"),
         ({"query": {"qid": "1"}, "passage": "x", "judgment": 1}, "query.text: no `text`"),
-        ({**JUDGED[0], "judgment": 2}, "passage: passage 'They need light.' was on line 1"),
-        ({"query": "x", "passage": "x"}, "judgment: no `judgment`"),
+        ({**JUDGED[0], "judgment": 2}, "passage: passage 'They need light.' was already on line 1"),
+        ({"query": "x", "passage": "x"}, "judgment: missing `judgment`"),
     ],
 )
 def test_a_fault_in_a_judgment_names_its_line(
@@ -158,7 +158,7 @@ def test_a_data_set_comes_back(
         empty_exam.export(tmp_path / f"two.{name}", kind)
         one, two = ((tmp_path / f"{file}.{name}").read_text() for file in ("one", "two"))
         assert sorted(one.splitlines()) == sorted(two.splitlines())
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         empty_exam.export(folder, "beir")
     assert not list(tmp_path.glob(".*"))
 

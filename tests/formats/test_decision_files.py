@@ -59,8 +59,8 @@ def test_a_line(tmp_path: Path) -> None:
     ("line", "field", "what"),
     [
         (LINE.replace("\tann\t", "\t \t"), "author", "blank"),
-        (LINE.replace("\t4\t", "\tgood\t"), "rating", "'good' is no whole number"),
-        (LINE.replace("ratings", "verdicts"), "rating", "4 is no rating"),
+        (LINE.replace("\t4\t", "\tgood\t"), "rating", "'good' is not a whole number"),
+        (LINE.replace("ratings", "verdicts"), "rating", "invalid rating 4"),
         (LINE.replace("ratings", "stars"), "scale", "'stars' is not 'ratings' or 'verdicts'"),
         (LINE.replace("\tyes\t", "\tmaybe\t"), "blind", "'maybe' is not"),
         (LINE.replace("00ff", "zz"), "passage_hash", "not hexadecimal"),

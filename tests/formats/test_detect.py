@@ -138,9 +138,11 @@ def test_what_may_be_several_kinds(
     with pytest.raises(InputError) as caught:
         detect(path)
     roles = [f"--{role} {name}" for role in ROLES if {*of_role(role)} & {*named}]
-    hint = " or ".join(roles) + (", or name their --system" if "responses" in named else "")
+    hint = " or ".join(roles) + (
+        ", or name the system with --system" if "responses" in named else ""
+    )
     may = " or ".join(sorted(named))
-    assert str(caught.value) == f"{path}: {found}; that may be {may}. Say what it is: {hint}"
+    assert str(caught.value) == f"{path}: {found}; this may be {may}. Name the type: {hint}"
     for role in ROLES:
         if role in named:
             assert detect(path, role) == role
@@ -184,16 +186,17 @@ def test_what_is_of_no_kind(tmp_path: Path, content: str | bytes, found: str) ->
     with pytest.raises(InputError) as caught:
         detect(path)
     assert str(caught.value).startswith(f"{path}: {found}")
-    assert "unknown kind of file" in str(caught.value)
-    assert str(caught.value).endswith(f"say which, as in --as run: {ALL}")
+    assert "unknown file type" in str(caught.value)
+    named = "--columns " if "found" in found else f"name it, as in --as run: {ALL}"
+    assert named in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("header", "hint"),
     [
-        ("Topic No;Search query", "--columns query_id='Topic No'"),
-        ('"Topic","Gold, old"', "--columns query_id=Topic"),
-        ("Thema\tFrage\tSprache\tArt", "--columns query_id=Thema"),
+        ("Topic No;Search query", "--columns question='Topic No'"),
+        ('"Topic","Gold, old"', "--columns answer='Gold, old'"),
+        ("Thema\tFrage\tSprache\tArt", "--columns question=Thema"),
     ],
 )
 def test_a_table_with_a_header_of_its_own_is_told_of_columns(
@@ -201,7 +204,7 @@ def test_a_table_with_a_header_of_its_own_is_told_of_columns(
 ) -> None:
     with pytest.raises(InputError) as caught:
         detect(file(tmp_path, f"{header}\n7{header}\n", "f.csv"))
-    assert str(caught.value).endswith(f". Columns of other names: {hint}")
+    assert f"Say what a column holds, as in {hint} (" in str(caught.value)
 
 
 def test_an_array_of_objects_is_what_its_objects_are(tmp_path: Path) -> None:
@@ -251,7 +254,7 @@ def test_slips() -> None:
     assert near("query_id", KNOWN) is None
     assert near("metadata", KNOWN) is None
     assert nearly(["querry_id", "url", "texts"], KNOWN) == (
-        "`querry_id` is nearly `query_id`; `texts` is nearly `text`"
+        "`querry_id` may mean `query_id`; `texts` may mean `text`"
     )
 
 
@@ -269,9 +272,9 @@ def test_spellings_of_a_bank_s_columns_are_read(tmp_path: Path, header: str) -> 
 @pytest.mark.parametrize(
     ("content", "slip"),
     [
-        ("querry_id,question\nq1,Why?\n", "`querry_id` is nearly `query_id`"),
-        ('{"querry_id": "q1", "text": "x"}\n', "`querry_id` is nearly `query_id`"),
-        ('{"Query ID": "q1", "text": "x"}\n', "`Query ID` is nearly `query_id`"),
+        ("querry_id,question\nq1,Why?\n", "`querry_id` may mean `query_id`"),
+        ('{"querry_id": "q1", "text": "x"}\n', "`querry_id` may mean `query_id`"),
+        ('{"Query ID": "q1", "text": "x"}\n', "`Query ID` may mean `query_id`"),
     ],
 )
 def test_slips_of_a_file_of_no_kind_are_named(tmp_path: Path, content: str, slip: str) -> None:
@@ -281,19 +284,19 @@ def test_slips_of_a_file_of_no_kind_are_named(tmp_path: Path, content: str, slip
 
 def test_slips_are_named_where_the_kind_is_said(tmp_path: Path) -> None:
     path = file(tmp_path, '{"querry_id": "q1", "text": "x"}\n')
-    assert "`querry_id` is nearly `query_id`" in str(fault(queries.read, path))
+    assert "`querry_id` may mean `query_id`" in str(fault(queries.read, path))
     path = file(tmp_path, "querry_id,question\nq1,Why?\n", "bank.csv")
-    assert "`querry_id` is nearly `query_id`" in str(fault(plain_bank.read, path))
+    assert "`querry_id` may mean `query_id`" in str(fault(plain_bank.read, path))
     path = file(tmp_path, "query_id,question,wieght\nq1,Why?,1\n", "bank.csv")
-    assert "`wieght` is nearly `weight`" in str(fault(plain_bank.read, path))
+    assert "`wieght` may mean `weight`" in str(fault(plain_bank.read, path))
 
 
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ("id\tcontent\np1\tAir.\n", "`content` is nearly `contents`"),
-        ("pasage_id\ttext\np1\tAir.\n", "`pasage_id` is nearly `passage_id`"),
-        ("id\twords\ttitle\np1\tAir.\tT\n", "`words` is no known name of a column"),
+        ("id\tcontens\np1\tAir.\n", "`contens` may mean `content"),
+        ("pasage_id\ttext\np1\tAir.\n", "`pasage_id` may mean `passage_id`"),
+        ("id\twords\ttitle\np1\tAir.\tT\n", "unknown column name `words`"),
     ],
 )
 def test_a_header_with_a_slip_is_never_read_as_data(
@@ -301,7 +304,7 @@ def test_a_header_with_a_slip_is_never_read_as_data(
 ) -> None:
     assert what in str(fault(passages.read, file(tmp_path, content)))
     path = file(tmp_path, "querry_id\ttext\nq1\tx\n")
-    assert "`querry_id` is nearly `query_id`" in str(fault(queries.read, path))
+    assert "`querry_id` may mean `query_id`" in str(fault(queries.read, path))
 
 
 def test_rows_that_look_a_little_like_headers_are_data(tmp_path: Path) -> None:
@@ -339,7 +342,7 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
         assert len(list(read(path))) == 2  # type: ignore[operator]
     (sentence,) = heard.notes
     assert sentence.startswith(f"{path}:1: the key `")
-    assert sentence.endswith(f"is not read; it is nearly `{key}`")
+    assert sentence.endswith(f"is not read; did you mean `{key}`?")
 
 
 @pytest.mark.parametrize(
@@ -349,19 +352,19 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
             passages.read_candidates,
             {"query": {"qid": "q1", "txt": "?"}, "candidates": [{"docid": "p", "scores": 1}]},
             [
-                "the key `txt` is not read; it is nearly `text`",
-                "the key `scores` is not read; it is nearly `score`",
+                "the key `txt` is not read; did you mean `text`?",
+                "the key `scores` is not read; did you mean `score`?",
             ],
         ),
         (
             nuggets.read_nuggetizer,
             {"qid": "q1", "query": "?", "nuggets": [{"text": "a", "importence": "okay"}]},
-            ["the key `importence` is not read; it is nearly `importance`"],
+            ["the key `importence` is not read; did you mean `importance`?"],
         ),
         (
             bank.read,
             {"query_id": "q", "items": [{"question_text": "Why?", "gold_answer": ["a"]}]},
-            ["the key `gold_answer` is not read; it is nearly `gold_answers`"],
+            ["the key `gold_answer` is not read; did you mean `gold_answers`?"],
         ),
         (
             argue.read,
@@ -373,8 +376,8 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
                 ],
             },
             [
-                "the key `title_querry` is not read; it is nearly `title_query`",
-                "the key `anwsers` is not read; it is nearly `answers`",
+                "the key `title_querry` is not read; did you mean `title_query`?",
+                "the key `anwsers` is not read; did you mean `answers`?",
             ],
         ),
         (
@@ -384,8 +387,8 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
                 "answer": [{"text": "A.", "citation": [0]}],
             },
             [
-                "the key `narative` is not read; it is nearly `narrative`",
-                "the key `citation` is not read; it is nearly `citations`",
+                "the key `narative` is not read; did you mean `narrative`?",
+                "the key `citation` is not read; did you mean `citations`?",
             ],
         ),
         (
@@ -403,9 +406,9 @@ def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
                 ],
             ],
             [
-                "the key `exam_grade` is not read; it is nearly `exam_grades`",
-                "the key `judgements` is not read; it is nearly `judgments`",
-                "the key `self_rating` is not read; it is nearly `self_ratings`",
+                "the key `exam_grade` is not read; did you mean `exam_grades`?",
+                "the key `judgements` is not read; did you mean `judgments`?",
+                "the key `self_rating` is not read; did you mean `self_ratings`?",
             ],
         ),
     ],
@@ -432,5 +435,5 @@ def test_what_is_no_number_or_no_column_is_a_sentence(tmp_path: Path) -> None:
 def test_a_line_of_many_columns_is_refused_at_once() -> None:
     names = [f"c{number}" for number in range(500_000)]
     began = time.process_time()
-    assert nearly(["querry", *names], frozenset({"query"})) == "`querry` is nearly `query`"
+    assert nearly(["querry", *names], frozenset({"query"})) == "`querry` may mean `query`"
     assert time.process_time() - began < 2

@@ -76,9 +76,9 @@ def _read(path: Path) -> list[str]:
         ('{"a": 1,\n"b": null}', 2, "b", "must be a number"),
         ('{"a": 1,\n"b": "2"}', 2, "b", "must be a number"),
         ('{"a": 1,\n"b": true}', 2, "b", "must be a number"),
-        ('{"a": 1,\n"": 2}', 2, "system", "'' names no system"),
-        ('{"a": 1,\n"b": 2,\n"a": 3}', 3, "system", "system 'a' was on line 1 already"),
-        ('{"a": 1,\n"b": 0.73}', 2, "rank", "the rank of system 'b' is 0.73, but ranks start at 1"),
+        ('{"a": 1,\n"": 2}', 2, "system", "'' is not a system"),
+        ('{"a": 1,\n"b": 2,\n"a": 3}', 3, "system", "system 'a' was already on line 1"),
+        ('{"a": 1,\n"b": 0.73}', 2, "rank", "rank 0.73 of system 'b' is below 1"),
         (
             '{"a": 1,\n"b": ' + "9" * 400 + "}",
             2,
@@ -92,14 +92,14 @@ def _read(path: Path) -> list[str]:
         ("a\tnull\nb\t1\n", 1, "column 2", "'null' is not a finite number"),
         ("a\t\nb\t1\n", 1, "column 2", "'' is not a finite number"),
         ("system\trank\na\t1\nb\tx\n", 3, "column 2", "'x' is not a finite number"),
-        ("system\trank\na\t1\n\nb\t2\na\t1\n", 5, "system", "system 'a' was on line 2 already"),
-        ("system\tscore\na\t1\na\t2\n", 3, "system", "system 'a' was on line 2 already"),
-        ("system\trank\na\t0\n", 2, "rank", "the rank of system 'a' is 0, but ranks start at 1"),
+        ("system\trank\na\t1\n\nb\t2\na\t1\n", 5, "system", "system 'a' was already on line 2"),
+        ("system\tscore\na\t1\na\t2\n", 3, "system", "system 'a' was already on line 2"),
+        ("system\trank\na\t0\n", 2, "rank", "rank 0 of system 'a' is below 1"),
         ("a b 1\nc 2\n", 1, "", "3 columns instead of 2 (system, rank)"),
         ("a\t1\nb 2\n", 2, "", "1 column instead of 2 (system, rank)"),
         ("a 1\nb c 2\n", 2, "", "3 columns instead of 2 (system, rank)"),
         ('a,1\n"b,2\n', 2, "", "broken CSV (unexpected end of data)"),
-        ("a\t1\n\t2\n", 2, "system", "'' names no system"),
+        ("a\t1\n\t2\n", 2, "system", "'' is not a system"),
         (b"a\t1\n\xff\t2\n", 2, "", "not UTF-8 text (byte 1 of the line)"),
     ],
 )
@@ -182,14 +182,16 @@ def test_a_measure_is_chosen_by_its_name(tmp_path: Path) -> None:
     content = "a\tall\tP@10\t0.5\nb\tall\tP@10\t0.6\na\tall\tRR\t0.2\nb\tall\tRR\t0.1\n"
     path = file(tmp_path, content, "eval.txt")
     error = fault(lambda p: iter(leaderboards.read(p)), path)
-    assert str(error) == (f"{path}: holds several measures: P@10, RR. Choose one: eval.txt:P@10")
+    assert str(error) == (
+        f"{path}: the file has several measures: P@10, RR. Choose one: eval.txt:P@10"
+    )
     assert leaderboards.read(f"{path}:P@10") == BY_SCORE
     assert leaderboards.read(f"{path}:RR") == {"a": 1.0, "b": 2.0}
-    with pytest.raises(InputError, match=r"has no measure 'MAP'. It has P@10, RR"):
+    with pytest.raises(InputError, match=r"unknown measure 'MAP'. Available: P@10, RR"):
         leaderboards.read(f"{path}:MAP")
     own = file(tmp_path, "a\t1\nb\t2\n", "ranks:RR")
     assert leaderboards.read(own) == {"a": 1.0, "b": 2.0}
-    with pytest.raises(InputError, match=r"names no measures. Leave :x out"):
+    with pytest.raises(InputError, match=r"the file has no measure names. Remove :x"):
         leaderboards.read(f"{own}:x")
 
 
@@ -210,19 +212,19 @@ def test_a_folder_of_outputs_names_its_systems(tmp_path: Path, lines: tuple[str,
     assert leaderboards.read(folder) == BY_SCORE
     assert leaderboards.read(f"{folder}:map") == BY_SCORE
     file(folder, "free text of no columns", "c.txt")
-    with pytest.raises(InputError, match=r"c\.txt: holds no scores of one system"):
+    with pytest.raises(InputError, match=r"c\.txt: no scores of a system found"):
         leaderboards.read(folder)
 
 
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (table(LONG, 0, 1, 2, 3), "which column holds the topics?"),
+        (table(LONG, 0, 1, 2, 3), "cannot tell which column has the topics"),
         (
             "system\ttopic\tmeasure\tvalue\n" + table(LONG[:3], 0, 1, 2, 3),
-            "system 'b' has no m of topic '2', which others have",
+            "system 'b' has no m for topic '2', unlike other systems",
         ),
-        (table(TOTALS * 2, 0, 1, 2, 3), "system 'a' has m twice"),
+        (table(TOTALS * 2, 0, 1, 2, 3), "system 'a' has two values of m"),
         (table(TOTALS, 0, 1, 2, 3).replace("0.75", "high"), "'high' is not a finite number"),
     ],
 )

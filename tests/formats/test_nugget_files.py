@@ -92,7 +92,7 @@ def test_a_bad_nugget_is_left_out_alone(
         ('{"query": "x", "nuggets": []}', "no `qid`"),
         ('{"qid": "q"}', "no `nuggets`"),
         ('{"qid": "q", "nuggets": {}}', "must be a list"),
-        ('{"qid": "1", "nuggets": []}', "query '1' was on line 1 already"),
+        ('{"qid": "1", "nuggets": []}', "query '1' was already on line 1"),
         ("[]", "Expected `object`, got `array`"),
         ('{"qid": ', "broken JSON"),
     ],
@@ -107,7 +107,7 @@ def test_bad_lines(tmp_path: Path, line: str, what: str) -> None:
 
 def test_a_weight_without_a_word_is_refused(tmp_path: Path) -> None:
     entry = BankEntry("q", (Item("i", "q", "x", "nugget", weight=2.0),))
-    with pytest.raises(InputError, match="the weight 2 of item 'i' is neither vital"):
+    with pytest.raises(InputError, match="item 'i' has weight 2"):
         write_nuggetizer(tmp_path / "n.jsonl", [entry])
     assert not (tmp_path / "n.jsonl").exists()
 
@@ -156,7 +156,7 @@ def test_an_id_that_names_its_query_stays(tmp_path: Path) -> None:
         ("7\t2\tvital\t ", "text", "the column is blank"),
         (" \t2\tvital\tx", "query_id", "the column is blank"),
         ("7\t\tvital\tx", "nugget_id", "the column is blank"),
-        ("7\t1\tvital\ty", "", "nugget '7/1' was on line 1 already"),
+        ("7\t1\tvital\ty", "", "nugget '7/1' was already on line 1"),
     ],
 )
 def test_bad_lines_of_trec_nuggets(tmp_path: Path, line: str, field: str, what: str) -> None:

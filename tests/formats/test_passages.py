@@ -53,26 +53,29 @@ def test_columns(tmp_path: Path, header: str) -> None:
         (
             '{"text": "x"}',
             "passage_id",
-            "no id (any of passage_id, paragraph_id, pid, _id, id, docno, docid)",
+            "no id (any of passage_id, paragraph_id, pid, _id, id, docno, docid, chunk_id, doc_id, "
+            "document_id)",
         ),
         (
             '{"id": "p1"}',
             "text",
-            "no text (any of text, passage, segment, contents, body)",
+            "no text (any of text, passage, segment, contents, body, content, chunk, chunk_text, "
+            "passage_text)",
         ),
         (
             '{"id": "p1", "text": null}',
             "text",
-            "no text (any of text, passage, segment, contents, body)",
+            "no text (any of text, passage, segment, contents, body, content, chunk, chunk_text, "
+            "passage_text)",
         ),
         ('{"id": "p1", "text": ["x"]}', "text", "must be a string"),
-        ('{"id": "p1", "text": " \\n"}', "text", "passage 'p1' has a blank text"),
+        ('{"id": "p1", "text": " \\n"}', "text", "passage 'p1' has no text"),
         ('{"id": "", "text": "x"}', "id", "the id is blank"),
         (b'{"id": "p1", "text": "x", "url": "\xff"}', "", "not UTF-8 text (byte 35 of the line)"),
         ('{"id": false, "text": "x"}', "id", "must be a string"),
         ('{"id": "p1", "text": "x", "title": 1}', "title", "must be a string"),
-        ('{"id": "p0", "text": "y"}', "passage_id", "passage 'p0' was on line 1 already"),
-        ('{"id": "p0", "text": "x"}', "passage_id", "passage 'p0' was on line 1 already"),
+        ('{"id": "p0", "text": "y"}', "passage_id", "passage 'p0' was already on line 1"),
+        ('{"id": "p0", "text": "x"}', "passage_id", "passage 'p0' was already on line 1"),
         (
             '{"id": "p1" "text": "x"}',
             "",
@@ -98,9 +101,9 @@ def test_bad_json_lines(tmp_path: Path, row: str | bytes, field: str, what: str)
     [
         ("p1 x", "", "1 column instead of 2 or 3 (id, text, title)"),
         ("p1\tx\tt\tu", "", "4 columns instead of 2 or 3 (id, text, title)"),
-        ("p1\t ", "text", "passage 'p1' has a blank text"),
-        (" \tx", "column 1", "the id of a passage is blank"),
-        ("p0\tx", "passage_id", "passage 'p0' was on line 1 already"),
+        ("p1\t ", "text", "passage 'p1' has no text"),
+        (" \tx", "column 1", "the passage id is blank"),
+        ("p0\tx", "passage_id", "passage 'p0' was already on line 1"),
         (b"p1\t\xff", "", "not UTF-8 text (byte 4 of the line)"),
     ],
 )
@@ -124,7 +127,7 @@ def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["passage_id", "text", "title"])
 def test_extra_keys_cannot_hide_the_passage(tmp_path: Path, key: str) -> None:
-    with pytest.raises(InputError, match="the extra keys of passage 'p' hold one of"):
+    with pytest.raises(InputError, match="the extra fields of passage 'p' include a reserved name"):
         passages.write(tmp_path / "p.jsonl", [Passage("p", "x", extra={key: "y"})])
 
 

@@ -61,7 +61,7 @@ BAD_ROWS = [
     (
         '{"query_id": "q1"}',
         "text",
-        "no text (any of text, query, query_text, title, narrative, question)",
+        "no text (any of text, query, query_text, title, narrative, question, prompt)",
     ),
     (
         '{"text": "x"}',
@@ -74,7 +74,7 @@ BAD_ROWS = [
     ('{"query_id": "q1", "text": 7}', "text", "must be a string"),
     ('{"query_id": "q1", "text": "x', "", "broken JSON (Input data was truncated)"),
     ('["q1", "x"]', "", "Expected `object`, got `array`"),
-    ('{"query_id": "q0", "text": "x"}', "query_id", "query 'q0' was on line 1 already"),
+    ('{"query_id": "q0", "text": "x"}', "query_id", "query 'q0' was already on line 1"),
     ('{"query_id": "q1", "text": "", "subtopics": {}}', "subtopics", "must be a list of objects"),
     (
         '{"query_id": "q1", "text": "", "subtopics": [{"text": "x"}]}',
@@ -120,19 +120,19 @@ def test_a_bad_first_line_does_not_turn_rows_into_a_dictionary(
             '{"q1": "a",\n "q2": "b",\n "q1": "a"}',
             3,
             "query_id",
-            "query 'q1' was on line 1 already",
+            "query 'q1' was already on line 1",
         ),
-        ('{"q1": "a", "q1": "b"}', 1, "query_id", "query 'q1' was on this line already"),
-        ('{"q1": "a",\n "q2": null}', 2, "q2", "the text of a query must be a string"),
-        ('{"q1": "a",\n "q2": {"text": "b"}}', 2, "q2", "the text of a query must be a string"),
-        ('{"q1": "a",\n " ": "b"}', 2, "", "the id of a query is blank"),
+        ('{"q1": "a", "q1": "b"}', 1, "query_id", "query 'q1' was already on this line"),
+        ('{"q1": "a",\n "q2": null}', 2, "q2", "the query text must be a string"),
+        ('{"q1": "a",\n "q2": {"text": "b"}}', 2, "q2", "the query text must be a string"),
+        ('{"q1": "a",\n " ": "b"}', 2, "", "the query id is blank"),
         ('{"q1": "a"\n', 2, "", "broken JSON (expected '}')"),
         ('["q1", "a"]', 1, "", "broken JSON (expected '{')"),
         (
             '{\n"query_id": "q1",\n"text": "x"}',
             2,
             "query_id",
-            "a query is spread over several lines",
+            "a query spans several lines",
         ),
     ],
 )
@@ -153,9 +153,9 @@ def test_a_bad_entry_of_a_dictionary_can_be_skipped(tmp_path: Path) -> None:
     [
         ("q2 what", "", "1 column instead of 2 (id, text)"),
         ("q2\twhat\tis", "", "3 columns instead of 2 (id, text)"),
-        (" \twhat", "column 1", "the id of a query is blank"),
+        (" \twhat", "column 1", "the query id is blank"),
         (b"q2\tcaf\xe9", "", "not UTF-8 text (byte 7 of the line)"),
-        ("q1\twhat", "query_id", "query 'q1' was on line 1 already"),
+        ("q1\twhat", "query_id", "query 'q1' was already on line 1"),
         ("query_id\ttext\textra", "", "3 columns instead of 2 (id, text)"),
     ],
 )
@@ -239,7 +239,7 @@ def test_sgml(tmp_path: Path, name: str) -> None:
         "301": "International Organized Crime",
         "302": "Poliomyelitis & Post-Polio",
     }
-    assert [*heard.notes] == [f"{path}: parts of topics that are not read: desc, narr"]
+    assert [*heard.notes] == [f"{path}: parts of topics not read: desc, narr"]
 
 
 @pytest.mark.parametrize("content", [XML, "\ufeff" + XML, XML.replace("\n", "\r\n")])
@@ -254,7 +254,7 @@ def test_xml(tmp_path: Path, content: str) -> None:
     ("content", "line", "said"),
     [
         (SGML.replace("<num> Number: 302 </num>\n", ""), 12, "no number"),
-        (SGML.replace("Number: 302", "Number: 301"), 12, "query '301' was on line 1 already"),
+        (SGML.replace("Number: 302", "Number: 301"), 12, "query '301' was already on line 1"),
         (SGML.removesuffix("</top>\n"), 12, "the topic does not end"),
         ("<top>\n<num> Number: 1\n</top>\n", 1, "no text"),
     ],

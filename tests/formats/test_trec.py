@@ -40,7 +40,7 @@ COLUMNS = "the 6 of a run (query Q0 passage rank score system)"
         (
             "q1 Q0 d1 3 1.0 a",
             "passage",
-            "passage 'd1' of query 'q1' and system 'a' was on line 1 already",
+            "passage 'd1' of query 'q1' and system 'a' was already on line 1",
         ),
     ],
 )
@@ -58,7 +58,7 @@ def test_a_repetition_is_found_far_from_its_first_line(tmp_path: Path) -> None:
     rows = [f"q{n % 7} Q0 d{n // 7} {n} {-n} a" for n in range(5000)]
     assert len(list(trec.read_run(file(tmp_path, "\n".join(rows))))) == 5000
     error = fault(trec.read_run, file(tmp_path, "\n".join([*rows, rows[41]])))
-    assert (error.line, "was on line 42 already" in error.what) == (5001, True)
+    assert (error.line, "was already on line 42" in error.what) == (5001, True)
 
 
 def test_a_line_of_50_megabytes(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_metadata_before_the_first_line_is_passed_over(tmp_path: Path) -> None:
     assert [one.query_id for one in found] == ["q1", "#"]
     bad = file(tmp_path, METADATA + "q1 Q0 d1 1 2.5\n", "b.run")
     assert fault(trec.read_run, bad).line == 6
-    assert "nothing but metadata" in str(fault(trec.read_run, file(tmp_path, METADATA, "c.run")))
+    assert "has only metadata" in str(fault(trec.read_run, file(tmp_path, METADATA, "c.run")))
     # other comments are no lines of a run
     assert fault(trec.read_run, file(tmp_path, "# by me\nq1 Q0 d1 1 2.5 a\n", "d.run")).line == 1
 
@@ -126,8 +126,8 @@ def test_the_second_column_is_a_subtopic_only_on_request(tmp_path: Path) -> None
         Judgment("q", "d1", 0, "2"),
     ]
     assert str(fault(trec.read_qrels, path)) == (
-        f"{path}:2, passage: the judgment of passage 'd1' for query 'q' was on line 1 already. "
-        "Remove one of the two"
+        f"{path}:2, passage: the judgment of passage 'd1' for query 'q' was already on line 1. "
+        "Remove one of them"
     )
 
 
@@ -150,12 +150,12 @@ def test_the_second_column_is_a_subtopic_only_on_request(tmp_path: Path) -> None
         (
             "q 0 d1 1",
             "passage",
-            "the judgment of passage 'd1' for query 'q' was on line 1 already",
+            "the judgment of passage 'd1' for query 'q' was already on line 1",
         ),
         (
             "q 1 d1 0",
             "passage",
-            "the judgment of passage 'd1' for query 'q' was on line 1 already",
+            "the judgment of passage 'd1' for query 'q' was already on line 1",
         ),
     ],
 )
@@ -172,8 +172,8 @@ def test_a_subtopic_judged_twice(tmp_path: Path) -> None:
     error = fault(trec.read_qrels, file(tmp_path, SUBTOPICS + "q 2 d1 0\n"), subtopics=True)
     assert (error.line, error.what, error.hint) == (
         3,
-        "the judgment of passage 'd1' for query 'q' and subtopic '2' was on line 2 already",
-        "Remove one of the two",
+        "the judgment of passage 'd1' for query 'q' and subtopic '2' was already on line 2",
+        "Remove one of them",
     )
 
 

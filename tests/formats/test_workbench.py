@@ -142,7 +142,7 @@ VARIANTS = {
                 "relevance_label": 2,
                 "prompt_type": "direct_grading",
             },
-            {"correctAnswered": False, "answer": "", "llm": "n", "llm_response_error": "cut off"},
+            {"correctAnswered": False, "answer": "", "llm": "n", "llm_response_error": "truncated"},
         ]
     ),
     "subtopics": passage(
@@ -283,7 +283,7 @@ BAD = {
         "Expected `object | null`",
     ),
     "passage twice": (["q", [passage(), passage()]], "[1][1].paragraph_id", "occurs twice"),
-    "judged twice": (
+    "two judgments": (
         [
             "q",
             [
@@ -296,7 +296,7 @@ BAD = {
             ],
         ],
         "[1][0].paragraph_data.judgments[1]",
-        "judged twice",
+        "two judgments",
     ),
     "fractional judgment": (
         ["q", [passage(paragraph_data={"judgments": [{"relevance": 1.9}]})]],
@@ -488,7 +488,7 @@ DIRECT = {"correctAnswered": True, "answer": "Yes", "llm": "m", "llm_options": {
     [
         (
             {"grades": [DIRECT | {"prompt_info": SELF_RATED["prompt_info"]}]},
-            "[1][0].grades[0].prompt_info: here stand grades of the query itself, and the prompt "
+            "[1][0].grades[0].prompt_info: these are grades of the query itself, but the prompt "
             "'question-self-rating' is for a question. Move the entry to exam_grades, or correct "
             "its prompt",
         ),
@@ -499,14 +499,14 @@ DIRECT = {"correctAnswered": True, "answer": "Yes", "llm": "m", "llm_options": {
                     SELF_RATED | {"prompt_info": {"prompt_class": "Thomas"}},
                 ]
             },
-            "[1][0].exam_grades[1].prompt_info: here stand grades of questions and nuggets, and "
-            "the prompt 'thomas-workbench' is for a query. Move the entry to grades, or correct "
-            "its prompt",
+            "[1][0].exam_grades[1].prompt_info: these are grades of questions and nuggets, "
+            "but the prompt 'thomas-workbench' is for a query. Move the entry to grades, or "
+            "correct its prompt",
         ),
         (
             {"exam_grades": [SELF_RATED | {"llm_options": AS_QUERY}]},
-            "[1][0].exam_grades[0].prompt_info: here stand grades of questions and nuggets, and "
-            "the prompt 'own' is for a query. Move the entry to grades, or correct its prompt",
+            "[1][0].exam_grades[0].prompt_info: these are grades of questions and nuggets, "
+            "but the prompt 'own' is for a query. Move the entry to grades, or correct its prompt",
         ),
     ],
 )
@@ -517,7 +517,7 @@ def test_a_prompt_of_the_other_kind_of_grades_is_refused(
     path = tmp_path / "graded.jsonl"
     path.write_text(json.dumps(["q", [PASSAGE | {"exam_grades": None} | entries]]) + "\n")
     assert read(path)[0] == f"{path}:1, {what}"
-    with pytest.raises(InputError, match="here stand grades"):
+    with pytest.raises(InputError, match="these are grades"):
         exampp.open(path)
 
 

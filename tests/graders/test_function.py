@@ -227,11 +227,14 @@ def test_what_is_no_rating_is_unparsed_with_what_it_was(
     [
         (TimeoutError("1 of 3 tries failed"), "TimeoutError: 1 of 3 tries failed"),
         (asyncio.CancelledError(), "CancelledError"),
-        ((1, "it names 1 of 2"), "the function gave tuple: give a number, a text, a Reply or None"),
-        ([1], "the function gave list"),
-        (SimpleNamespace(rating=1), "the function gave SimpleNamespace"),
-        ({"rating": {1}}, "the function gave a dict that is no JSON: it holds set"),
-        (b"1", "the function gave bytes"),
+        (
+            (1, "it names 1 of 2"),
+            "the function returned tuple: return a number, a text, a Reply or None",
+        ),
+        ([1], "the function returned list"),
+        (SimpleNamespace(rating=1), "the function returned SimpleNamespace"),
+        ({"rating": {1}}, "the function returned a dict that is not valid JSON: it contains set"),
+        (b"1", "the function returned bytes"),
     ],
 )
 def test_digits_in_what_is_no_reply_are_no_rating(
@@ -302,7 +305,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (likeness, {"name": "f", "scale": (3, 0)}, "no scale from 3 to 0"),
     (likeness, {"name": "f", "kind": "verse"}, "kind is 'verse'"),
     (awaited, {"name": "f", "concurrency": 0}, "concurrency is 0. Give 1 or more"),
-    (3, {"name": "f"}, "int is no grader"),
+    (3, {"name": "f"}, "int is not a grader"),
     (ScriptedGrader, {"name": "f"}, "ScriptedGrader is a class"),
     (
         ScriptedGrader("1"),

@@ -93,8 +93,8 @@ Q = "data.0.paragraphs.1.qas.0"
             change(f"{Q}.answers.0.answer_start", True),
             "answer_start: .* got `bool`",
         ),
-        (change(f"{Q}.answers.0.answer_start", 5), "does not read 'lake' from character 5"),
-        (change(f"{Q}.answers.0.text", ""), "does not read ''"),
+        (change(f"{Q}.answers.0.answer_start", 5), "does not have 'lake' at character 5"),
+        (change(f"{Q}.answers.0.text", ""), "does not have ''"),
         ('{"data": []}', "the file has no questions"),
     ],
 )
@@ -132,7 +132,7 @@ def test_refused(
     t5: Path, llama: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("accelerate")
-    with pytest.raises(InputError, match="only sequence-to-sequence models are trained"):
+    with pytest.raises(InputError, match="only sequence-to-sequence models can be trained"):
         finetune(str(llama), data, tmp_path / "out", prompt=ask, device="cpu")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("mine")

@@ -106,11 +106,11 @@ def test_auto_scores_labels_that_are_single_tokens_and_generates_the_others(t5: 
     ("options", "message"),
     [
         ({"dtype": "float16"}, "T5 models overflow in float16"),
-        ({"dtype": "int3"}, "no dtype 'int3'"),
-        ({"device": "tpu"}, "no device 'tpu' here"),
-        ({"device": "cpu:x"}, "no device 'cpu:x' here"),
+        ({"dtype": "int3"}, "unknown dtype 'int3'"),
+        ({"device": "tpu"}, "the device 'tpu' is not available"),
+        ({"device": "cpu:x"}, "the device 'cpu:x' is not available"),
         ({"decode": "guess"}, "decode is 'guess'"),
-        ({"task": "sorting"}, "'sorting' is not known"),
+        ({"task": "sorting"}, "unknown task 'sorting'"),
         ({"beams": 0}, "beams is 0"),
         ({"batch_tokens": -1}, "batch-tokens is -1"),
         ({"decode": "score"}, "0 different labels"),
@@ -126,9 +126,9 @@ def test_a_card_that_torch_cannot_use(
     torch: Any, t5: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for built, said in ((None, ": the installed torch is built without CUDA"), ("13.0", "")):
+    for built, said in ((None, ": the installed torch has no CUDA support"), ("13.0", "")):
         monkeypatch.setattr(torch.version, "cuda", built)
-        with pytest.raises(InputError, match=f"no device 'cuda:0' here{said}. What can be used"):
+        with pytest.raises(InputError, match=f"device 'cuda:0' is not available{said}. Available"):
             load_local_grader(str(t5), device="cuda:0")
 
 
@@ -172,7 +172,7 @@ def test_precision_is_part_of_a_grader_and_the_device_is_not(t5: Path, llama: Pa
 
 
 def test_extractive_models_decode_in_their_own_way(bert: Path) -> None:
-    with pytest.raises(InputError, match="neither scores labels nor generates"):
+    with pytest.raises(InputError, match="cannot score labels or generate"):
         load_local_grader(str(bert), decode="score", labels=LABELS, device="cpu")
 
 
@@ -186,7 +186,7 @@ def test_weights_of_other_shapes_are_told(t5: Path, tmp_path: Path) -> None:
     shutil.copytree(t5, other)
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps(config | {"d_ff": config["d_ff"] * 2}))
-    with pytest.raises(InputError, match="weights of other shapes than its config says: ") as found:
+    with pytest.raises(InputError, match="have different shapes: ") as found:
         load_local_grader(str(other), device="cpu")
     assert "DenseReluDense" in str(found.value)
 
@@ -203,10 +203,10 @@ def test_wrong_folders(t5: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="could not be loaded"):
         load_local_grader(str(broken), device="cpu")
     (broken / "config.json").write_text('{"model_type": "t5", "architectures": ["T5EncoderModel"]}')
-    with pytest.raises(InputError, match="T5EncoderModel is no grader by itself"):
+    with pytest.raises(InputError, match="T5EncoderModel"):
         load_local_grader(str(broken), device="cpu")
     (broken / "config.json").write_text("{")
-    with pytest.raises(InputError, match="could not be loaded"):
+    with pytest.raises(InputError, match="not valid JSON"):
         load_local_grader(str(broken), device="cpu")
 
 
@@ -229,7 +229,7 @@ def test_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_old_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transformers.__version__", "4.57.6")
-    with pytest.raises(InputError, match="version 5 is needed"):
+    with pytest.raises(InputError, match="version 5 is required"):
         load_local_grader("some/model")
 
 
@@ -250,7 +250,7 @@ def test_default_device_and_dtype() -> None:
     both = machine(cuda=True, mps=True)
     assert find_device(both, None) == "cuda"
     assert find_device(both, "cuda:1") == "cuda:1"
-    with pytest.raises(InputError, match="no device 'cuda:2' here") as caught:
+    with pytest.raises(InputError, match="the device 'cuda:2' is not available") as caught:
         find_device(both, "cuda:2")
     assert "cuda:0, cuda:1" in caught.value.hint
     assert find_device(machine(cuda=False, mps=True), None) == "mps"
@@ -301,7 +301,7 @@ def test_a_cpu_with_units_for_bfloat16_uses_them_and_says_so(
     assert default_dtype(torch, "mps") == "float32"
     grader = load_local_grader(str(t5), labels=LABELS, device="cpu")
     assert grader.settings["dtype"] == dtype
-    assert ("--dtype float32 goes on with" in grader.note) == (dtype == "bfloat16")
+    assert ("with --dtype float32" in grader.note) == (dtype == "bfloat16")
     named = load_local_grader(str(t5), labels=LABELS, device="cpu", dtype=dtype)
     assert named.note == ""
     assert named.settings == grader.settings

@@ -192,7 +192,7 @@ def test_too_long_a_prompt_is_a_fault_and_a_fitted_one_is_none(t5: Path) -> None
     cut = fit_prompt(PROMPT, slots, grader.limit, grader.offsets, overhead)
     assert grader.length(cut.user) == 512
     replies = answered(grader, [Request(0, "", "", whole.user), Request(1, "", "", cut.user)])
-    assert replies[0] == Reply("", fault=f"the prompt has {length} tokens, the limit is 512")
+    assert replies[0] == Reply("", fault=f"the prompt has {length} tokens; the limit is 512")
     assert replies[1].text in LABELS
     longer = load_local_grader(str(t5), labels=LABELS, device="cpu", limit=length)
     assert answered(longer, [Request(0, "", "", whole.user)])[0].text in LABELS
@@ -359,7 +359,7 @@ def test_long_passages_are_read_in_windows(bert: Path) -> None:
         assert reply.detail["windows"] > 1
         assert reply.usage.read > before + 100
     fault = answered(grader, [Request(0, "What " * 70, "a lake")])[0].fault
-    assert fault == "the item leaves no room for the passage, the limit is 64 tokens"
+    assert fault == "the item leaves no room for the passage; the limit is 64 tokens"
     assert grader.limit is None
 
 

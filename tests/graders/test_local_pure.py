@@ -100,9 +100,9 @@ def test_memory_running_out_halves_the_budget_for_good() -> None:
 def test_a_row_that_does_not_fit_alone_is_a_fault() -> None:
     model = Echo(memory=30)
     assert run(model, ["x" * 31, "ok", "y" * 31 + "|ok"]) == [
-        "out of memory: 31 tokens do not fit, even alone",
+        "out of memory: a single row of 31 tokens does not fit",
         "ok",
-        "out of memory: 31 tokens do not fit, even alone",
+        "out of memory: a single row of 31 tokens does not fit",
     ]
 
 

@@ -554,7 +554,7 @@ def test_a_limit_below_one_request_is_refused_after_what_came() -> None:
         assert not any(reply.fault for reply in answers(grader, asks).values())
         grader = limited_at(server, {"max_cost": 0.11, "price_read": 10.0, "price_written": 1.0})
         came: list[tuple[Request, Reply]] = []
-        with pytest.raises(InputError, match=r"could cost 1\.00\d+, and max_cost is 0\.11"):
+        with pytest.raises(InputError, match=r"may cost 1\.00\d+, but max_cost is 0\.11"):
             came.extend(grader.answer(asks))
     assert [(ask.key, reply.fault) for ask, reply in came] == [(1, "")]
 

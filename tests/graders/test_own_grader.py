@@ -67,12 +67,12 @@ def test_what_derives_from_nothing_is_told_what_it_lacks(tmp_path: Path) -> None
 
     with exams.make(tmp_path) as collection:
         with pytest.raises(
-            exampp.InputError, match="Bare is no grader: it has no late, stop,"
+            exampp.InputError, match="Bare is not a grader: missing late, stop,"
         ) as no:
             collection.grade(Bare())  # type: ignore[arg-type]
         assert "settings" not in str(no.value).split(".")[0]
         assert "Derive it from exampp.Grader" in no.value.hint
-        with pytest.raises(exampp.InputError, match="has no settings, answer"):
+        with pytest.raises(exampp.InputError, match="missing settings, answer"):
             collection.grade(object())  # type: ignore[arg-type]
 
 
@@ -95,9 +95,11 @@ def test_a_grader_without_settings_or_a_count_of_tokens_is_told_so(tmp_path: Pat
         limit = 100
 
     with exams.make(tmp_path) as collection:
-        with pytest.raises(exampp.InputError, match="Nameless does not say what determines"):
+        with pytest.raises(exampp.InputError, match="Nameless does not declare its settings"):
             collection.grade(Nameless())
-        with pytest.raises(exampp.InputError, match="Limited has a limit and counts no tokens"):
+        with pytest.raises(
+            exampp.InputError, match="Limited has a limit, but does not count tokens"
+        ):
             collection.grade(Limited())
 
 
@@ -136,14 +138,22 @@ def last_is(given: Any) -> Given:
 @pytest.mark.parametrize(
     ("answers", "error", "message"),
     [
-        (last_is(("?", "4")), exampp.InputError, "gave tuple in place of a Request with"),
-        (last_is(exampp.Reply("4")), exampp.InputError, "gave Reply in place of a Request"),
-        (lambda asks: [*last_is((asks[-1], "4"))(asks)], exampp.InputError, "gave str in place of"),
-        (lambda asks: [*last_is((asks[-1], None))(asks)], exampp.InputError, "gave NoneType in"),
+        (last_is(("?", "4")), exampp.InputError, "returned tuple instead of a Request and"),
+        (last_is(exampp.Reply("4")), exampp.InputError, "returned Reply instead of a Request"),
+        (
+            lambda asks: [*last_is((asks[-1], "4"))(asks)],
+            exampp.InputError,
+            "returned str instead of",
+        ),
+        (
+            lambda asks: [*last_is((asks[-1], None))(asks)],
+            exampp.InputError,
+            "returned NoneType instead",
+        ),
         (
             lambda asks: [*last_is((asks[0], exampp.Reply("5")))(asks)],
             exampp.InputError,
-            "answered a request that it did not get, or answered it twice",
+            "answered an unknown request, or the same request twice",
         ),
         (lambda asks: [*last_is(None)(asks)][:-1], Unfinished, "before it had answered everything"),
     ],

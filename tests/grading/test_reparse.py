@@ -130,12 +130,12 @@ def test_the_grader_is_chosen_as_everywhere(tmp_path: Path, exampp_command: Comm
         collection.grade(ScriptedGrader("2"), model="m", prompt="thomas")
     several = exampp_command("reparse", path, "--grader", "m")
     assert (several.code, "2 graders fit" in several.err) == (2, True)
-    for chosen in (("--prompt", "thomas"), ("--kind", "query"), ("--grader", "m:thomas")):
-        found = exampp_command("reparse", path, *chosen)
+    for name in ("thomas", "query", "m:query", "m:thomas"):
+        found = exampp_command("reparse", path, "--grader", name)
         assert found.out.startswith(
             "5 replies read again, 0 changed\nThey are the grades of m:thomas"
         )
-    assert "no grader fits" in exampp_command("reparse", path, "--prompt", "sun").err
+    assert "no grader fits" in exampp_command("reparse", path, "--grader", "sun").err
 
 
 OWN = """

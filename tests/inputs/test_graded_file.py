@@ -138,13 +138,13 @@ def test_bad_marks_of_an_exam_grade(tmp_path: Path) -> None:
         "e": 3,
         "f": None,
     }
-    assert found["d"][2] == {"reason": "the item is graded twice, differently", "raw": [1, 2]}
+    assert found["d"][2] == {"reason": "the item has two different grades", "raw": [1, 2]}
     assert found["b"][1] == "6"
     assert [str(error).partition("self_ratings")[2] for error in told.first] == [
-        "[7]: a rating of neither question_id nor nugget_id",
+        "[7]: the rating has neither question_id nor nugget_id",
         "[1].self_rating: rating 6 is off the scale 0..5",
-        '[2].self_rating: "4" is no rating (a whole number)',
-        "[4].self_rating: the item is graded twice, differently",
+        '[2].self_rating: "4" is not a rating (a whole number)',
+        "[4].self_rating: the item has two different grades",
     ]
     workbench.write(tmp_path / "out.jsonl", [pool])
     assert json.loads((tmp_path / "out.jsonl").read_text()) == line
@@ -192,7 +192,7 @@ def test_the_scale_of_an_unknown_prompt_is_the_highest_label(tmp_path: Path) -> 
     board = exampp.open(path).grades().evaluate(["P@2"])
     assert board.columns[0].min_rating == 2
     assert [row.mean for row in board.rows] == [0.5]
-    assert any("scale, 0 to 3, is that of the labels found (--scale)" in n for n in board.notes)
+    assert any("scale, 0 to 3, was inferred from the labels (--scale)" in n for n in board.notes)
     assert any("from 2 on they count as answers (--min-rating)" in n for n in board.notes)
 
     (given,) = exampp.open(path, scale=(0, 5)).graders

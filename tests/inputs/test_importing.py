@@ -154,7 +154,7 @@ def test_ids_known_from_grades_get_their_text_from_the_bank(
         ("q9 Q0 p1 1 1 s\n", r"query 'q9' is not in the collection"),
         ("q1 Q0 p9 1 1 s\n", r"passage 'p9' is not in the collection"),
         ("q1 Q0 p1 1 1 s\nq1 Q0 p2 2\n", r"bad.run:2: 4 columns instead of the 6"),
-        ("q1 Q0 p1 1 1 s\nq1 Q0 p1 2 0.5 s\n", r"bad.run:2, passage: .* was on line 1 already"),
+        ("q1 Q0 p1 1 1 s\nq1 Q0 p1 2 0.5 s\n", r"bad.run:2, passage: .* was already on line 1"),
     ],
 )
 def test_a_bad_file_leaves_the_collection_as_it_was(

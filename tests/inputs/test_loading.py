@@ -429,7 +429,7 @@ def test_assignments_are_grades(tmp_path: Path, empty_exam: exampp.Collection) -
     [
         ({"run_id": None}, "run_id"),
         ({"answer_text": " "}, "answer_text: the text is blank"),
-        ({"run_id": "alpha"}, "run 'alpha' with query 'q1' was on line 1 already"),
+        ({"run_id": "alpha"}, "run 'alpha' with query 'q1' was already on line 1"),
         ({"answer_text": "Air scatters."}, "has the answer of another run to query 'q1'"),
     ],
 )
@@ -537,5 +537,5 @@ def test_grades_come_back_with_them(tmp_path: Path) -> None:
 
 def test_one_query_has_an_id_once(tmp_path: Path) -> None:
     twice = {key: "1" if key[0] == "q2" else name for key, name in NUMBERED.items()}
-    with pytest.raises(exampp.InputError, match=r"^bank:5: item '1' was on line 4 already"):
+    with pytest.raises(exampp.InputError, match=r"^bank:5: item '1' was already on line 4"):
         made(tmp_path / "a.exam", twice)

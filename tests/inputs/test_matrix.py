@@ -378,6 +378,6 @@ def test_the_sample_of_a_leaderboard_is_read_where_the_matrix_says(tmp_path: Pat
     assert leaderboards.read(path) == {"run1": 2.0, "run2": 1.0}
     with (
         exampp.Collection.create(tmp_path / "my.exam") as opened,
-        pytest.raises(exampp.InputError, match="leaderboard files are not imported"),
+        pytest.raises(exampp.InputError, match="leaderboard files cannot be imported"),
     ):
         opened.import_files(path)

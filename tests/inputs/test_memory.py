@@ -217,7 +217,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an id twice": (
         {"queries": two(query_id=["1", "1"], text=["a", "b"])},
-        "^queries:2, query_id: query '1' was on line 1 already",
+        "^queries:2, query_id: query '1' was already on line 1",
     ),
     "an index": (
         {"queries": two(query_id=["1"], text=["a"]).set_index("query_id")},
@@ -225,7 +225,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a column twice": (
         {"queries": pd.DataFrame([["1", "a", "b"]], columns=["query_id", "text", "text"])},
-        "^queries, text: the column 'text' is there twice",
+        "^queries, text: duplicate column 'text'",
     ),
     "columns of two lengths": (
         {"queries": {"query_id": ["1", "2"], "text": ["a"]}},
@@ -247,7 +247,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a number for a text": ({"queries": {"1": 5}}, "^queries:1, text: must be a string"),
     "an unknown column": (
         {"bank": [{"query_id": "1", "question": "Why?", "note": "x"}]},
-        "^bank:1, note: the column 'note' is unknown. Known columns are query_id, ",
+        "^bank:1, note: unknown column 'note'. Known columns: query_id, ",
     ),
     "a bank without text": ({"bank": [{"query_id": "1"}]}, "^bank:1, question: .*no text"),
     "no system": (
@@ -265,7 +265,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a passage twice": (
         {"queries": {"1": "a"}, "passages": {"p": "a"}, "runs": {"s": {"1": ["p", "p"]}}},
-        r"^runs\['s'\]:2, passage: passage 'p' of query '1' and system 's' was on line 1",
+        r"^runs\['s'\]:2, passage: passage 'p' of query '1' and system 's' was already on line 1",
     ),
     "an unknown query": (
         {"passages": {"p": "a"}, "runs": {"s": {"1": ["p"]}}},
@@ -464,10 +464,10 @@ def test_several_have_names(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"bm25": 0.5}, r"official:1, rank: the rank of system 'bm25' is 0\.5.*call the column"),
+        ({"bm25": 0.5}, r"official:1, rank: rank 0\.5 of system 'bm25'.*name the column"),
         (
             pandas.DataFrame({"system": ["a", "a"], "score": [1, 2]}),
-            r"official:2.*'a' was on line 1",
+            r"official:2.*'a' was already on line 1",
         ),
         (pandas.DataFrame({"system": ["a"], "score": [1], "n": [1]}), r"two columns.*'score', 'n'"),
         (pandas.DataFrame({"team": ["a"], "score": [1]}), r"two columns.*'team', 'score'"),
@@ -482,7 +482,7 @@ def test_several_have_names(file: Path, tmp_path: Path) -> None:
         (pandas.DataFrame({"system": ["a"], "MRR rank": [1]}), r"may mean ranks or scores"),
         (
             pandas.DataFrame({"system": [7], "score": [1]}),
-            "system: '7' names no system",
+            "system: '7' is not a system",
         ),
         ({"TREC": {"a": True}}, r"official\['TREC'\]:1, rank: must be a number"),
         (pandas.DataFrame(), "two columns"),
@@ -511,7 +511,7 @@ def test_leaderboards_of_exampp(tmp_path: Path, empty_exam: exampp.Collection) -
         assert read_officials(given) == {"official": ranks}
     assert read_officials({"down": board, "other": board}) == {"down": ranks, "other": ranks}
     assert "-1.00" in str(up.correlate(board, ["Cover@5"]))
-    with pytest.raises(InputError, match=r"official: holds several measures: Cover@5, nDCG@5"):
+    with pytest.raises(InputError, match=r"official: several measures: Cover@5, nDCG@5"):
         read_officials(down.evaluate(["Cover@5", "nDCG@5"]))
     with pytest.raises(InputError, match="Cover@5 \u22652, Cover@5 \u22654"):
         read_officials(down.evaluate(["Cover@5"], min_rating=[2, 4]))

@@ -196,9 +196,9 @@ def test_opening_a_collection_again_does_not_let_go_of_it(tmp_path: Path) -> Non
     exampp.open(path).close()
     with pytest.raises(InputError):
         connect(path.with_name("none.exam"))
-    with exampp.Collection(path) as again, pytest.raises(InputError, match="would be lost"):
+    with exampp.Collection(path) as again, pytest.raises(InputError, match="would be overwritten"):
         again.export(path)
-    with pytest.raises(InputError, match="would be lost"), writing(path):
+    with pytest.raises(InputError, match="would be overwritten"), writing(path):
         pass
     other = (
         "import sys\nfrom exampp.store.connection import connect\n"

@@ -61,8 +61,8 @@ def test_every_kind_is_found_by_its_words_and_its_ids(exam: exampp.Collection) -
     assert len(found["replies"]) == 8
     (decision,) = found["decisions"]
     assert (decision.query_ids, decision.item_id, decision.passage_id) == (("q1",), item, "p1")
-    assert (decision.said_by, decision.note) == ("ada", "5")
-    assert [(one.said_by, one.note) for one in found["edits"]] == [("bob", "weight")]
+    assert (decision.author, decision.note) == ("ada", "5")
+    assert [(one.author, one.note) for one in found["edits"]] == [("bob", "weight")]
     assert one(exam.search("sky"), "queries").records[0].query_ids == ("q1",)
     assert [r.text for r in one(exam.search("air SCATTER"), "items").records] == [
         "What does air scatter?"
@@ -131,7 +131,7 @@ def test_an_excerpt_has_the_first_word_in_sight() -> None:
     text = "filler " * 100 + "the Needle in it " + "straw " * 100
     found = excerpt_pieces(text, ["needle", "straw"])
     assert found[0].text == "\u2026 "
-    assert [one.text for one in found if one.wanted][:2] == ["Needle", "straw"]
+    assert [one.text for one in found if one.is_hit][:2] == ["Needle", "straw"]
     assert "".join(one.text for one in found[1:])[:-1] in text
     assert excerpt_pieces("nothing", []) == [("nothing", False)]
     assert excerpt_pieces("", ["x"]) == []

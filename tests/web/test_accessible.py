@@ -176,7 +176,7 @@ def test_paper_is_dark_on_light_and_says_whose_grades_these_are(page: Page) -> N
 def test_all_of_the_overview_can_be_reached_by_keys(page: Page) -> None:
     page.goto("/")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     reached = set()
     for _ in range(60):
         page.keyboard.press("Tab")

@@ -88,7 +88,7 @@ def test_retired_items_stay_on_the_page_and_come_back(client: Client, path: Path
         ("weight", "nan", "is not a finite number"),
         ("weight", "inf", "is not a finite number"),
         ("weight", "heavy", "is not a finite number"),
-        ("text", "  ", "retire the item"),
+        ("text", "  ", "Retire the item"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_kept_on_the_page(

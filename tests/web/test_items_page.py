@@ -36,7 +36,7 @@ def test_before_anything_is_graded_there_are_items_and_no_coverage(tmp_path: Pat
         assert sorted(titles(page.text)) == sorted(
             text for texts in exams.QUESTIONS.values() for text in texts
         )
-        assert "Nothing is graded yet" in page.text
+        assert "Coverage appears after" in page.text
         assert text_of(page.text).count("not graded") == 1 + 3  # the filter, and every item
         assert titles(client.get("/items?find=magnets").text) == ["What makes a magnet?"]
 
@@ -109,9 +109,9 @@ def test_an_item_of_another_kind_leads_nowhere(tmp_path: Path) -> None:
             for one in pages.read(page).all("tr")
             if "opened" in one.attributes.get("class", "").split()
         )
-        assert "This grader does not grade it" in opened.text
+        assert "This grader does not grade the item" in opened.text
         assert "relevant" not in opened.text
         assert opened.all("a") == []
         # nobody is said to have decided the cells that there are not
         end = text_of(client.get("/judge", order="item", query=query, item="n1").text)
-        assert "There are no cells here, or you have decided all of them." in end
+        assert "You have decided all cells, or there are none." in end

@@ -127,7 +127,7 @@ def test_decisions_are_listed_and_can_be_taken_back_by_who_made_them(
     for refused in (first, third, 99):
         answer = small.post("/history/undo", what="decisions", number=str(refused))
         assert answer.status == 409
-        assert "Not undone" in answer.text
+        assert "Undo failed" in answer.text
     assert "says so" not in small.get("/history", author="grace").text
 
 

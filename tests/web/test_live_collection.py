@@ -121,7 +121,7 @@ def test_pages_of_a_large_collection_reload_until_it_is_computed(
         for address in ("/?by=1", "/queries"):
             answer = client.request("GET", address)
             assert f'content="1;url={address}"' in answer.text
-            assert "being computed" in answer.text
+            assert "Computing the results" in answer.text
         may_end.set()
         wait_for(lambda: "Leaderboard" in client.get("/?by=1").text)
 

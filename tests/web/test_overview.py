@@ -175,7 +175,7 @@ def test_two_ticks_lead_to_the_comparison_of_the_worse_with_the_better(client: C
     answer = client.get("/compare?s=alpha&s=beta&min_rating=3&decisions=with&measure=Cover%4020")
     assert answer.status == 303
     assert answer.headers["location"] == "/compare?a=beta&b=alpha&min_rating=3"
-    assert "choose two here" in client.get("/compare?s=alpha").text
+    assert "Choose two here" in client.get("/compare?s=alpha").text
     # a name leads to its comparison with the best of the others
     names = [
         one.attributes["href"]
@@ -187,7 +187,7 @@ def test_two_ticks_lead_to_the_comparison_of_the_worse_with_the_better(client: C
 
 
 def test_what_cannot_be_compared_is_said(client: Client) -> None:
-    assert "there is no system" in client.get("/compare", a="alpha", b="alhpa").text.lower()
+    assert "unknown system" in client.get("/compare", a="alpha", b="alhpa").text.lower()
     assert "compared with itself" in client.get("/compare", a="alpha", b="alpha").text
     assert client.get("/compare", a="alpha", b="beta", measure="Covr").status == 200
     assert client.get("/compare", a="alpha", b="beta", query="nowhere").status == 400

@@ -43,7 +43,7 @@ def form(client: Client) -> dict[str, str]:
 def test_without_a_sample_it_says_how_to_draw_one(client: Client) -> None:
     assert "plan --labels 400" in client.get("/sample").text
     assert "plan --labels 400 -m P@20" in client.get("/trust/corrected").text
-    assert "No sample was drawn" in client.get("/sample/judge").text
+    assert "No sample yet" in client.get("/sample/judge").text
     assert client.get("/sample/case", query="q1", passage="p1").status == 400
 
 
@@ -57,7 +57,7 @@ def test_passages_are_decided_one_after_the_other(path: Path, client: Client) ->
         assert "How relevant is this passage to it?" in stage
         said = client.post("/sample/decide", {**form(client), "rating": str(number % 4)})
         assert (said.status, said.headers["location"]) == (303, "/sample/judge")
-    assert "Nothing is left here" in client.get("/sample/judge").text
+    assert "Nothing left to decide" in client.get("/sample/judge").text
     # what it gives stands on the page
     assert "corrected by people" in client.get("/sample").text
     with exampp.Collection(path) as collection:
@@ -81,7 +81,7 @@ def test_a_judgment_is_taken_back(path: Path, client: Client) -> None:
 def test_items_are_decided_on_their_passages(path: Path, client: Client) -> None:
     draw(path, "Cover@2")
     asked = 0
-    while "Nothing is left here" not in client.get("/sample/judge").text:
+    while "Nothing left to decide" not in client.get("/sample/judge").text:
         client.post("/sample/decide", {**form(client), "rating": "5"})
         asked += 1
         assert asked < 20

@@ -66,7 +66,7 @@ def test_one_kind_shows_more_and_says_where_it_ends(
     monkeypatch.setattr("exampp.web.pages.queries.PAGE", 4)
     page = read(client.get("/search", q="violet", kind="replies").text)
     assert len(page.all("section")[0].all("li")) == 4
-    assert "There are more" in client.get("/search", q="violet", kind="replies").text
+    assert "More records match" in client.get("/search", q="violet", kind="replies").text
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,10 @@ def test_whatever_is_typed_is_answered(client: Client, words: str) -> None:
 
 
 def test_nothing_found_says_so(client: Client) -> None:
-    assert "Nothing holds this word" in text_of(client.get("/search", q="zebra").text)
-    assert "Nothing holds all of these words" in text_of(client.get("/search", q="air zebra").text)
+    assert "No record contains this word" in text_of(client.get("/search", q="zebra").text)
+    assert "No record contains all of these words" in text_of(
+        client.get("/search", q="air zebra").text
+    )
 
 
 def test_it_works_before_anything_is_graded(tmp_path: Path) -> None:

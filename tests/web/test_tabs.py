@@ -102,7 +102,7 @@ def test_a_page_of_a_bank_edits_that_bank(client: Client, path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["/judge?order=query&query=q1", "/cell?query=q1&passage=p1"], ids=["walk", "cell"]
+    "page", ["/judge?order=query&query=q1", "/cell?query=q1&passage=p1"], ids=["judge", "cell"]
 )
 def test_a_rating_is_on_the_scale_of_its_page(client: Client, path: Path, page: str) -> None:
     (form,) = (

@@ -30,7 +30,7 @@ def test_an_error_page_needs_nothing_of_the_collection(
         monkeypatch.setattr(LiveCollection, "choices", fails)
         answer = client.get("/queue")
         assert answer.status == 500
-        assert "defect" in answer.text
+        assert "bug" in answer.text
         monkeypatch.undo()
         assert client.get("/queue").status == 200
 

@@ -155,7 +155,7 @@ def test_blind_decisions_go_on_without_a_word_of_the_grader(page: Page, path: Pa
     assert page.locator("#stage mark").count() == 0
     # Enter has nothing to confirm
     page.keyboard.press("Enter")
-    page.wait_for_function("() => document.querySelector('#judged').innerText.includes('no grade')")
+    page.wait_for_function("() => document.querySelector('#judged').innerText.includes('No grade')")
     assert on_stage(page) == first
     assert decided(path) == []
     page.keyboard.press("2")
@@ -239,7 +239,7 @@ def test_the_ratings_never_scroll_away(browser: Browser, tmp_path: Path) -> None
                 assert min(min(box["width"], box["height"]) for box in boxes) >= 24
                 assert len({round(box["y"]) for box in boxes}) == (2 if width == 390 else 1)
             # the last line can be read above them
-            lowest = page.locator("#stage .grader-said").bounding_box()
+            lowest = page.locator("#stage .grader-line").bounding_box()
             assert lowest is not None
             assert lowest["y"] + lowest["height"] <= min(box["y"] for box in boxes)
 
@@ -343,7 +343,7 @@ def test_the_whole_passage_leaves_a_typed_reason(
         page.locator("[data-whole]").wait_for(state="detached")
         assert len(page.locator(".passage").inner_text()) > 20_000
         page.locator("[name=rating][value='4']").click()
-        page.locator("#recent [data-made], .said").wait_for(state="attached")
+        page.locator("#recent [data-made], .statements").wait_for(state="attached")
         assert [one[2:] for one in decided(path)] == [(4, "the end says so")]
         assert trouble == []
 

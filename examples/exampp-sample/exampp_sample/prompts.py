@@ -1,4 +1,4 @@
-"""A prompt, as `exampp prompts show NAME --toml` prints one to start from."""
+"""A prompt, as `exampp prompts NAME --toml` prints one to start from."""
 
 SAMPLE_YES_NO = """
 name = "sample-yes-no"

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import exampp
 from exampp.cli import audit
-from exampp.cli.command import Group, OptionRule, option_rules
+from exampp.cli.command import Group, OptionRule, option_rules, without_options
 from exampp.cli.options import (
     LABELLING,
-    OF_GRADED_FILES,
     OF_MEASURES,
     OF_OFFICIAL,
     Measures,
@@ -24,7 +23,6 @@ from exampp.cli.options import (
     Subtopics,
     labelling,
     opened_grades,
-    rating_scale,
 )
 from exampp.cli.output import end_where_undefined, show
 from exampp.errors import InputError
@@ -33,12 +31,8 @@ from exampp.records.selection import (
     BankName,
     DecisionMode,
     GraderNames,
-    ItemKind,
     Labels,
     NumberDisplay,
-    OnError,
-    PromptName,
-    Scale,
     Selection,
 )
 
@@ -56,9 +50,8 @@ def _is_qrels(path: Path) -> bool:
 
 
 @option_rules(
-    OF_GRADED_FILES,
     OptionRule(
-        ("--grader", "--prompt", "--kind", "--bank", "--at-least", "--min-rating", "--decisions"),
+        ("--grader", "--bank", "--at-least", "--min-rating", "--decisions"),
         "with a collection or graded passages",
         lambda values: not all(map(_is_qrels, values["collection"])),
     ),
@@ -92,53 +85,49 @@ def agreement(
         ),
     ],
     grader: GraderNames = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
     bank: BankName = None,
     at_least: Annotated[
         list[int] | None,
         keyword(
-            help="Use the m-th best rating of a passage as its label; repeat for several. "
-            "[default: 1, 2, 5]"
+            help="Label a passage by its n-th best rating. Repeat for several. [default: 1, 2, 5]",
+            rare=True,
         ),
     ] = None,
     min_rating: Annotated[
         int | None,
         keyword(
-            help="Lowest rating that counts as relevant with STRICT. [default: 4 of 0-5, two "
-            "thirds up any other scale]"
+            help="Lowest rating that counts as relevant in strict tables. "
+            "[default: 4 on a scale of 0-5, two thirds up another scale]"
         ),
     ] = None,
     min_relevant: Annotated[
         list[int] | None,
         keyword(
-            help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR; repeat for "
+            help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR. Repeat for "
             "several. [default: 2, or 1 if none is higher]"
         ),
     ] = None,
     layout: Annotated[
         list[Literal["graded", "merge", "lenient", "strict"]] | None,
         keyword(
-            help="The papers' tables: each label, merged ones, 1 and more, --min-rating and "
-            "more; repeat for several. With this option, graders are compared with each "
-            "other too. [default: all]"
+            help="Print this table of the papers, also for pairs of graders. Repeat for several. "
+            "[default: all]",
+            rare=True,
         ),
     ] = None,
     against: Annotated[
         Literal["judgments", "graders", "people"] | None,
-        keyword(help="Only judgments, only graders, or only people."),
+        keyword(help="Compare only with judgments, graders or people.", rare=True),
     ] = None,
     decisions: DecisionMode = "with",
-    on_error: OnError = "refuse",
-    scale: Scale = None,
     *,
     display: NumberDisplay,
 ) -> None:
-    """Compare labels with judgments, graders and people with each other, and qrels with all.
+    """Measure the agreement of graders with judgments, with people and with each other.
 
-    Confusion tables as the papers print them, Cohen's kappa, weighted kappa, Krippendorff's alpha
-    and Gwet's AC1, with 95 % intervals over queries. If systems return judged passages, a last
-    table shows whether a grader favours a system.
+    Shows confusion tables, Cohen's kappa, weighted kappa, Krippendorff's alpha and Gwet's AC1, with
+    95 % intervals over queries. If systems return judged passages, a last table shows the graders
+    that favour a system.
 
     Example: exampp analyze agreement graded.jsonl.gz
     """
@@ -152,10 +141,8 @@ def agreement(
             [], qrels=qrels, min_relevant=cuts, layouts=layout or LAYOUTS, against=against
         )
     else:
-        with exampp.open(source, on_error, rating_scale(scale)) as opened:
-            panel = opened.panel(
-                *(grader or ()), prompt=prompt, kind=kind, bank=bank, decisions=decisions
-            )
+        with exampp.open(source) as opened:
+            panel = opened.panel(*(grader or ()), bank=bank, decisions=decisions)
             found = panel.agreement(
                 at_least=at_least or (),
                 min_rating=min_rating,
@@ -198,63 +185,21 @@ def _sources(paths: Sequence[Path]) -> tuple[Path | None, Mapping[str, Sequence[
 
 @option_rules(
     OF_MEASURES["--min-rating"],
+    OF_OFFICIAL,
+    OptionRule(
+        ("--statistic", "--samples", "--seed"),
+        "with --official",
+        lambda values: bool(values["official"]),
+    ),
     OptionRule(("--seed",), "with --samples", lambda values: values["samples"] != 0),
+    OptionRule(
+        ("--order",),
+        "where the output holds leaderboards, not tsv and csv with --official",
+        lambda values: not (values["official"] and values["style"] in ("tsv", "csv")),
+    ),
 )
+@without_options("decisions")
 def correlation(
-    selection: MethodSelection,
-    official: Annotated[
-        list[Path],
-        keyword(help="An official leaderboard, or FILE:MEASURE of one; repeat for several."),
-    ],
-    measure: Annotated[
-        list[str] | None,
-        keyword(
-            "--measure",
-            "-m",
-            help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
-            "[default: Cover@20, nCover@20, P@20, nDCG@20]",
-        ),
-    ] = None,
-    statistic: Annotated[
-        list[str] | None,
-        keyword(
-            help="spearman, kendall or tau_ap; repeat for several. [default: spearman, kendall]"
-        ),
-    ] = None,
-    samples: Annotated[
-        int, keyword(min=0, help="Resamples for the intervals, at least 50; 0: no intervals.")
-    ] = 2000,
-    seed: Annotated[int, keyword(help="Seed of the resamples.")] = 0,
-    round_to: RoundTo = None,
-    *,
-    display: NumberDisplay,
-) -> None:
-    """Correlate all graders, thresholds and measures with official leaderboards.
-
-    The values as in the papers' tables, then the same with 95 % intervals over queries, which
-    contain the average of exams with as many queries. tsv, csv and json have one row per value.
-
-    Example: exampp analyze correlation my.exam --official leaderboard.json
-    """
-    from exampp.analysis.correlation import compare_methods
-    from exampp.inputs.officials import read_officials
-
-    methods = selection.methods(measure or ())
-    found = compare_methods(
-        methods,
-        read_officials(official),
-        statistic or ("spearman", "kendall"),
-        samples=samples,
-        seed=seed,
-        decimals=round_to,
-    )
-    show(found.records()["correlation"] if display.for_programs else found, display)
-    estimates = [one.estimate for one in found.found]
-    end_where_undefined([one.value for one in estimates], [one.reason for one in estimates])
-
-
-@option_rules(OF_MEASURES["--min-rating"], OF_OFFICIAL)
-def leaderboards(
     selection: MethodSelection,
     official: Officials = None,
     measure: Annotated[
@@ -262,37 +207,72 @@ def leaderboards(
         keyword(
             "--measure",
             "-m",
-            help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. "
-            "[default: Cover@20]",
+            help="Cover@20, nCover@20, or any measure of ir_measures. Repeat for several. "
+            "[default: Cover@20, with --official also nCover@20, P@20, nDCG@20]",
+        ),
+    ] = None,
+    statistic: Annotated[
+        list[str] | None,
+        keyword(
+            help="Correlate by spearman, kendall or tau_ap. Repeat for several. "
+            "[default: spearman, kendall]",
+            rare=True,
         ),
     ] = None,
     order: Annotated[
         int,
-        keyword(min=0, help="Order by the n-th column of scores; 0: by the official leaderboard."),
+        keyword(
+            min=0,
+            help="Sort systems by this column of scores; 0: by the official leaderboard.",
+            rare=True,
+        ),
     ] = 1,
+    samples: Annotated[
+        int,
+        keyword(
+            min=0,
+            help="Draw this many resamples for the intervals (50 or more); 0: no intervals.",
+            rare=True,
+        ),
+    ] = 2000,
+    seed: Annotated[int, keyword(help="Seed of the resamples.", rare=True)] = 0,
     round_to: RoundTo = None,
     *,
     display: NumberDisplay,
 ) -> None:
-    """Show all graders and thresholds side by side, with official ranks beside them.
+    """Correlate all graders, thresholds and measures with each other and official leaderboards.
 
-    One row per system, one column per grader, measure and threshold; rank correlations with the
-    official leaderboards, and of the graders with each other, below. tsv, csv and json have one row
-    per value.
+    Shows the leaderboards side by side. With --official, shows the correlations as in the papers'
+    tables, and with 95 % intervals over queries. tsv and csv then have one row per correlation,
+    otherwise one per score; json has everything.
 
-    Example: exampp analyze leaderboards my.exam -m Cover@20 -m P@10
+    Example: exampp analyze correlation my.exam --official leaderboard.json
     """
-    from exampp.analysis.correlation import side_by_side
+    from exampp.analysis.correlation import compare_methods, side_by_side
     from exampp.inputs.officials import read_officials
 
-    methods = selection.methods(measure or ["Cover@20"])
-    found = side_by_side(methods, read_officials(official or ()), order=order, decimals=round_to)
-    tables = found.records() if display.for_programs else found.tables()
-    show(tables if len(tables) > 1 else tables["leaderboards"], display)
-    end_where_undefined(
-        [mean.mean for one in found.series for mean in one.means.values()] or [None],
-        ["no query counts" if found.systems else "there are no rankings, and so no systems"],
-    )
+    officials = read_officials(official or ())
+    methods = selection.methods(measure or (() if selection.qrels else ["Cover@20"]))
+    boards = side_by_side(methods, officials, order=order, decimals=round_to)
+    tables = dict(boards.records() if display.for_programs else boards.tables())
+    values = [mean.mean for one in boards.series for mean in one.means.values()]
+    reasons = ["no query counts" if boards.systems else "there are no rankings, and so no systems"]
+    if officials:
+        found = compare_methods(
+            methods if measure else selection.methods(()),
+            officials,
+            statistic or ("spearman", "kendall"),
+            samples=samples,
+            seed=seed,
+            decimals=round_to,
+        )
+        tables |= found.records() if display.for_programs else found.tables()
+        if display.style in ("tsv", "csv"):
+            tables = {"correlation": tables["correlation"]}
+        values = [one.estimate.value for one in found.found]
+        reasons = [one.estimate.reason for one in found.found]
+    show(tables if len(tables) > 1 else next(iter(tables.values())), display)
+    end_where_undefined(values or [None], reasons)
 
 
 @option_rules(
@@ -305,6 +285,7 @@ def leaderboards(
         lambda values: values["style"] not in ("tsv", "csv"),
     ),
 )
+@without_options("decisions")
 def significance(
     selection: Selection,
     measure: Measures = None,
@@ -312,20 +293,22 @@ def significance(
     subtopics: Subtopics = "auto",
     missing: Missing = "zero",
     alpha: Annotated[
-        float, keyword(help="Two systems differ if the corrected p-value is at most this.")
+        float,
+        keyword(help="Report a difference if the corrected p-value is at most this.", rare=True),
     ] = 0.05,
     correction: Annotated[
         Literal["holm", "bh", "none"],
-        keyword(help="The correction of p-values for the letters."),
+        keyword(help="Correct p-values for several pairs by this method.", rare=True),
     ] = "holm",
     permutations: Annotated[
         int | None,
         keyword(
-            help="Random sign patterns of the randomisation test. [default: 10000, or as many "
-            "as the correction needs]"
+            help="Draw this many sign patterns in the randomisation test. [default: 10000, or as "
+            "many as the correction needs]",
+            rare=True,
         ),
     ] = None,
-    seed: Annotated[int, keyword(help="Seed of the random sign patterns.")] = 0,
+    seed: Annotated[int, keyword(help="Seed of the sign patterns.", rare=True)] = 0,
     pairs: Annotated[
         bool, keyword("--pairs", help="Print a row for every pair of systems.")
     ] = False,
@@ -333,10 +316,10 @@ def significance(
     labels: Labels,
     display: NumberDisplay,
 ) -> None:
-    """Test all pairs of systems: which ones differ, and how much.
+    """Test all pairs of systems for significant differences.
 
-    Shows the leaderboard with letters: systems that share one do not differ. tsv, csv and --pairs
-    have a row for every pair; json has both.
+    Shows the leaderboard with letters: systems that share one do not differ significantly. --pairs,
+    tsv and csv have a row for every pair; json has both.
 
     Example: exampp analyze significance my.exam -m Cover@20
     """
@@ -362,10 +345,13 @@ def significance(
     end_where_undefined([pair.p for pair in tested], [pair.difference.reason for pair in tested])
 
 
-app = Group("analyze", help="Analyze how far the leaderboard can be trusted.")
+app = Group(
+    "analyze",
+    help="Analyze how far the leaderboard can be trusted.",
+    renamed={"leaderboards": "exampp analyze correlation COLLECTION"},
+)
 for _function in (
-    *(leaderboards, correlation, agreement, audit.calibration, significance, audit.reliability),
-    *(audit.items, audit.citations, audit.unsaid, audit.sensitivity, audit.attacks),
-    audit.corrected,
+    *(correlation, agreement, significance, audit.reliability, audit.items, audit.sensitivity),
+    *(audit.corrected, audit.calibration, audit.attacks, audit.citations, audit.unsaid),
 ):
-    app.verb(_function.__name__)(_function)
+    app.verb(_function.__name__, rare=_function in (audit.citations, audit.unsaid))(_function)

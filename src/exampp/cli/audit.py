@@ -8,19 +8,15 @@ from typing import Annotated, Literal
 import exampp
 from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, option_rules, without_options
 from exampp.cli.options import (
-    LABELLING,
-    OF_GRADED_FILES,
     OF_MEASURES,
     AllMinRatings,
+    Depth,
     MinRating,
-    Missing,
     Officials,
     Subtopics,
     for_people,
-    labelling,
     opened_grades,
     opened_panel,
-    rating_scale,
 )
 from exampp.cli.output import end_where_undefined, print_message, show
 from exampp.errors import InputError, Undefined
@@ -31,14 +27,10 @@ from exampp.records.selection import (
     DecisionMode,
     ExamFile,
     GraderName,
-    ItemKind,
-    Labels,
+    Kind,
     MissingPolicy,
     NumberDisplay,
-    OnError,
-    PromptName,
     ResamplingOptions,
-    Scale,
     Selection,
     SeveralSelection,
 )
@@ -50,7 +42,16 @@ def _shows(values: OptionValues) -> bool:
 
 @option_rules(
     OptionRule(
-        ("--targets", "--seed", "--attack", "--rating", "--texts", "--dry-run"),
+        (
+            "--prompt",
+            "--kind",
+            "--targets",
+            "--seed",
+            "--attack",
+            "--rating",
+            "--texts",
+            "--dry-run",
+        ),
         "where a battery is made, with --build",
         lambda values: bool(values["build"]),
     ),
@@ -69,52 +70,68 @@ def _shows(values: OptionValues) -> bool:
         lambda values: _shows(values) or not values["dry_run"],
     ),
 )
-@without_options("runs", "systems", "without", "decisions", "on_error", "scale")
+@without_options("runs", "systems", "without", "decisions")
 def attacks(
     selection: Selection,
     build: Annotated[
         bool,
-        keyword("--build", help="Build the collection of attacks, to be graded by exampp grade."),
+        keyword("--build", help="Build the collection of attacks; then grade it."),
     ] = False,
     battery: Annotated[
         Path | None,
-        keyword(help="The collection of attacks. [default: my.attacks.exam beside my.exam]"),
+        keyword(help="Use this collection of attacks. [default: my.attacks.exam beside my.exam]"),
     ] = None,
     min_rating: MinRating = None,
-    targets: Annotated[int, keyword(min=1, help="Passages of each query that are attacked.")] = 20,
+    prompt: Annotated[
+        str | None,
+        keyword(
+            help="Imitate the delimiters of this prompt. [default: question-self-rating]",
+            panel=ASKED_FOR,
+            rare=True,
+        ),
+    ] = None,
+    kind: Annotated[
+        Kind | None,
+        keyword(help="Attack items of this kind.", panel=ASKED_FOR, rare=True),
+    ] = None,
+    targets: Annotated[
+        int, keyword(min=1, help="Attack this many passages of each query.", rare=True)
+    ] = 20,
     attack: Annotated[
         list[str] | None,
-        keyword(help="Only this attack, such as A3; repeat for several. [default: all]"),
+        keyword(
+            help="Build only this attack, such as A3. Repeat for several. [default: all]",
+            rare=True,
+        ),
     ] = None,
-    rating: Annotated[int, keyword(min=0, help="The rating in forged verdicts.")] = 5,
-    seed: Annotated[int, keyword(min=0, help="Seed of all draws.")] = 0,
+    rating: Annotated[
+        int, keyword(min=0, help="Claim this rating in forged verdicts.", rare=True)
+    ] = 5,
+    seed: Annotated[int, keyword(min=0, help="Seed of the attacks.", rare=True)] = 0,
     texts: Annotated[
-        Path | None, keyword(help="Write the texts to this file, for people to read (JSONL).")
+        Path | None, keyword(help="Write the attack texts to this JSONL file.", rare=True)
     ] = None,
     dry_run: Annotated[
         bool,
-        keyword("--dry-run", help="Print what --build would make and what grading it would cost."),
+        keyword("--dry-run", help="Print what --build would make, and its grading cost."),
     ] = False,
     *,
     display: NumberDisplay,
 ) -> None:
     """Test whether the grader can be gamed.
 
-    In three steps: make attack texts (--build), grade them as the exam was graded (exampp grade),
-    and show the effect of attacks beside benign controls. With --build, --prompt is the prompt
-    whose delimiters are imitated (question-self-rating by default).
+    Takes three steps: build attack texts (--build), grade them like the exam (exampp grade), and
+    show the effect of attacks beside benign controls.
 
     Example: exampp analyze attacks my.exam --build
     """
     if build:
         from exampp.analysis.attacks.battery import PROMPT, BatterySettings
 
-        how = BatterySettings(
-            targets, seed, tuple(attack or ()), selection.prompt or PROMPT, rating
-        )
+        how = BatterySettings(targets, seed, tuple(attack or ()), prompt or PROMPT, rating)
         with exampp.Collection(selection.collection) as opened:
             battery_result = opened.bank(selection.bank).build_battery(
-                battery, settings=how, kind=selection.kind, texts=texts, dry_run=dry_run
+                battery, settings=how, kind=kind, texts=texts, dry_run=dry_run
             )
         show(battery_result, display)
         return
@@ -122,49 +139,48 @@ def attacks(
         show(grades.attacks(battery, min_rating=min_rating), display)
 
 
-@option_rules(OF_GRADED_FILES)
 def calibration(
     collection: ExamFile,
     grader: Annotated[
         list[str] | None,
         keyword(
-            help="The grader: a model, model:prompt, or the start of its key; repeat to learn "
-            "from several together."
+            help="Learn from this grader: a model, prompt, model:prompt, kind, or key. Repeat to "
+            "learn from several together."
         ),
     ] = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
     bank: BankName = None,
     model: Annotated[
         Literal["logistic", "isotonic"],
         keyword(
-            help="logistic: all ratings of a passage; isotonic: their mean, any curve.",
+            help="Fit a logistic model of all ratings, or an isotonic curve of their mean.",
             panel=ASKED_FOR,
+            rare=True,
         ),
     ] = "logistic",
     min_relevant: Annotated[
         int | None,
         keyword(
-            help="Lowest judgment for which probabilities are reported. [default: 2, or 1 if no "
-            "judgment is higher]"
+            help="Lowest judgment that is relevant. [default: 2, or 1 if none is higher]",
+            rare=True,
         ),
     ] = None,
-    folds: Annotated[int, keyword(min=2, help="Groups of queries; each is held out once.")] = 5,
+    folds: Annotated[
+        int,
+        keyword(min=2, help="Test on this many groups of queries, each held out once.", rare=True),
+    ] = 5,
     save: Annotated[
         Path | None,
         keyword(dir_okay=False, help="Write the calibration to this file, for exampp calibrate."),
     ] = None,
     decisions: DecisionMode = "with",
-    on_error: OnError = "refuse",
-    scale: Scale = None,
     *,
     resampling: ResamplingOptions,
     display: NumberDisplay,
 ) -> None:
     """Learn human labels from the ratings of passages, tested on held-out queries.
 
-    Shows the quality of the calibration, its reliability curve, and labels beside human ones.
-    COLLECTION is only read; exampp calibrate labels passages with the file of --save.
+    Shows the quality of the calibration, its reliability curve, and labels beside human labels. To
+    label passages, pass the file of --save to exampp calibrate.
 
     Example: exampp analyze calibration my.exam --save my.calibration
     """
@@ -174,10 +190,10 @@ def calibration(
 
     check_outputs([save], [collection, bank])
     settings = CalibrationSettings(model, folds, min_relevant, resampling.samples, resampling.seed)
-    with exampp.open(collection, on_error, rating_scale(scale)) as opened:
+    with exampp.open(collection) as opened:
         names = [
             # one that fits is chosen, and of several one must be named
-            choose_grader(opened.graders, grader=name, prompt=prompt, kind=kind).key
+            choose_grader(opened.graders, grader=name).key
             for name in grader or (None,)
         ]
         found = opened.panel(*names, bank=bank, decisions=decisions).calibration(settings)
@@ -193,16 +209,16 @@ def citations(
     first: Annotated[
         bool,
         keyword(
-            "--first", help="Count only the first citation of a sentence, as at TREC RAG 2024."
+            "--first", help="Count only the first citation of a sentence, as in TREC RAG 2024."
         ),
     ] = False,
     grader: GraderName = None,
     *,
     display: NumberDisplay,
 ) -> None:
-    """Measure precision and recall of citations: do cited passages support the sentences?
+    """Measure precision and recall of citations that support their sentences.
 
-    The collection is one that exampp citations made, graded with --prompt citation-support.
+    Make the collection with exampp citations and grade it with --prompt citation-support.
 
     Example: exampp analyze citations cited.exam
     """
@@ -229,28 +245,33 @@ def corrected(
     selection: Selection,
     measure: Annotated[
         str,
-        keyword("--measure", "-m", help="P@20, RBP@20 or Cover@20: a sum over passages or items."),
+        keyword("--measure", "-m", help="P@20, RBP@20 or Cover@20."),
     ] = "P@20",
     min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
         keyword(
-            help="Lowest judgment of a relevant passage. [default: that of the plan; 2, or 1 if "
-            "none is higher]"
+            help="Lowest judgment of a relevant passage. [default: as in the sample; 2, or 1 if "
+            "none is higher]",
+            rare=True,
         ),
     ] = None,
     plan: Annotated[
         int | None,
-        keyword(help="The number of the sample. [default: the newest that fits the measure]"),
+        keyword(
+            "--sample",
+            help="Use the sample with this number. [default: the newest that fits the measure]",
+            rare=True,
+        ),
     ] = None,
     over: Annotated[
         Literal["pool", "queries"],
-        keyword(help="Intervals for these queries and their pool, or for queries like these."),
+        keyword(
+            help="Print intervals for these queries and their pool, or for queries like these.",
+            rare=True,
+        ),
     ] = "pool",
-    alpha: Annotated[
-        float, keyword(help="The share of intervals that may miss the true value.")
-    ] = 0.05,
-    seed: Annotated[int, keyword(help="Seed of the simultaneous intervals of all pairs.")] = 0,
+    alpha: Annotated[float, keyword(help="Use intervals of level 1 - alpha.", rare=True)] = 0.05,
     pairs: Annotated[
         bool, keyword("--pairs", help="Print a row for every pair of systems.")
     ] = False,
@@ -259,14 +280,14 @@ def corrected(
 ) -> None:
     """Correct the leaderboard by a sample of human decisions, beside grades and people alone.
 
-    The sample comes from exampp review COLLECTION plan; if judgments cover the whole pool none is
-    needed. tsv and csv have a row per system, estimate and scope; json has these and the pairs.
+    Draw the sample with exampp review COLLECTION sample. Judgments of the whole pool need no
+    sample. tsv and csv have a row per system, estimate and scope; json has these and the pairs.
 
     Example: exampp analyze corrected my.exam -m P@20
     """
     from exampp.analysis.corrected import CorrectionSettings
 
-    settings = CorrectionSettings(over, alpha, seed=seed)
+    settings = CorrectionSettings(over, alpha)
     with opened_grades(selection) as grades:
         found = grades.corrected(
             measure,
@@ -288,36 +309,34 @@ def corrected(
         "--limit", only="for the formats that people read; tsv, csv and json hold all items"
     ),
     OptionRule(
-        ("--official", "--splits", "--seed"),
+        ("--official",),
         "where tables hold the exam: tsv and csv have a row for every item",
         lambda values: values["style"] not in ("tsv", "csv"),
     ),
 )
+@without_options("decisions")
 def items(
     selection: Selection,
     min_rating: MinRating = None,
-    k: Annotated[int, keyword("-k", min=1, help="How many passages of each system count.")] = 20,
+    k: Depth = 20,
     official: Officials = None,
     min_relevant: Annotated[
         int | None,
         keyword(
             help="Lowest judgment that is relevant: 2 for TREC DL, 1 for TREC CAR. [default: 2, "
-            "or 1 if none is higher]"
+            "or 1 if none is higher]",
+            rare=True,
         ),
     ] = None,
-    limit: Annotated[int, keyword(min=0, help="How many of the items to review are shown.")] = 20,
+    limit: Annotated[int, keyword(min=0, help="Show this many of the items to review.")] = 20,
     subtopics: Subtopics = "auto",
-    splits: Annotated[
-        int, keyword(min=2, help="How many random halves of items and queries are drawn.")
-    ] = 1000,
-    seed: Annotated[int, keyword(min=0, help="Seed of the halves.")] = 0,
     *,
     display: NumberDisplay,
 ) -> None:
     """Analyze the exam itself: its reliability, and the items to review first.
 
-    Systems are the examinees. tsv and csv have a row for every item; json has everything. With
-    --official it shows the gain from an exam of fewer items.
+    tsv and csv have a row for every item; json has everything. With --official, the table also
+    shows the gain from an exam of fewer items.
 
     Example: exampp analyze items my.exam --official leaderboard.json
     """
@@ -328,8 +347,6 @@ def items(
             subtopics=subtopics,
             official=[str(one) for one in official or ()],
             min_relevant=min_relevant,
-            splits=splits,
-            seed=seed,
         )
     if display.style in ("tsv", "csv"):
         show(found.records()["items"], display)
@@ -344,10 +361,9 @@ def items(
         "for Cover, the mean over items",
         lambda values: values["measure"].startswith("Cover"),
     ),
-    *LABELLING,
     OF_MEASURES["--min-rating"],
-    OF_MEASURES["--missing"],
 )
+@without_options("decisions")
 def reliability(
     selection: Selection,
     measure: Annotated[
@@ -355,38 +371,37 @@ def reliability(
         keyword("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
     ] = "Cover@20",
     min_rating: MinRating = None,
-    target: Annotated[float, keyword(help="The target reliability.")] = 0.95,
+    target: Annotated[float, keyword(help="Find the exams that reach this reliability.")] = 0.95,
     drop: Annotated[
         list[float] | None,
         keyword(
-            help="Leave out this share of the worst systems; repeat for several. "
-            "[default: 0, 0.03, 0.25]"
+            help="Leave out this share of the worst systems. Repeat for several. "
+            "[default: 0, 0.03, 0.25]",
+            rare=True,
         ),
     ] = None,
     queries: Annotated[
         list[int] | None,
         keyword(
-            help="Project an exam of so many queries; repeat for several. [default: half, as "
+            help="Project an exam of this many queries. Repeat for several. [default: half, as "
             "many, twice and four times as many]"
         ),
     ] = None,
     items: Annotated[
         list[int] | None,
         keyword(
-            help="Project an exam of so many items per query; repeat for several. "
+            help="Project an exam of this many items per query. Repeat for several. "
             "[default: half, as many, twice and four times as many]"
         ),
     ] = None,
     subtopics: Subtopics = "auto",
-    missing: Missing = "zero",
     *,
-    labels: Labels,
     resampling: ResamplingOptions,
     display: NumberDisplay,
 ) -> None:
-    """Show how reliable the order of systems is, and how many queries and items it takes.
+    """Show the reliability of the ranking of systems, and the queries and items that it needs.
 
-    Studies all systems, and the same without the worst.
+    Studies all systems, and then all but the worst.
 
     Example: exampp analyze reliability my.exam --target 0.9
     """
@@ -406,8 +421,6 @@ def reliability(
             settings=settings,
             min_rating=min_rating,
             subtopics=subtopics,
-            missing=missing,
-            labelling=labelling(labels),
         )
     show(found, display)
     estimates = [one.erho2 for one in found.studies]
@@ -427,13 +440,14 @@ def _at_cutoffs(rule: OptionRule) -> OptionRule:
 
 
 @option_rules(
-    *map(_at_cutoffs, (*LABELLING, OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])),
+    *map(_at_cutoffs, (OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])),
     OptionRule(
         ("--cutoff",),
         "for measures without a cutoff",
         lambda values: not values["measure"] or at_cutoffs(values)["measure"] != values["measure"],
     ),
 )
+@without_options("decisions")
 def sensitivity(
     selection: SeveralSelection,
     measure: Annotated[
@@ -441,32 +455,32 @@ def sensitivity(
         keyword(
             "--measure",
             "-m",
-            help="Cover, P, or any measure of ir_measures, without a cutoff for all --cutoff; "
-            "repeat for several. [default: Cover, P, nDCG]",
+            help="Cover, P, or any measure of ir_measures; without a cutoff, all of --cutoff "
+            "apply. Repeat for several. [default: Cover, P, nDCG]",
         ),
     ] = None,
     cutoff: Annotated[
         list[int] | None,
-        keyword(help="A cutoff; repeat for several. [default: 5, 10, 20]"),
+        keyword(help="Try this cutoff. Repeat for several. [default: 5, 10, 20]"),
     ] = None,
     min_rating: AllMinRatings = None,
     missing: Annotated[
         list[MissingPolicy] | None,
         keyword(
-            help="Treatment of cells without a grade; repeat for several. [default: zero, skip]"
+            help="Count cells without a grade as not covered, skip them, or use both bounds. "
+            "Repeat for several. [default: zero, skip]",
+            rare=True,
         ),
     ] = None,
     official: Officials = None,
     subtopics: Subtopics = "auto",
     *,
-    labels: Labels,
     display: NumberDisplay,
 ) -> None:
     """Show which results survive all choices of thresholds, cutoffs, measures, graders.
 
-    All combinations are evaluated: the range of ranks of each system, how many pairs keep their
-    order, the possible effect of missing cells. With --official, Kendall's tau of every
-    combination.
+    Evaluates all combinations: the range of ranks of each system, the pairs that keep their order,
+    the possible effect of missing cells. With --official, shows Kendall's tau of every combination.
 
     Example: exampp analyze sensitivity my.exam -m Cover --cutoff 5 --cutoff 20
     """
@@ -483,7 +497,6 @@ def sensitivity(
             declaration,
             official=official or (),
             subtopics=subtopics,
-            labelling=labelling(labels),
         )
     show(found, display)
     if found.reason:
@@ -496,30 +509,30 @@ def sensitivity(
         only="for the formats that people read; tsv and csv hold the systems, json all items",
     )
 )
-@without_options("runs", "systems", "without")
+@without_options("runs", "systems", "without", "decisions")
 def unsaid(
     selection: Selection,
     pair: Annotated[
         list[str] | None,
         keyword(
             metavar="ANSWER=RETRIEVED",
-            help="The system of answers and the system of its source passages; repeat for "
-            "several. [default: by name, NAME and NAME:cited, NAME:response and NAME]",
+            help="Compare the system of answers with the system of its source passages. Repeat "
+            "for several. [default: NAME and NAME:contexts or NAME:cited]",
         ),
     ] = None,
     min_rating: MinRating = None,
-    k: Annotated[int, keyword("-k", min=1, help="How many passages of each system count.")] = 20,
-    limit: Annotated[int, keyword(min=0, help="How many of the items left out are shown.")] = 20,
+    k: Depth = 20,
+    limit: Annotated[int, keyword(min=0, help="Show this many of the items left out.")] = 20,
     subtopics: Subtopics = "auto",
     *,
     display: NumberDisplay,
 ) -> None:
-    """Show whether retrieval or generation loses more of the exam.
+    """Compare what retrieval and generation lose of the exam.
 
     Compares the answers of RAG systems with their source passages, item by item. tsv and csv have a
     row for every system; json has the items, too.
 
-    Example: exampp analyze unsaid my.exam --pair generated=dense
+    Example: exampp analyze unsaid demo.exam --pair chat-v2=rerank
     """
     pairs = None if pair is None else dict(map(_read_pair, pair))
     with opened_grades(selection) as grades:

@@ -24,7 +24,6 @@ from exampp.cli.options import (
     OF_MEASURES,
     Grace,
     MinRating,
-    Missing,
     Subtopics,
     opened_grades,
 )
@@ -33,13 +32,12 @@ from exampp.cli.output import (
     print_line,
     print_message,
     progress_bar,
-    report_written,
     show,
     this_command,
 )
 from exampp.errors import InputError, Unfinished
 from exampp.records.options import argument, keyword
-from exampp.records.selection import CollectionFile, Display, Selection
+from exampp.records.selection import CollectionFile, Display, NotesDisplay, PartName, Selection
 from exampp.records.wording import counted
 from exampp.stopping import GRACE_SECONDS
 
@@ -49,54 +47,63 @@ if TYPE_CHECKING:
     from exampp.results.result import Table
 
 
+Author = Annotated[str | None, keyword(help="Name of the editor. [default: the user]", rare=True)]
+
+
 @option_rules(
     OptionRule(
-        ("--author", "--reason", "--format", "--grace", *LIMITS),
+        ("--format", "--grace", *LIMITS),
         "where requests are sent, not with --dry-run",
         lambda values: not values["dry_run"],
     ),
 )
 @backend_options(
-    writes=True, helps={"max_new_tokens": "Tokens of a reply at most. [default: 2048]"}
+    writes=True, helps={"max_new_tokens": "Maximum tokens of a reply. [default: 2048]"}
 )
 def generate_bank(
     collection: CollectionFile,
     grader: Annotated[
         str,
         keyword(
-            help="The writer: hf (a model on this machine), openai (any OpenAI-compatible server)."
+            help="Generate with hf (a model on this machine) or openai (any OpenAI-compatible "
+            "server)."
         ),
     ],
     prompt: Annotated[
         str,
         keyword(
-            help="car-questions, car-nuggets, dl-questions, dl-nuggets, or your own TOML file."
+            help="Use this prompt: car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML "
+            "file."
         ),
     ],
     *,
     options: Mapping[str, Any],
     display: Display,
-    bank: Annotated[str, keyword(help="The bank that receives the items.")] = "main",
+    bank: Annotated[str, keyword(help="Add the items to this bank.")] = "main",
     per: Annotated[
         Literal["query", "subtopic"] | None,
-        keyword(help="One request per query or per subtopic. [default: depends on the prompt]"),
+        keyword(
+            help="Send one request per query or per subtopic. [default: depends on the prompt]",
+            rare=True,
+        ),
     ] = None,
     keys: Annotated[
-        bool, keyword("--keys", help="Ask for answer keys, too; they are marked machine-made.")
+        bool,
+        keyword("--keys", help="Generate answer keys, too, marked as machine-made.", rare=True),
     ] = False,
-    query: Annotated[str | None, keyword(help="Only this query.")] = None,
+    query: Annotated[
+        str | None, keyword(help="Generate items only for this query.", rare=True)
+    ] = None,
     more: Annotated[
         int | None,
-        keyword(min=1, help="With --query: how many items beyond those of the bank."),
+        keyword(min=1, help="With --query: add this many items to those of the bank.", rare=True),
     ] = None,
     grounded: Annotated[
         int | None,
-        keyword(min=1, help="How many of the query's best passages the prompt shows."),
+        keyword(
+            min=1, help="Show this many of the query's best passages in the prompt.", rare=True
+        ),
     ] = None,
-    author: Annotated[str | None, keyword(help="The editor's name. [default: the user]")] = None,
-    reason: Annotated[
-        str, keyword(help="The reason, stored with every edit. [default: model and prompt]")
-    ] = "",
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
         bool, keyword("--dry-run", help="Print the requests; send nothing.")
@@ -104,10 +111,9 @@ def generate_bank(
 ) -> None:
     """Generate questions or nuggets with a model for every query or subtopic.
 
-    Every reply is stored when it arrives: the same command continues after an interrupt, and
-    requests again only if the last reply failed. Items with the same meaning as others of the query
-    are dropped; those that differ in a name, a number, a negation, an order or a word are stored
-    and marked.
+    Each reply is stored when it arrives; the same command continues after an interrupt and retries
+    failed requests. Items with the same meaning as others of the query are dropped. Near-duplicates
+    that differ in a name, number, negation, order or word are stored and marked.
 
     Example: exampp bank generate my.exam --grader openai --model gpt-5-mini --prompt dl-questions
     --dry-run
@@ -121,8 +127,7 @@ def generate_bank(
             query_id=query,
             more=more or 0,
             grounded=grounded or 0,
-            author=author,
-            reason=reason,
+            dry_run=dry_run,
             **options,
         )
         if dry_run:
@@ -167,14 +172,17 @@ def _preview(run: GenerationRun, price_read: float | None, price_written: float 
         print_line(f"\n--- prompt {number} ---\n{text}")
 
 
-app = Group("bank", help="Generate, show, edit, check and seal a bank.")
+app = Group(
+    "bank",
+    help="Generate, show, edit and check the questions of the exam.",
+    renamed={"export": "exampp export COLLECTION FILE"},
+)
 
 app.verb("generate")(generate_bank)
 
-NamedBank = Annotated[str, keyword("--bank", help="The name of the bank.")]
-QueryId = Annotated[str | None, keyword("--query", help="Only this query.")]
-Author = Annotated[str | None, keyword(help="The editor's name. [default: the user]")]
-Reason = Annotated[str, keyword(help="The reason, stored with every edit.")]
+NamedBank = Annotated[str, keyword("--bank", help="Name of the bank.")]
+QueryId = Annotated[str | None, keyword("--query", help="Show only this query.")]
+Reason = Annotated[str, keyword(help="Store this reason with every edit.", rare=True)]
 
 
 KEPT_WITH_EDITS = OptionRule(
@@ -184,9 +192,6 @@ KEPT_WITH_EDITS = OptionRule(
 
 Operation = Literal["add", "reword", "retire", "restore", "weight", "key"]
 BankItemKind = Literal["question", "nugget"]
-PartName = Annotated[
-    Literal["public", "sealed"] | None, keyword("--part", help="One part of a bank that was split.")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,7 @@ class EditOptions:
 
     dry_run: Annotated[
         bool,
-        keyword("--dry-run", help="Show the effect on labels and scores; change nothing."),
+        keyword("--dry-run", help="Show the effect on labels and scores without a change."),
     ] = False
     bank: NamedBank = "main"
     author: Author = None
@@ -224,20 +229,6 @@ class EditOptions:
             print_message(f"{many}; nothing was changed (--dry-run)")
 
 
-@app.verb("list")
-def list_banks(
-    collection: CollectionFile,
-    *,
-    display: Display,
-) -> None:
-    """List the banks of a collection.
-
-    Example: exampp bank list my.exam
-    """
-    with exampp.Collection(collection) as opened:
-        show(opened.banks(), display)
-
-
 @app.verb("show")
 def show_bank(
     collection: CollectionFile,
@@ -254,6 +245,21 @@ def show_bank(
     with exampp.Collection(collection) as opened:
         table = opened.bank(bank).show(query, part=part)
     show(table, display)
+
+
+@app.verb("lint")
+def lint_bank(
+    collection: CollectionFile,
+    bank: NamedBank = "main",
+    *,
+    display: NotesDisplay,
+) -> None:
+    """List likely mistakes and near-duplicates of a bank.
+
+    Example: exampp bank lint my.exam
+    """
+    with exampp.Collection(collection) as opened:
+        show(opened.bank(bank).lint(), display)
 
 
 @app.verb("edit")
@@ -276,33 +282,36 @@ def edit_bank(
         Operation, argument(help=f"What to do: {', '.join(get_args(Operation))}.")
     ],
     subject: Annotated[
-        str, argument(metavar="ITEM", help="The item's id or its start; to add, the query.")
+        str, argument(metavar="ITEM", help="The id of the item or its start; for add, the query.")
     ],
     values: Annotated[
         list[str] | None,
-        argument(metavar="VALUE", help="The text, the number, or the answers."),
+        argument(metavar="VALUE", help="The text, the weight, or the answers."),
     ] = None,
-    query: QueryId = None,
+    query: Annotated[
+        str | None, keyword(help="Query of the item, if the id is not enough.", rare=True)
+    ] = None,
     kind: Annotated[
         BankItemKind | None,
-        keyword(help="The kind of the new item [default: question], or of the item with this id."),
+        keyword(help="Kind of the item. [default for add: question]"),
     ] = None,
-    subtopic: Annotated[str | None, keyword(help="The subtopic of the new item.")] = None,
+    subtopic: Annotated[str | None, keyword(help="Subtopic of the new item.")] = None,
     answer: Annotated[
-        list[str] | None, keyword(help="A known answer of the new item; repeat for several.")
+        list[str] | None,
+        keyword(help="Add a known answer to the new item. Repeat for several."),
     ] = None,
     model: Annotated[
         str,
-        keyword(help="The model that made the new item.", panel=GOES_IN),
+        keyword(help="Model that made the new item.", panel=GOES_IN, rare=True),
     ] = "",
     *,
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Add, reword, retire, restore or weigh an item, or set its answer key.
+    """Add, reword, retire, restore or weight an item, or set its answer key.
 
-    Each edit is appended to the log with its author and reason. A reworded item is pending again,
-    and an earlier wording finds its grades again.
+    The log records each edit with its author and reason. A reworded item is pending again; an
+    earlier wording gets its grades back.
 
     Example: exampp bank edit my.exam add volcanoes 'What is tephra?'
     """
@@ -326,40 +335,25 @@ def edit_bank(
     edit.make(collection, change, display)
 
 
-@app.verb("export")
-def export_bank(
-    collection: CollectionFile,
-    to: Annotated[Path, argument(metavar="FILE", help="The file to write.")],
-    bank: NamedBank = "main",
-    part: PartName = None,
-) -> None:
-    """Write a bank to edit it and apply it (.csv, .tsv), or one part of it (.jsonl).
-
-    Example: exampp bank export my.exam bank.csv
-    """
-    with exampp.Collection(collection) as opened:
-        count = opened.bank(bank).export(to, part=part)
-    report_written(to, f"{to}: {count} items")
-
-
 @app.verb("apply")
 @option_rules(KEPT_WITH_EDITS)
 def apply_bank(
     collection: CollectionFile,
     file: Annotated[Path, argument(metavar="FILE", help="An exported bank, edited.")],
     retire_missing: Annotated[
-        bool, keyword("--retire-missing", help="Retire items that are missing in the file.")
+        bool, keyword("--retire-missing", help="Retire items that are not in the file.")
     ] = False,
     force: Annotated[
-        bool, keyword("--force", help="Apply even if the bank was edited meanwhile.")
+        bool,
+        keyword("--force", help="Apply even if the bank has changed since the export.", rare=True),
     ] = False,
     *,
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Apply the changes in an exported file as edits of the bank.
+    """Apply an edited export (exampp export COLLECTION bank.csv) as edits of the bank.
 
-    Example: exampp bank apply my.exam bank.csv --dry-run
+    Example: exampp bank apply my.exam edited.csv --dry-run
     """
 
     def change(bank: Bank) -> Table:
@@ -373,9 +367,13 @@ def apply_bank(
 def log_bank(
     collection: CollectionFile,
     query: QueryId = None,
-    item: Annotated[str | None, keyword(help="Only this item: its id or its start.")] = None,
-    kind: Annotated[BankItemKind | None, keyword(help="The kind of the item with this id.")] = None,
-    last: Annotated[int | None, keyword(min=1, help="How many of the last edits.")] = None,
+    item: Annotated[str | None, keyword(help="Show only this item: its id or its start.")] = None,
+    kind: Annotated[
+        BankItemKind | None, keyword(help="Kind of the item, if the id is not enough.", rare=True)
+    ] = None,
+    last: Annotated[
+        int | None, keyword(min=1, help="Show only this many of the last edits.")
+    ] = None,
     bank: NamedBank = "main",
     *,
     display: Display,
@@ -389,7 +387,21 @@ def log_bank(
     show(table, display)
 
 
-@app.verb("diff")
+@app.verb("list", rare=True)
+def list_banks(
+    collection: CollectionFile,
+    *,
+    display: Display,
+) -> None:
+    """List the banks of a collection.
+
+    Example: exampp bank list my.exam
+    """
+    with exampp.Collection(collection) as opened:
+        show(opened.banks(), display)
+
+
+@app.verb("diff", rare=True)
 def diff_bank(
     collection: CollectionFile,
     one: Annotated[str, argument(metavar="A", help="An edit's number, now, or a bank's name.")],
@@ -408,28 +420,28 @@ def diff_bank(
         show(opened.bank(bank).diff(one, other), display)
 
 
-@app.verb("revert")
+@app.verb("revert", rare=True)
 @option_rules(KEPT_WITH_EDITS)
 def revert_bank(
     collection: CollectionFile,
     to: Annotated[
-        str | None, keyword(help="The edit (exampp bank log) to restore, for the whole bank.")
+        str | None, keyword(help="Restore the whole bank as of this edit (see exampp bank log).")
     ] = None,
     undo: Annotated[
-        int | None, keyword("--edit", help="Take back only this edit, the newest of its item.")
+        int | None, keyword("--edit", help="Take back this edit, the newest of its item.")
     ] = None,
     *,
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Restore an earlier state of a bank, or take back one edit, by further edits.
+    """Restore an earlier state of a bank, or take back one edit.
 
-    Nothing is deleted: a revert can be reverted, too.
+    The log keeps all edits, so that you can revert a revert.
 
     Example: exampp bank revert my.exam --to 1 --dry-run
     """
     if (to is None) == (undo is None):
-        raise InputError("what is taken back?", hint="Give --to EDIT, or --edit EDIT")
+        raise InputError("no edit to restore or take back", hint="Give --to EDIT or --edit EDIT")
 
     def change(bank: Bank) -> Table:
         return bank.revert(to or "", **edit.by) if undo is None else bank.undo(undo, **edit.by)
@@ -437,36 +449,19 @@ def revert_bank(
     edit.make(collection, change, display)
 
 
-@app.verb("lint")
-def lint_bank(
-    collection: CollectionFile,
-    bank: NamedBank = "main",
-    *,
-    display: Display,
-) -> None:
-    """Check a bank: list likely mistakes, each with its item and why it matters.
-
-    Example: exampp bank lint my.exam
-    """
-    with exampp.Collection(collection) as opened:
-        show(opened.bank(bank).lint(), display)
-
-
-@app.verb("split")
+@app.verb("split", rare=True)
 def split_bank(
     collection: CollectionFile,
-    secret: Annotated[float, keyword(help="The share of items to seal, between 0 and 1.")],
-    seed: Annotated[int, keyword(help="The seed of the draw of sealed items.")] = 0,
-    public: Annotated[Path | None, keyword(help="Write the public part here.")] = None,
-    sealed: Annotated[Path | None, keyword(help="Write the sealed part here.")] = None,
-    again: Annotated[bool, keyword("--again", help="Split a bank again.")] = False,
+    secret: Annotated[float, keyword(help="Seal this share of the items, between 0 and 1.")],
+    seed: Annotated[int, keyword(help="Seed of the draw of sealed items.", rare=True)] = 0,
+    public: Annotated[Path | None, keyword(help="Write the public part to this file.")] = None,
+    sealed: Annotated[Path | None, keyword(help="Write the sealed part to this file.")] = None,
+    again: Annotated[bool, keyword("--again", help="Replace an earlier split.", rare=True)] = False,
     bank: NamedBank = "main",
-    author: Author = None,
-    reason: Reason = "",
     *,
     display: Display,
 ) -> None:
-    """Seal a part of a bank, and commit to it.
+    """Seal a part of a bank and print a commitment to it.
 
     Publish the commitment with the public part; keep the sealed part and the collection secret.
 
@@ -479,8 +474,6 @@ def split_bank(
             again=again,
             public=public,
             sealed=sealed,
-            author=author,
-            reason=reason,
         )
     for column, path in enumerate((public, sealed), 1):
         if path is not None:
@@ -488,21 +481,23 @@ def split_bank(
     show(table, display)
 
 
-@app.verb("verify")
+@app.verb("verify", rare=True)
 @option_rules(OptionRule(("--bank",), "for a collection", lambda given: _of_collection(given)))
 def verify_bank(
     file: Annotated[
         Path, argument(metavar="FILE", help="A file of sealed items, or a collection.")
     ],
-    commitment: Annotated[str | None, keyword(help="The commitment that was published.")] = None,
+    commitment: Annotated[
+        str | None, keyword(help="Compare with this published commitment.")
+    ] = None,
     against: Annotated[
-        Path | None, keyword(help="The collection that was split, to name every change.")
+        Path | None, keyword(help="List every change from this collection, which was split.")
     ] = None,
     bank: NamedBank = "main",
     *,
     display: Display,
 ) -> None:
-    """Prove that sealed items match the commitment; exit code 1 if they do not.
+    """Verify that sealed items match the commitment; the exit code is 1 if they do not.
 
     Example: exampp bank verify sealed.jsonl
     """
@@ -522,9 +517,9 @@ def verify_bank(
         raise click.exceptions.Exit(1)
 
 
-@app.verb("compare")
-@option_rules(OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])
-@without_options("systems", "without", "on_error", "scale")
+@app.verb("compare", rare=True)
+@option_rules(OF_MEASURES["--min-rating"])
+@without_options("systems", "without", "decisions")
 def compare_parts(
     selection: Selection,
     measure: Annotated[
@@ -532,20 +527,17 @@ def compare_parts(
     ] = "Cover@20",
     min_rating: MinRating = None,
     subtopics: Subtopics = "auto",
-    missing: Missing = "zero",
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
     """Compare all systems on the public and the sealed part of a bank.
 
-    A system that is much better on the public items was tuned to them.
+    A system that scores much higher on the public items was tuned to them.
 
     Example: exampp bank compare my.exam -m Cover@20
     """
     with opened_grades(selection) as grades:
-        table = grades.compare_parts(
-            measure, min_rating=min_rating, subtopics=subtopics, missing=missing
-        )
+        table = grades.compare_parts(measure, min_rating=min_rating, subtopics=subtopics)
     show(table, display)
 
 

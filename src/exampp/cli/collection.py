@@ -13,15 +13,12 @@ import click
 import exampp
 from exampp.cli import output
 from exampp.cli.command import GOES_IN, OptionRule, OptionValues, option_rules
-from exampp.cli.grade import work
-from exampp.cli.options import rating_scale
 from exampp.cli.output import command, print_line, print_message, report_written, show
 from exampp.errors import InputError
-from exampp.formats.output import remove_leftovers, temporary_file
+from exampp.records.graders import RatingScale, check_scale
 from exampp.records.options import argument, keyword
-from exampp.records.selection import BankName, CollectionFile, Display, OnBadLine, Scale
+from exampp.records.selection import BankName, CollectionFile, Display, OnBadLine, PartName
 from exampp.records.wording import counted
-from exampp.store.connection import is_collection, link_collection
 
 if TYPE_CHECKING:
     from exampp.inputs.importing import ImportReport
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 def plugins(display: Display) -> None:
     """List the graders, prompts, formats and measures that other packages add.
 
-    Unusable ones are listed with the reason.
+    For each unusable one, the table shows the reason.
 
     Example: exampp plugins
     """
@@ -56,10 +53,10 @@ def check(
     *,
     display: Display,
 ) -> None:
-    """Check a collection for damage, changes by other programs, and impossible values.
+    """Check a collection for damage and impossible values.
 
     Reads the whole file: pages, schema, references, values, hashes and checksums. The exit code is
-    0 if all is right and 1 if not.
+    1 if something is wrong.
 
     Example: exampp check my.exam
     """
@@ -72,36 +69,19 @@ def check(
         raise click.exceptions.Exit(1)
 
 
-def pool(
-    collection: CollectionFile,
-    depth: Annotated[
-        int, keyword(min=1, help="How many passages of each ranking belong to the pool.")
-    ] = 20,
-    *,
-    display: Display,
-) -> None:
-    """Show the judgment pool: its size, the share of each system, and the cells to grade.
-
-    Example: exampp pool my.exam --depth 10
-    """
-    with exampp.Collection(collection) as opened:
-        found = opened.pool(depth)
-    show(found.tables(), display)
-
-
 def demo(
     collection: Annotated[
         Path | None,
         argument(
             metavar="COLLECTION",
-            help="The collection to make. [default: a temporary file, or demo.exam in --files]",
+            help="The collection to create. [default: a temporary file, or demo.exam in --files]",
         ),
     ] = None,
     files: Annotated[
         Path | None,
         keyword(
             metavar="FOLDER",
-            help="Write the files that the documentation uses here, to try its commands.",
+            help="Write the files of the documentation to this folder, to try its commands.",
         ),
     ] = None,
 ) -> None:
@@ -110,11 +90,13 @@ def demo(
     Example: exampp demo --files tour
     """
     from exampp.demo import write_tour
+    from exampp.formats.output import temporary_file
+    from exampp.store.connection import link_collection
 
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
-        raise InputError("exists already", file=path, hint="Choose another name")
+        raise InputError("already exists", file=path, hint="Choose another name")
     if files:
         write_tour(files)
     with temporary_file(path) as temporary:
@@ -130,6 +112,7 @@ def demo(
 
 def _fill(opened: exampp.Collection) -> None:
     """Import, grade and evaluate the example."""
+    from exampp.cli.grade import work
     from exampp.demo import demo_files
     from exampp.measures.board import wide_leaderboard
 
@@ -162,16 +145,16 @@ def merge(
         list[Path], argument(metavar="OTHER", help="The collections to merge; they are only read.")
     ],
     dry_run: Annotated[
-        bool, keyword("--dry-run", help="Print what would be merged; change nothing.")
+        bool, keyword("--dry-run", help="Print what would change; change nothing.")
     ] = False,
     *,
     display: Display,
 ) -> None:
-    """Merge other collections into one: copies of it, or shards of one exam.
+    """Merge copies or shards of a collection.
 
-    Grades, decisions, banks with their history, texts, rankings, judgments, runs. All are merged
-    or, after an error, none, ten at a time; merging again changes nothing. Conflicts are listed
-    with the stored value: a grade before none, of an item's edits the newest, else that of INTO.
+    Merges grades, decisions, banks with their history, texts, rankings and judgments. After an
+    error, nothing is merged. The table lists conflicts and the value that is stored: a grade rather
+    than none, the newest edit of an item, otherwise the value of INTO.
 
     Example: exampp merge my.exam copy.exam
     """
@@ -190,17 +173,17 @@ def citations(
         str | None,
         keyword(
             metavar="CORPUS",
-            help="Where to find the texts of cited passages: a file, a folder, irds:ID.",
+            help="Read the texts of cited passages from this file, folder or irds:ID.",
         ),
     ] = None,
     system: Annotated[
-        str | None, keyword(help="The system of answers that do not name one.")
+        str | None, keyword(help="Name of the system, for answers without one.")
     ] = None,
 ) -> None:
     """Make a collection from the sentences of answers and the passages they cite.
 
-    Every sentence is a query with itself as the nugget, and the passages it cites are its ranking.
-    Grade it like any other, then see precision and recall with analyze citations.
+    Each sentence is a query and its own nugget; the passages that it cites are its ranking. Grade
+    the collection, then measure precision and recall with exampp analyze citations.
 
     Example: exampp citations cited.exam cited.jsonl --corpus passages.jsonl
     """
@@ -228,14 +211,14 @@ def systems(
     names: Annotated[
         list[str] | None, argument(metavar="NAME", help="The systems to remove.")
     ] = None,
-    yes: Annotated[bool, keyword("--yes", help="Remove without asking.")] = False,
+    yes: Annotated[bool, keyword("--yes", help="Remove without confirmation.")] = False,
     *,
     display: Display,
 ) -> None:
-    """List the systems with the passages that each returns, or remove some.
+    """List the systems, or remove some.
 
-    Removing deletes rankings, and asks for confirmation. Passages and grades stay: importing a run
-    again restores its system. To leave systems out of an evaluation: evaluate --leave-out.
+    remove deletes rankings after confirmation. Passages and grades stay; import a run again to
+    restore its system. To leave a system out of an evaluation, use evaluate --leave-out.
 
     Example: exampp systems my.exam
     """
@@ -281,6 +264,9 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
     removed that another process could have written to. If another process made the collection
     meanwhile, the files go into that one.
     """
+    from exampp.formats.output import remove_leftovers, temporary_file
+    from exampp.store.connection import is_collection, link_collection
+
     if path.is_file() and path.stat().st_size and not is_collection(path):
         raise InputError(
             "is no collection of exampp",
@@ -307,9 +293,9 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
 
     def holds(given: OptionValues) -> bool:
         from exampp.formats.format import built_in_kind
-        from exampp.formats.lines import accept, raise_error, reading_from_memory
+        from exampp.formats.lines import accept, reading_from_memory
         from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import Renaming, rows_of_files, unfold
+        from exampp.inputs.files import Renaming, read_tables
         from exampp.inputs.importing import file_kinds
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
@@ -317,9 +303,8 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         citing = ("responses",) if cited and given["cited"] else ()
         # what is wrong with a record is told when it is taken
         renaming = Renaming(columns_of(given["columns"]))
-        files, parts = unfold(files, given["system"], accept, renaming)
-        rows = rows_of_files(files, renaming, raise_error)
-        with reading_from_memory({**parts, **rows}):
+        files, rows = read_tables(files, given["system"], accept, renaming)
+        with reading_from_memory(rows):
             found = file_kinds(files, system=given["system"] is not None)
             return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
 
@@ -351,112 +336,125 @@ def import_(
         list[Path] | None,
         argument(
             metavar="FILE",
-            help="Queries, passages, banks, runs, qrels, responses, graded passages, in any known "
-            "format; a folder of runs, of texts or of BEIR; irds:ID for a dataset of ir_datasets.",
+            help="Queries, passages, banks, runs, qrels, responses or graded passages in any known "
+            "format; a folder of runs, texts or BEIR; irds:ID for ir_datasets.",
         ),
     ] = None,
     kind: Annotated[
         str | None,
-        keyword("--as", help="The kind of the files, or a preset: FILE.toml. Default: detected."),
+        keyword("--as", help="Kind of FILE, or a preset: PRESET.toml. [default: detected]"),
     ] = None,
     queries: Annotated[
         Files,
         keyword(
-            help="A file of queries, or a folder of them; repeat for several.",
+            help="Import a file or folder of queries. Repeat for several.",
             panel=GOES_IN,
         ),
     ] = None,
     passages: Annotated[
-        Files, keyword(help="A file of passages, or a folder of them; repeat for several.")
+        Files, keyword(help="Import a file or folder of passages. Repeat for several.")
     ] = None,
     bank: Annotated[
         Files,
-        keyword(help="A file of questions or nuggets; repeat for several.", panel=GOES_IN),
+        keyword(help="Import a file of questions or nuggets. Repeat for several.", panel=GOES_IN),
     ] = None,
     runs: Annotated[
         Files,
         keyword(
-            help="A file of rankings, or a folder of files named after their systems; repeat "
-            "for several."
+            help="Import a file of rankings, or a folder of files named by system. Repeat for "
+            "several."
         ),
     ] = None,
     qrels: Annotated[
         Files,
         keyword(
-            help="A file of judgments, or a folder of them; repeat for several.",
+            help="Import a file or folder of judgments. Repeat for several.",
             panel=GOES_IN,
         ),
     ] = None,
     responses: Annotated[
-        Files, keyword(help="A file or folder of responses; repeat for several.")
+        Files, keyword(help="Import a file or folder of responses. Repeat for several.")
     ] = None,
     bank_name: Annotated[
-        str, keyword(help="The name of the bank that questions and nuggets go into.")
+        str, keyword(help="Add questions and nuggets to this bank.", rare=True)
     ] = "main",
     on_error: Annotated[
         OnBadLine,
-        keyword(help="Refuse all files if one has a bad line, or skip and count bad lines."),
+        keyword(
+            help="Refuse all files if one has a bad line, or skip and count bad lines.", rare=True
+        ),
     ] = "refuse",
     unknown_passages: Annotated[
         Literal["error", "keep"],
-        keyword(help="Ranked passages without a text: an error, or stored without grades."),
+        keyword(help="Refuse or keep ranked passages without a text.", rare=True),
     ] = "error",
     corpus: Annotated[
         str | None,
         keyword(
-            help="Where to find the texts of ranked and judged passages: a file or a folder of "
-            "passages, or irds:ID."
+            help="Read the texts of ranked and judged passages from this file, folder or irds:ID."
         ),
     ] = None,
     depth: Annotated[
         int | None,
         keyword(
             min=1,
-            help="How many passages of each run are imported. [default: all; 20 with --corpus]",
+            help="Import this many passages of each ranking. [default: all; 20 with --corpus]",
+            rare=True,
         ),
     ] = None,
     system: Annotated[
-        str | None, keyword(help="The system of responses that do not name one.")
+        str | None, keyword(help="Name of the system, for responses without one.")
     ] = None,
     passage_tokens: Annotated[
         int,
         keyword(
-            min=0, help="Longest passage of a response, in tokens; 0: one passage per sentence."
+            min=0,
+            help="Cut responses into passages of this many tokens; 0: into sentences.",
+            rare=True,
         ),
     ] = 400,
     cited: Annotated[
         bool,
         keyword(
-            "--cited", help="Store the citations of responses as rankings of systems NAME:cited."
+            "--cited",
+            help="Add the citations of responses as rankings of systems NAME:cited.",
+            rare=True,
         ),
     ] = False,
     update: Annotated[
         bool,
-        keyword(
-            "--update", help="Allow changes of graded content and of items that people edited."
-        ),
+        keyword("--update", help="Allow changes of graded content and of items edited by people."),
     ] = False,
     dry_run: Annotated[
         bool, keyword("--dry-run", help="Print what would change; change nothing.")
     ] = False,
     style: Annotated[
-        Literal["text", "json"], keyword("--format", help="Format of the list of changes.")
+        Literal["text", "json"],
+        keyword("--format", help="Print the changes in this format.", rare=True),
     ] = "text",
-    scale: Scale = None,
+    scale: Annotated[
+        str | None,
+        keyword(
+            metavar="LOW..HIGH",
+            help="Use this scale, such as 0..3, for grades of unknown prompts. [default: 0 to the "
+            "highest label found]",
+            rare=True,
+        ),
+    ] = None,
     columns: Annotated[
         list[str] | None,
         keyword(
             metavar="NAME=COLUMN",
-            help="A column with another name in your tables, as in query_id=topic; repeat for "
-            "several.",
+            help="Read this field from a column of another name, as in query_id=topic. Repeat for "
+            "several; repeat answer=COLUMN for a table with one column per system.",
         ),
     ] = None,
 ) -> None:
     """Import files into a collection; the first import creates it.
 
-    All files or none: after an error the collection is unchanged. The command prints what was
-    added, changed and removed, with examples. The same files again change nothing. Graded texts,
-    rankings and grades, and items that people edited, are changed only with --update.
+    After an error, the collection is unchanged. The command prints what it added, changed and
+    removed, with examples. It changes graded texts, rankings, grades and items edited by people
+    only with --update.
 
     Example: exampp import my.exam queries.tsv passages.jsonl bank.csv runs/*.run
     """
@@ -487,7 +485,7 @@ def import_(
         cited=cited,
         update=update,
         dry_run=dry_run,
-        scale=rating_scale(scale),
+        scale=_rating_scale(scale),
         columns=columns_of(columns),
     )
     if style == "json":
@@ -496,18 +494,32 @@ def import_(
         _say(report)
 
 
-def columns_of(given: Sequence[str] | None) -> dict[str, str]:
-    """Return the columns of `--columns NAME=COLUMN`; InputError for any other value."""
-    found: dict[str, str] = {}
+def _rating_scale(text: str | None) -> RatingScale | None:
+    """Return the scale of `--scale`; InputError for an invalid one."""
+    if text is None:
+        return None
+    low, dots, high = text.partition("..")
+    if not (dots and low.isdecimal() and high.isdecimal() and len(low + high) < _DIGITS):
+        raise InputError(f"{text!r} is not a scale", field="--scale", hint="Give one as 0..3")
+    return check_scale((int(low), int(high)))
+
+
+_DIGITS = 20
+
+
+def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
+    """Return the columns of `--columns NAME=COLUMN`, a list where a name has several.
+
+    Raises InputError for any other value.
+    """
+    found: dict[str, list[str]] = {}
     for one in given or ():
         name, sign, column = one.partition("=")
         if not (name.strip() and sign and column.strip()):
             hint = 'Give NAME=COLUMN, as in --columns question="Gold question"'
             raise InputError(f"--columns is {one!r}", hint=hint)
-        if name.strip() in found:
-            raise InputError(f"--columns names twice {name.strip()} is", hint="Leave one out")
-        found[name.strip()] = column.strip()
-    return found
+        found.setdefault(name.strip(), []).append(column.strip())
+    return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}
 
 
 def _say(report: ImportReport) -> None:
@@ -567,28 +579,34 @@ def _exports_bank(given: OptionValues) -> bool:
     return built_in_kind(given["kind"] or kind_by_name(Path(given["to"]))) in _BANKS
 
 
-@option_rules(OptionRule(("--bank",), "for banks", _exports_bank))
+@option_rules(OptionRule(("--bank", "--part"), "for banks", _exports_bank))
 def export(
     collection: CollectionFile,
-    to: Annotated[Path, argument(metavar="FILE", help="The file to write (.gz compresses it).")],
+    to: Annotated[Path, argument(metavar="FILE", help="The file to write; .gz compresses it.")],
     kind: Annotated[
         str | None,
         keyword(
             "--format",
             metavar="KIND",
-            help=f"What is written: {', '.join(get_args(ExportFormat))}, or a format of a package. "
-            "[default: by the file's name]",
+            help=f"Write this: {', '.join(get_args(ExportFormat))}, or a format of a package. "
+            "[default: by the name of FILE]",
         ),
     ] = None,
     bank: BankName = None,
+    part: PartName = None,
 ) -> None:
     """Write a collection, or a part of it, in a standard format.
+
+    Edit a bank written as .csv or .tsv, then apply the changes with exampp bank apply.
 
     Example: exampp export my.exam graded-again.jsonl.gz
     """
     with exampp.Collection(collection) as opened:
         target = kind or kind_by_name(to)
-        count = opened.export(to, target, bank=bank)
+        if target == "bank":
+            count = (opened.bank(bank) if bank else opened.bank()).export(to, part=part)
+        else:
+            count = opened.export(to, target, bank=bank)
         people = opened.decisions.counts()
     report_written(to, f"{to}: {target}, {counted(count, 'record')}")
     if target in _BESIDE and any(people.values()):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -42,6 +42,8 @@ OptionValues = Mapping[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 _READ = "exampp.read"
 """Key of a context for the typed values by name, and their parameters in order."""
+_WHOLE = "exampp.whole"
+"""Key of a context for a help of all options and commands."""
 
 
 # ---- parameters --------------------------------------------------------------------------------
@@ -67,15 +69,22 @@ class NumberRange(click.FloatRange):
 
 
 class CommandOption(click.Option):
-    """An option of a command, with the panel of its help."""
+    """An option of a command, with the panel of its help; `--help` leaves out a rare one."""
 
-    def __init__(self, *given: Any, panel: str | None, **more: Any) -> None:
+    def __init__(self, *given: Any, panel: str | None, rare: bool, **more: Any) -> None:
         super().__init__(*given, **more)
         self.panel = panel
+        self.rare = rare
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """Return the value as the function gets it."""
         return _as_list(self, super().process_value(ctx, value))
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what stands in brackets; bounds show in the error of a value beyond them."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
 
 
 class CommandArgument(click.Argument):
@@ -141,7 +150,12 @@ def _parameter(name: str, annotation: Any, default: Any) -> click.Parameter:
         more |= {"multiple": several, "metavar": declared.metavar or _metavar(kind)}
     shown = more.get("default") != ""
     return CommandOption(
-        [name, *names], panel=declared.panel, help=declared.help, show_default=shown, **more
+        [name, *names],
+        panel=declared.panel,
+        rare=declared.rare,
+        help=declared.help,
+        show_default=shown,
+        **more,
     )
 
 
@@ -194,20 +208,20 @@ def _with_records(function: Callable[..., Any]) -> Callable[..., Any]:
 
 # ---- the help ----------------------------------------------------------------------------------
 
-FEW = 10
+FEW = 12
 """So many options need no panels."""
 OTHER = "Options"
 GOES_IN = "Input"
-ASKED_FOR = "What is computed"
+ASKED_FOR = "Computation"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
-    "passage-tokens cited update subtopic answer commitment",
+    "passage-tokens cited update subtopic answer commitment on-error scale",
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard retry-failed per more keys grounded "
     "build battery targets attack texts rating "
-    "labels design number secret public sealed again plan over folds save require "
+    "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair "
     "part in rules rule first last to edit retire-missing force yes",
@@ -216,10 +230,9 @@ PANELS: Mapping[str, str] = {
     "Server": "host port",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
-    "Many machines": "on workers worker-cpus worker-gpus",
-    "Chance": "alpha correction permutations samples splits seed",
-    "Bad input": "on-error scale",
-    "Output": "format wide notes digits title theme json files toml",
+    "Cluster": "on workers",
+    "Sampling": "alpha correction permutations samples seed",
+    "Output": "format notes digits title theme json files toml",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in
 their declarations."""
@@ -242,6 +255,35 @@ def by_panel(options: Sequence[Any]) -> Iterable[tuple[str, list[Any]]]:
     return [(panel, some) for panel, some in found.items() if some]
 
 
+def _print_whole_help(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        ctx.meta[_WHOLE] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+def _help_all(what: str) -> click.Option:
+    return click.Option(
+        ["--help-all"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_print_whole_help,
+        help=f"Show all {what}.",
+    )
+
+
+_ALL_OPTIONS, _ALL_COMMANDS = _help_all("options"), _help_all("commands")
+
+
+def _shown_options(command: Any, ctx: click.Context) -> list[Any]:
+    """Return the options that a help shows: all of them, or those that are not rare."""
+    options = [one for one in command.get_params(ctx) if one.param_type_name == "option"]
+    if ctx.meta.get(_WHOLE):
+        return options
+    return [one for one in options if not getattr(one, "rare", False)]
+
+
 # ---- commands ----------------------------------------------------------------------------------
 
 
@@ -257,6 +299,16 @@ class OptionRule:
     where: Callable[[OptionValues], bool]
 
 
+_IMPORT = "Import the file first: exampp import my.exam FILE"
+FORMER_OPTIONS = {
+    "--wide": "Pipe the output: | less -S",
+    "--prompt": "Name the prompt with --grader",
+    "--kind": "Name the kind with --grader, such as --grader nugget",
+    "--on-error": f"{_IMPORT} --on-error skip",
+    "--scale": f"{_IMPORT} --scale LOW..HIGH",
+    "--plan": "Name the sample with --sample",
+}
+"""Options that commands no longer have, and what to do instead."""
 RULES_OF: dict[type[Any], tuple[OptionRule, ...]] = {}
 """The rules of the dataclasses that commands take, wherever a command has these options."""
 
@@ -276,6 +328,16 @@ def without_options(*names: str) -> Callable[[Function], Function]:
 
     def declare(function: Function) -> Function:
         vars(function)["absent"] = names
+        return function
+
+    return declare
+
+
+def former_arguments(names: Mapping[str, str]) -> Callable[[Function], Function]:
+    """Declare former values of the first two arguments, and what to type instead."""
+
+    def declare(function: Function) -> Function:
+        vars(function)["former"] = names
         return function
 
     return declare
@@ -313,6 +375,10 @@ class Command(click.Command):
         super().__init__(name, callback=_with_records(function), params=params, help=text)
         self.example = " ".join(example.split())
 
+    def get_params(self, ctx: Any) -> list[click.Parameter]:
+        """Return the parameters, with those of the help."""
+        return [*super().get_params(ctx), _ALL_OPTIONS]
+
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
         """Write nothing: `format_options` writes them, too."""
 
@@ -320,7 +386,7 @@ class Command(click.Command):
         """Write the arguments, and the options by purpose."""
         for name, params in (
             ("Arguments", [one for one in self.params if one.param_type_name == "argument"]),
-            *by_panel([one for one in self.get_params(ctx) if one.param_type_name == "option"]),
+            *by_panel(_shown_options(self, ctx)),
         ):
             records = [one.get_help_record(ctx) for one in params]
             if shown := [record for record in records if record is not None]:
@@ -330,17 +396,22 @@ class Command(click.Command):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the example, in one line: it is there to be copied."""
         super().format_epilog(ctx, formatter)
+        if "for_grader" in vars(self.callback):
+            with formatter.section("Options of a grader"):
+                for name in ("hf", "openai"):
+                    formatter.write_text(f"{ctx.command_path} --grader {name} --help")
         if self.example:
             with formatter.section("Example"):
                 formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments. Raises InputError for what is given twice or is empty."""
+        _check_former(args[:2], vars(self.callback).get("former", {}), ctx)
         given = list(args)  # click takes away what it reads
         try:
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            self._check_grader_option(given, error.option_name)
+            self._check_option_name(given, error.option_name, ctx)
             raise
         raw, order = ctx.meta[_READ]
         for param, times in Counter(order).items():
@@ -392,19 +463,23 @@ class Command(click.Command):
         if for_grader is None or not named or (function := for_grader(named)) is None:
             return None
         vars(function)["option_rules"] = vars(self.callback).get("option_rules", ())
+        vars(function)["of_grader"] = named
         return type(self)(self.name or "", function)
 
-    def _check_grader_option(self, args: list[str], option: str) -> None:
-        """Raise InputError for an option that the grader does not have, and others have."""
+    def _check_option_name(self, args: list[str], option: str, ctx: Any) -> None:
+        """Raise InputError for an option that another grader has, or that has another form now."""
         from exampp.cli.backend_options import graders_with
 
-        takes_graders = any(one.name == "grader" for one in self.params)
-        others = graders_with(option) if takes_graders else ""
         named = _named_grader(args)
+        takes_graders = not {"for_grader", "of_grader"}.isdisjoint(vars(self.callback))
+        others = graders_with(option) if takes_graders else ""
         if others and named:
             raise InputError(f"the grader {named} has no option {option}", hint=f"{others} has it")
         if others:
             raise InputError(f"{option} is an option of {others}", hint="Name one by --grader")
+        if option in FORMER_OPTIONS:
+            what = f"{ctx.command_path} no longer has {option}"
+            raise InputError(what, hint=FORMER_OPTIONS[option])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command.
@@ -425,43 +500,74 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """Commands with whole summaries."""
+    """Commands with whole summaries; `--help` leaves out those under the headings `more`."""
 
-    def verb(self, name: str) -> Callable[[Function], Function]:
+    def __init__(
+        self,
+        name: str,
+        homes: Mapping[str, str] | None = None,
+        *,
+        more: Collection[str] = ("More commands",),
+        renamed: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        self.homes: dict[str, str | Callable[..., Any]] = dict(homes or {})
+        """Functions of commands, or where they are: `module:name` in `exampp.cli`."""
+        super().__init__(name, commands=cast("Any", LazyCommands(self.homes)), **options)
+        self.more = more
+        self.renamed = renamed or {}
+        """Former names of commands, and what to type instead."""
+        self.rare: set[str] = set()
+
+    def get_params(self, ctx: Any) -> list[click.Parameter]:
+        """Return the parameters, with those of the help."""
+        return [*super().get_params(ctx), _ALL_COMMANDS]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named. Raises InputError for a former name."""
+        _check_former(args[:1], self.renamed, ctx)
+        return super().resolve_command(ctx, args)
+
+    def verb(self, name: str, *, rare: bool = False) -> Callable[[Function], Function]:
         """Add a function as a command."""
 
         def add(function: Function) -> Function:
-            self.add_command(Command(name, function))
+            self.homes[name] = function
+            if rare:
+                self.rare.add(name)
             return function
 
         return add
 
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
         """Return (heading, [(command, what it does)]), in order."""
-        summaries = [
-            (name, " ".join((command.help or "").partition("\n\n")[0].split()))
-            for name, command in self.commands.items()
-        ]
-        return [("Commands", summaries)]
+        found: dict[str, list[tuple[str, str]]] = {"Commands": [], "More commands": []}
+        for name, function in self.homes.items():
+            summary = " ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split())
+            found["More commands" if name in self.rare else "Commands"].append((name, summary))
+        return [(heading, rows) for heading, rows in found.items() if rows]
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write them by purpose, no summary cut."""
         for heading, rows in self.sections():
-            with formatter.section(heading):
-                formatter.write_dl(list(rows))
+            if heading not in self.more or ctx.meta.get(_WHOLE):
+                with formatter.section(heading):
+                    formatter.write_dl(list(rows))
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name, each imported when it is taken: from `module:name` in `exampp.cli`."""
+    """Commands by name, each imported and built when it is used; see `Group.homes`."""
 
-    def __init__(self, homes: Mapping[str, str]) -> None:
+    def __init__(self, homes: Mapping[str, str | Callable[..., Any]]) -> None:
         self.homes = homes
         self.loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.loaded:
-            module, _, attribute = self.homes[name].partition(":")
-            found = getattr(import_module(f"exampp.cli.{module}"), attribute)
+            found: Any = self.homes[name]
+            if isinstance(found, str):
+                module, _, attribute = found.partition(":")
+                found = getattr(import_module(f"exampp.cli.{module}"), attribute)
             self.loaded[name] = found if isinstance(found, click.Command) else Command(name, found)
         return self.loaded[name]
 
@@ -470,6 +576,13 @@ class LazyCommands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.homes)
+
+
+def _check_former(args: Sequence[str], names: Mapping[str, str], ctx: Any) -> None:
+    for word in args:
+        if word in names:
+            what = f"{ctx.command_path} {word} was renamed"
+            raise InputError(what, hint=f"Type: {names[word]}")
 
 
 def _named_grader(args: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -63,8 +64,8 @@ def evaluate(
     compat: Annotated[
         Literal["exam", "rubric", "nuggetizer"],
         keyword(
-            help="rubric: the definitions of the papers' own program; nuggetizer: means over "
-            "the queries that a system answered, as nuggetizer publishes them."
+            help="Use the definitions of another program: rubric of the papers, or nuggetizer.",
+            rare=True,
         ),
     ] = "exam",
     *,
@@ -73,8 +74,8 @@ def evaluate(
 ) -> None:
     """Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.
 
-    COLLECTION may be a file of graded passages; --bank then names a bank file. --official adds
-    official ranks to the scores, and the rank correlation below.
+    COLLECTION may be a file of graded passages; --bank then names a bank file. With --official,
+    the table shows official ranks and, below it, the rank correlation.
 
     Example: exampp evaluate my.exam --min-rating 4 -m Cover@20 --official leaderboard.json
     """
@@ -99,8 +100,9 @@ def evaluate(
         from exampp.inputs.officials import read_officials
 
         inputs += leaderboard_files(official)
-        officials = read_officials(official)
     check_outputs([qrels], inputs)
+    if official:
+        officials = read_officials(official)
     with opened_grades(selection) as grades:
         book = grades.gradebook
     board = evaluate_gradebook(
@@ -125,7 +127,8 @@ def evaluate(
         from exampp.analysis.correlation import correlation_of_board
 
         correlation = correlation_of_board(board, officials, round_to)
-        show({"leaderboard": table, "correlation": correlation}, display)
+        table = replace(table, verdict=correlation.verdict)
+        show({"leaderboard": table, "correlation": replace(correlation, verdict="")}, display)
     else:
         show(table, display)
     absent = missing_prerequisite(book)
@@ -135,11 +138,11 @@ def evaluate(
     )
 
 
-@without_options("systems", "without")
+@without_options("systems", "without", "decisions")
 def compare(
     selection: Selection,
-    first: Annotated[str, argument(metavar="A", help="The system A, the baseline.")],
-    second: Annotated[str, argument(metavar="B", help="The system B, compared with A.")],
+    first: Annotated[str, argument(metavar="A", help="System A, the baseline.")],
+    second: Annotated[str, argument(metavar="B", help="System B, compared with A.")],
     measure: Annotated[
         str | None,
         keyword("--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"),
@@ -149,8 +152,9 @@ def compare(
         int | None,
         keyword(
             "-k",
-            help="Depth of the rankings for the items, and for Cover. [default: the cutoff of "
-            "the measure, or 20]",
+            help="Use this many passages of each ranking. [default: the cutoff of the measure, "
+            "or 20]",
+            rare=True,
         ),
     ] = None,
     subtopics: Subtopics = "auto",
@@ -158,19 +162,17 @@ def compare(
         int | None,
         keyword(
             min=0,
-            help="How many queries to explain, the largest differences first; 0: all. [default: "
-            "5 for people; all for tsv, csv, json]",
+            help="Explain this many queries, the largest differences first; 0: all. [default: 5; "
+            "all for tsv, csv, json]",
         ),
     ] = None,
     query: Annotated[
         str | None,
         keyword(
             "--query",
-            help="Explain only this query, item by item: the best passage of each system with "
-            "its full quote, items that only B covers first.",
+            help="Explain only this query, item by item, with the best passage of each system.",
         ),
     ] = None,
-    seed: Annotated[int, keyword(min=0, help="Seed of the test and the interval.")] = 0,
     *,
     display: NumberDisplay,
 ) -> None:
@@ -191,7 +193,6 @@ def compare(
             min_rating=min_rating,
             k=k,
             subtopics=subtopics,
-            seed=seed,
         )
         if query is None:
             most = (0 if display.for_programs else _QUERIES) if queries is None else queries
@@ -220,7 +221,7 @@ def gate(
         Path,
         argument(
             metavar="COLLECTION",
-            help="A collection, graded passages, or a file of these options: gate.toml.",
+            help="A collection, graded passages, or a TOML file with these options.",
         ),
     ],
     options: GateOptions,
@@ -228,8 +229,8 @@ def gate(
 ) -> None:
     """Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.
 
-    The exit code is 0 passed, 1 failed or missing, 2 undecided with so few queries, 3 no verdict
-    because of an error. Options override those in a file.
+    Exit codes: 0 passed, 1 failed or missing, 2 undecided with these few queries, 3 error. Options
+    override those in a file.
 
     Example: exampp gate my.exam --baseline last.json --margin 0.02
     """
@@ -257,21 +258,21 @@ def report(
         keyword(
             "--output",
             "-o",
-            help="The page to write, such as report.html; .json: the same as data.",
+            help="Write the page to this file: .html, or .json for the same as data.",
         ),
     ],
     official: Officials = None,
     round_to: RoundTo = None,
     title: Annotated[
-        str, keyword(help="The title of the page. [default: the name of the file]")
+        str, keyword(help="Title of the page. [default: the name of the file]", rare=True)
     ] = "",
-    json: Annotated[Path | None, keyword(help="Write the report as JSON, too.")] = None,
+    json: Annotated[Path | None, keyword(help="Write the report as JSON, too.", rare=True)] = None,
     measure: Annotated[
         list[str] | None,
         keyword(
             "--measure",
             "-m",
-            help="Cover@20, nCover@20, or any measure of ir_measures; repeat for several. The "
+            help="Cover@20, nCover@20, or any measure of ir_measures. Repeat for several; the "
             "figures show the first. [default: Cover@20, nCover@20, nDCG@20, P@20, AP]",
         ),
     ] = None,
@@ -279,7 +280,8 @@ def report(
     min_relevant: Annotated[
         int | None,
         keyword(
-            help="Lowest judgment that counts as relevant. [default: 2, or 1 if none is higher]"
+            help="Lowest judgment that counts as relevant. [default: 2, or 1 if none is higher]",
+            rare=True,
         ),
     ] = None,
     subtopics: Subtopics = "auto",
@@ -328,26 +330,26 @@ def reproduce(
         list[Path] | None,
         argument(
             metavar="[COLLECTION]...",
-            help="Graded passages of a paper's collection, or a collection with them.",
+            help="Graded passages of a paper, or a collection with them.",
         ),
     ] = None,
     qrels: Annotated[
         list[Path] | None,
-        keyword(help="A published qrels file, under its published name; repeat for several."),
+        keyword(help="Add a published qrels file under its published name. Repeat for several."),
     ] = None,
     official: Annotated[
         list[Path] | None,
-        keyword(help="An official leaderboard of the same systems; repeat for several."),
+        keyword(help="Add an official leaderboard of the same systems. Repeat for several."),
     ] = None,
     grader: GraderName = None,
     *,
     display: Display,
 ) -> None:
-    """Recompute the papers' printed tables and compare them with the print.
+    """Recompute the papers' tables and compare them with the printed values.
 
-    Without files, this computes values that follow from printed numbers alone: correlations from
-    printed scores, kappas from printed counts. Graded passages, qrels and official leaderboards of
-    a paper's collection add more. Every other table is listed with the files it needs.
+    Without files, this computes the values that follow from printed numbers: correlations from
+    scores, kappas from counts. Graded passages, qrels and official leaderboards add more. Every
+    other table is listed with the files that it needs.
 
     Example: exampp reproduce graded.jsonl.gz --official leaderboard.json
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import exampp
 from exampp.cli import output
 from exampp.cli.backend_options import backend_options
-from exampp.cli.command import Group, OptionRule, OptionValues, option_rules
+from exampp.cli.command import OptionRule, OptionValues, former_arguments, option_rules
 from exampp.cli.options import LIMITS, Grace, UnnumberedText
 from exampp.cli.output import (
     interruptible,
@@ -26,8 +26,7 @@ from exampp.records.selection import (
     CollectionFile,
     Display,
     GraderName,
-    ItemKind,
-    PromptName,
+    NotesDisplay,
 )
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
@@ -40,7 +39,8 @@ if TYPE_CHECKING:
 def calibrate(
     collection: CollectionFile,
     calibration: Annotated[
-        Path, argument(help="The file that exampp analyze calibration --save wrote.")
+        Path,
+        argument(metavar="CALIBRATION", help="A file of exampp analyze calibration --save."),
     ],
     bank: BankName = None,
     *,
@@ -48,8 +48,8 @@ def calibrate(
 ) -> None:
     """Predict relevance labels from grades; the result is stored as a new grader.
 
-    Passages of queries in the training data are labelled by a model that had not seen their query,
-    all others by the final one. Run it again after more grading to label new passages.
+    A passage of a training query gets its label from a model that was trained without this query.
+    Run the command again after more grading to label new passages.
 
     Example: exampp calibrate my.exam my.calibration
     """
@@ -65,21 +65,23 @@ def vote(
     collection: CollectionFile,
     grader: Annotated[
         list[str],
-        keyword(help="A voter: a model, model:prompt, or the start of a key; repeat for several."),
+        keyword(
+            help="Add this voter: a model, prompt, model:prompt, kind, or key. Repeat for several."
+        ),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean"], keyword(help="The rule that combines the votes.")
+        Literal["majority", "median", "mean"], keyword(help="Combine the votes by this rule.")
     ] = "majority",
     at_least: Annotated[
         int | None,
-        keyword(min=1, help="How many voters must have graded a cell. [default: all]"),
+        keyword(min=1, help="Require this many votes for a grade. [default: all]"),
     ] = None,
     *,
     display: Display,
 ) -> None:
     """Combine several graders by voting; the result is stored as a new grader.
 
-    Run it again after more grading to count new grades.
+    Run the command again after more grading to count new grades.
 
     Example: exampp vote my.exam --grader draft --grader words-v1 --rule median
     """
@@ -109,7 +111,7 @@ def _by_batches(given: OptionValues) -> bool:
         lambda given: None not in (given.get("price_read"), given.get("price_written")),
     ),
     OptionRule(
-        ("--workers", "--worker-cpus", "--worker-gpus"),
+        ("--workers",),
         "beside --on",
         lambda given: given["on"] is not None,
     ),
@@ -122,38 +124,41 @@ def grade(
     grader: Annotated[
         str,
         keyword(
-            help="The grader: hf (a model on this machine), openai (any OpenAI-compatible "
-            "server), draft (offline similarity, for trials), or one from a package."
+            help="Grade with hf (on this machine), openai (any OpenAI-compatible server), draft "
+            "(offline, for trials) or a grader of a package."
         ),
     ],
     *,
     options: Mapping[str, Any],
     bank: BankName = None,
-    depth: Annotated[
-        int, keyword(min=1, help="How many passages of each ranking are graded.")
-    ] = 20,
+    depth: Annotated[int, keyword(min=1, help="Grade this many passages of each ranking.")] = 20,
     pool: Annotated[
         Literal["ranked", "judged", "all"],
         keyword(
-            help="Passages to grade: those that a run ranks, those that people judged, or both. "
-            "Without any run, ranked includes the judged ones."
+            help="Grade the passages that runs rank, that people judged, or both. Without runs, "
+            "ranked includes judged passages.",
+            rare=True,
         ),
     ] = "ranked",
     answers_of: Annotated[
         str | None,
-        keyword(help="Verify the answers that this grader extracted (answer-verification)."),
+        keyword(
+            help="Verify the answers that this grader extracted (answer-verification).", rare=True
+        ),
     ] = None,
-    max_failures: Annotated[int, keyword(min=1, help="Stop after so many failures in a row.")] = 20,
+    max_failures: Annotated[
+        int, keyword(min=1, help="Stop after this many failures in a row.", rare=True)
+    ] = 20,
     max_queries: Annotated[
         int | None,
-        keyword(min=1, help="Grade the first so many queries only: a trial. [default: all]"),
+        keyword(min=1, help="Grade only this many queries, for a trial. [default: all]"),
     ] = None,
     shard: Annotated[
         str | None,
         keyword(
             metavar="N/OF",
-            help="One of several equal parts of the passages, the same on every copy: 3/16. "
-            "[default: all]",
+            help="Grade one of several equal parts of the passages, such as 3/16. [default: all]",
+            rare=True,
         ),
     ] = None,
     retry_failed: Annotated[
@@ -163,26 +168,31 @@ def grade(
         bool,
         keyword(
             "--batch",
-            help="Use the provider's batch service, at half the price, and wait. Ctrl-C leaves "
-            "batches running, and the same command continues.",
+            help="Use the batch service of the provider, at half the price. After Ctrl-C, "
+            "batches continue; the same command resumes.",
+            rare=True,
         ),
     ] = False,
     batch_file: Annotated[
         Path | None,
         keyword(
             metavar="FILE",
-            help="Write the requests to this file, for example for vllm run-batch; send nothing.",
+            help="Write the requests to this file, such as for vllm run-batch; send nothing.",
+            rare=True,
         ),
     ] = None,
     replies: Annotated[
         Path | None,
-        keyword(metavar="FILE", help="Read the replies to a file of --batch-file."),
+        keyword(
+            metavar="FILE", help="Read the replies to the requests of --batch-file.", rare=True
+        ),
     ] = None,
     cancel_batches: Annotated[
         bool,
         keyword(
             "--cancel-batches",
             help="Cancel the running batches; store the replies that have arrived.",
+            rare=True,
         ),
     ] = False,
     poll: Annotated[
@@ -191,47 +201,39 @@ def grade(
             min=0,
             max=86400,
             metavar="SECONDS",
-            help="Seconds between two polls. [default: 15, growing]",
+            help="Poll batches at this interval. [default: 15, growing]",
+            rare=True,
         ),
     ] = None,
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
         bool,
-        keyword("--dry-run", help="Print what is pending, its cost, and prompts."),
+        keyword("--dry-run", help="Print what is pending, its cost, and prompts; send nothing."),
     ] = False,
     price_hour: Annotated[
-        float | None, keyword(min=0, help="Price of an hour of the machine.")
+        float | None, keyword(min=0, help="Price of an hour of the machine.", rare=True)
     ] = None,
     on: Annotated[
         str | None,
         keyword(
             metavar="CLUSTER",
-            help="Grade by workers on a Ray cluster: its address, or ray for the one here.",
+            help="Grade on a Ray cluster: its address, or ray for the local one.",
+            rare=True,
         ),
     ] = None,
     workers: Annotated[
         int | None,
         keyword(
             min=1,
-            help="Maximum number of workers. [default: as many as the nodes have room for]",
-        ),
-    ] = None,
-    worker_cpus: Annotated[
-        int | None,
-        keyword(min=0, help="CPUs of a worker. [default: 1]"),
-    ] = None,
-    worker_gpus: Annotated[
-        int | None,
-        keyword(
-            min=0,
-            help="GPUs of a worker. [default: 1 for hf if a node has any]",
+            help="Use at most this many workers. [default: as many as the nodes have room for]",
+            rare=True,
         ),
     ] = None,
 ) -> None:
     """Grade all pending passage-question pairs.
 
-    Stops cleanly at Ctrl-C or SIGTERM, within --grace; the same command continues. Several
-    processes may grade one collection and share the work.
+    After Ctrl-C or SIGTERM, the same command continues. Several processes can grade one collection
+    and share the work.
 
     Example: exampp grade my.exam --grader draft
     """
@@ -249,10 +251,12 @@ def grade(
             max_failures=max_failures,
             max_queries=max_queries,
             shard=shard,
-            on=None if on is None else exampp.Cluster(on, workers, worker_cpus, worker_gpus),
+            on=None if on is None else exampp.Cluster(on, workers),
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
+            dry_run=dry_run,
             **options,
         )
+        print_message(_describe(run))
         if dry_run:
             _print_notes(run)
             _print_estimate(run, options, price_hour)
@@ -268,6 +272,15 @@ def grade(
         if batch_file or replies or cancel_batches:
             raise Unfinished(pending)
         raise Unfinished(f"{pending}; this continues:\n  {this_command()}")
+
+
+def _describe(run: GradingRun) -> str:
+    """Describe the choices of a run: grader, decode, kind of item and bank."""
+    grader = run.grading.identity
+    decode = grader.settings.get("decode")
+    mode = f" (decode {decode})" if decode else ""
+    graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
+    return f"Grader: {grader.name}{mode}, on the {graded}."
 
 
 def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:
@@ -341,52 +354,56 @@ def _print_notes(run: GradingRun) -> None:
         print_message(note)
 
 
+@option_rules(OptionRule(("--depth",), "beside --pool", lambda given: bool(given["pool"])))
 def status(
     collection: CollectionFile,
+    pool: Annotated[
+        bool, keyword("--pool", help="Show the judgment pool and the cells to grade, too.")
+    ] = False,
+    depth: Annotated[int, keyword(min=1, help="Pool this many passages of each ranking.")] = 20,
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
-    """Show the contents, and per grader the graded, pending and failed cells with reasons.
+    """Show the contents, and the graded, pending and failed cells of each grader.
 
     Example: exampp status my.exam
     """
     with exampp.Collection(collection) as opened:
-        tables = {"contents": opened.contents(), **opened.status_tables()}
+        tables: dict[str, Table] = {"contents": opened.contents()}
+        if pool:
+            tables |= opened.pool(depth).tables()
+        tables |= opened.status_tables()
     show(tables, display)
 
 
 def reparse(
     collection: CollectionFile,
     grader: GraderName = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
     rules: Annotated[
         str | None,
         keyword(
-            help="Read by the rules of this prompt, by name or TOML file, instead of the "
-            "grader's own."
+            help="Read by the rules of this prompt, by name or TOML file. [default: the rules of "
+            "the grader's prompt]"
         ),
     ] = None,
     unnumbered: UnnumberedText = None,
     compat: Annotated[
-        Literal["exam", "rubric"], keyword(help="rubric: read as the papers' own program does.")
+        Literal["exam", "rubric"],
+        keyword(help="Read like another program: rubric of the papers.", rare=True),
     ] = "exam",
     dry_run: Annotated[
-        bool, keyword("--dry-run", help="Print what would change; write nothing.")
+        bool, keyword("--dry-run", help="Print what would change; change nothing.")
     ] = False,
 ) -> None:
     """Parse the stored replies again, without a model.
 
-    Use it after a change of rules or answer keys. Readings by other rules than before become the
-    grades of a new grader.
+    Use it after a change of rules or answer keys. Grades by other rules are stored as a new grader.
 
     Example: exampp reparse my.exam --grader gpt-5-mini --dry-run
     """
     with exampp.Collection(collection) as opened:
         found = opened.reparse(
             grader,
-            prompt=prompt,
-            kind=kind,
             rules=rules,
             unnumbered=unnumbered,
             compat=compat,
@@ -413,18 +430,38 @@ def describe_reparsed(found: Reparsed) -> str:
     return "\n".join(lines)
 
 
-app = Group("prompts", help="Show the prompts of graders and of bank generation.")
-
-
-@app.verb("list")
-def list_prompts(
+@option_rules(
+    OptionRule(("--toml",), "with a NAME", lambda given: given["name"] is not None),
+    OptionRule(("--format",), "without a NAME", lambda given: given["name"] is None),
+)
+@former_arguments({"list": "exampp prompts", "show": "exampp prompts NAME"})
+def prompts(
+    name: Annotated[
+        str | None, argument(metavar="NAME", help="A bundled prompt, or a TOML file.")
+    ] = None,
+    toml: Annotated[
+        bool, keyword("--toml", help="Print the prompt as TOML, as a start for a custom prompt.")
+    ] = False,
     *,
     display: Display,
 ) -> None:
-    """List the prompts: those that grade, those that generate items, and those of packages.
+    """List the prompts, or print one.
 
-    Example: exampp prompts list
+    Slots of a prompt are in braces; the documentation describes them (graders and banks).
+
+    Example: exampp prompts question-self-rating
     """
+    if name is None:
+        show(_prompt_table(), display)
+    elif toml:
+        from exampp.prompts import toml_of
+
+        output.write(toml_of(name))
+    else:
+        print_line(_prompt_text(name))
+
+
+def _prompt_table() -> Table:
     # the catalogue pulls in the rules of reading, which `exampp --help` can do without
     from exampp.prompts import Prompt, all_prompts
     from exampp.prompts.catalogue import plugin_prompts
@@ -436,63 +473,41 @@ def list_prompts(
         for one in all_prompts()
     ]
     notes = [one.fault for one in plugin_prompts() if one.fault]
-    heads = ["prompt", "grades", "scale", "makes", "title"]
-    show(Table.of(heads, rows, notes=notes), display)
+    return Table.of(["prompt", "grades", "scale", "makes", "title"], rows, notes=notes)
 
 
-@app.verb("show")
-def show_prompt(
-    name: Annotated[str, argument(help="A bundled prompt, or your own TOML file.")],
-    toml: Annotated[
-        bool, keyword("--toml", help="Print the whole declaration, as a start for your own file.")
-    ] = False,
-) -> None:
-    """Print a prompt's text, its slots in braces.
-
-    The documentation describes the slots (pages on graders and on banks).
-
-    Example: exampp prompts show question-self-rating
-    """
-    from exampp.prompts import find_prompt, toml_of
+def _prompt_text(name: str) -> str:
+    from exampp.prompts import find_prompt
 
     prompt = find_prompt(name)
-    if toml:
-        output.write(toml_of(name))
-        return
-    print_line(f"# {prompt.title}\n# {prompt.source}\n")
+    heading = f"# {prompt.title}\n# {prompt.source}\n\n"
     if not prompt.user:
-        print_line("(this grader reads item and passage without a prompt)")
-        return
+        return f"{heading}(this grader reads item and passage without a prompt)"
     keys = ("system", "user", "instruction", "keys_instruction")
     parts = {key: text for key in keys if (text := getattr(prompt, key, ""))}
     if list(parts) == ["user"]:
-        print_line(parts["user"])
-    else:
-        print_line("\n\n".join(f"[{part}]\n{text}" for part, text in parts.items()))
+        return heading + parts["user"]
+    return heading + "\n\n".join(f"[{part}]\n{text}" for part, text in parts.items())
 
 
 def finetune(
     base_model: Annotated[
-        str, argument(metavar="MODEL", help="A folder or a model hub name to start from.")
+        str, argument(metavar="MODEL", help="The model to start from: a folder or hub name.")
     ],
-    squad: Annotated[
-        Path, argument(metavar="SQUAD", help="Training data in the format of SQuAD 2.0.")
-    ],
+    squad: Annotated[Path, argument(metavar="SQUAD", help="Training data as in SQuAD 2.0.")],
     out: Annotated[Path, argument(metavar="FOLDER", help="The folder for the trained model.")],
-    prompt: Annotated[
-        str, keyword(help="The replies that the model learns.")
-    ] = "question-answering",
-    revision: Annotated[str | None, keyword(help="The model's revision.")] = None,
-    epochs: Annotated[float, keyword(help="Passes over the data.")] = 2.0,
+    prompt: Annotated[str, keyword(help="Train for this prompt.")] = "question-answering",
+    revision: Annotated[str | None, keyword(help="Revision of the model.")] = None,
+    epochs: Annotated[float, keyword(help="Pass over the data this many times.")] = 2.0,
     batch_size: Annotated[int, keyword(min=1, help="Examples per step.")] = 16,
     learning_rate: Annotated[float, keyword(help="Learning rate at the start.")] = 1e-4,
     max_steps: Annotated[int | None, keyword(help="Maximum number of steps.")] = None,
     seed: Annotated[int, keyword(help="Seed of the order of the examples.")] = 0,
-    device: Annotated[str | None, keyword(help="cpu, cuda, cuda:1, mps.")] = None,
+    device: Annotated[str | None, keyword(help="cpu, cuda, cuda:1 or mps.")] = None,
 ) -> None:
-    """Train a model to extract answers, or say that there is none (the papers' SQuAD2 variation).
+    """Train a model to extract answers (SQuAD 2.0).
 
-    The folder then serves as `exampp grade --grader hf --model FOLDER --prompt question-answering`.
+    Then grade with it: exampp grade --grader hf --model FOLDER --prompt question-answering.
 
     Example: exampp finetune google/flan-t5-large train-v2.0.json my-reader
     """

@@ -9,19 +9,19 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from exampp.cli import output
-from exampp.cli.command import Group, LazyCommands
+from exampp.cli.command import Group
 from exampp.cli.output import SIGNALLED, printable_text, this_command
 from exampp.errors import ExamError, Unfinished, environment_fault
 from exampp.version import __version__
 
 PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "Make and fill a collection": {
+    "Start": {
         "demo": (
             "collection:demo",
             "Import, grade and evaluate a small example, offline, in under a minute.",
@@ -30,60 +30,66 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "collection:import_",
             "Import files into a collection; the first import creates it.",
         ),
-        "merge": (
-            "collection:merge",
-            "Merge other collections into one: copies of it, or shards of one exam.",
-        ),
-        "check": (
-            "collection:check",
-            "Check a collection for damage, changes by other programs, and impossible values.",
-        ),
-        "citations": (
-            "collection:citations",
-            "Make a collection from the sentences of answers and the passages they cite.",
-        ),
-        "systems": (
-            "collection:systems",
-            "List the systems with the passages that each returns, or remove some.",
-        ),
-        "bank": ("bank:app", "Generate, show, edit, check and seal a bank."),
-        "export": (
-            "collection:export",
-            "Write a collection, or a part of it, in a standard format.",
-        ),
+        "bank": ("bank:app", "Generate, show, edit and check the questions of the exam."),
     },
     "Grade": {
-        "grade": (
-            "grade:grade",
-            "Grade all pending passage-question pairs.",
-        ),
+        "grade": ("grade:grade", "Grade all pending passage-question pairs."),
         "status": (
             "grade:status",
-            "Show the contents, and per grader the graded, pending and failed cells with reasons.",
+            "Show the contents, and the graded, pending and failed cells of each grader.",
         ),
-        "pool": (
-            "collection:pool",
-            "Show the judgment pool: its size, the share of each system, and the cells to grade.",
-        ),
-        "reparse": (
-            "grade:reparse",
-            "Parse the stored replies again, without a model.",
-        ),
-        "prompts": ("grade:app", "Show the prompts of graders and of bank generation."),
     },
     "Evaluate": {
         "evaluate": (
             "evaluate:evaluate",
             "Score all systems: EXAM-Cover, and ranking measures on EXAM-Qrels.",
         ),
-        "plot": ("plot:plot", "Draw one figure."),
+        "compare": (
+            "evaluate:compare",
+            "Explain the difference of system B to system A: in total, by query, by item.",
+        ),
+        "analyze": ("analyze:app", "Analyze how far the leaderboard can be trusted."),
+        "gate": (
+            "evaluate:gate",
+            "Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.",
+        ),
+    },
+    "Review": {
+        "review": (
+            "review:app",
+            "List grades and decisions that reveal mistakes of the grader or the bank.",
+        ),
+        "serve": (
+            "review:serve",
+            "Open a collection in the browser: judge, edit the bank, see the effect.",
+        ),
+    },
+    "Publish": {
         "report": (
             "evaluate:report",
             "Write one self-contained page: tables, plots, warnings, methods and references.",
         ),
+        "export": (
+            "collection:export",
+            "Write a collection, or a part of it, in a standard format.",
+        ),
     },
-    "Trust": {
-        "analyze": ("analyze:app", "Analyze how far the leaderboard can be trusted."),
+    "More on collections": {
+        "search": (
+            "review:search",
+            "Search queries, items, passages, replies, reasons of decisions, and edits.",
+        ),
+        "systems": ("collection:systems", "List the systems, or remove some."),
+        "merge": ("collection:merge", "Merge copies or shards of a collection."),
+        "check": ("collection:check", "Check a collection for damage and impossible values."),
+        "citations": (
+            "collection:citations",
+            "Make a collection from the sentences of answers and the passages they cite.",
+        ),
+    },
+    "More on graders": {
+        "prompts": ("grade:prompts", "List the prompts, or print one."),
+        "reparse": ("grade:reparse", "Parse the stored replies again, without a model."),
         "calibrate": (
             "grade:calibrate",
             "Predict relevance labels from grades; the result is stored as a new grader.",
@@ -92,42 +98,17 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "grade:vote",
             "Combine several graders by voting; the result is stored as a new grader.",
         ),
-        "gate": (
-            "evaluate:gate",
-            "Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.",
-        ),
-        "compare": (
-            "evaluate:compare",
-            "Explain the difference of system B to system A: in total, by query, by item.",
-        ),
-    },
-    "Oversee": {
-        "review": (
-            "review:app",
-            "List grades and decisions that reveal mistakes of the grader or the bank.",
-        ),
-        "search": (
-            "review:search",
-            "Search queries, items, passages, replies, reasons of decisions, and edits.",
-        ),
-        "serve": (
-            "review:serve",
-            "Open a collection in the browser: judge, edit the bank, see the effect.",
-        ),
-    },
-    "More": {
-        "finetune": (
-            "grade:finetune",
-            "Train a model to extract answers, or say that there is none (the papers' SQuAD2 "
-            "variation).",
-        ),
-        "reproduce": (
-            "evaluate:reproduce",
-            "Recompute the papers' printed tables and compare them with the print.",
-        ),
+        "finetune": ("grade:finetune", "Train a model to extract answers (SQuAD 2.0)."),
         "plugins": (
             "collection:plugins",
             "List the graders, prompts, formats and measures that other packages add.",
+        ),
+    },
+    "More on results": {
+        "plot": ("plot:plot", "Draw one figure."),
+        "reproduce": (
+            "evaluate:reproduce",
+            "Recompute the papers' tables and compare them with the printed values.",
         ),
     },
 }
@@ -135,6 +116,8 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
 the verb runs or its own help is shown; the help of `exampp` itself uses these lines alone."""
 
 
+RENAMED = {"pool": "exampp status COLLECTION --pool"}
+"""Former commands, and what to type instead."""
 GARBAGE = 100_000
 """New objects between two searches for reference cycles."""
 COMPLETING = "_EXAMPP_COMPLETE"
@@ -146,7 +129,13 @@ class Verbs(Group):
 
     def __init__(self, **options: Any) -> None:
         homes = {name: home for of in PURPOSES.values() for name, (home, _) in of.items()}
-        super().__init__(commands=cast("Any", LazyCommands(homes)), **options)
+        super().__init__(
+            "exampp",
+            homes,
+            more=[purpose for purpose in PURPOSES if purpose.startswith("More")],
+            renamed=RENAMED,
+            **options,
+        )
 
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
         """Yield the verbs with their summaries, by purpose."""
@@ -174,9 +163,8 @@ def _completion(ctx: click.Context, _option: click.Parameter, shell: str | None)
 
 
 app = Verbs(
-    name="exampp",
     help="Evaluate retrieval, generation and RAG systems by an exam.",
-    epilog="exampp COMMAND --help shows more, with an example.",
+    epilog="More commands: exampp --help-all. Options and an example: exampp COMMAND --help.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 click.version_option(__version__, message="exampp %(version)s", help="Print the version.")(app)

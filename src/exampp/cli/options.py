@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import exampp
 from exampp.cli.command import RULES_OF, OptionRule, OptionValues
-from exampp.errors import InputError
-from exampp.records.graders import RatingScale, check_scale
 from exampp.records.options import keyword
 from exampp.records.selection import (
     BankNames,
-    Display,
     ExamFiles,
     GraderNames,
     Labels,
     MissingPolicy,
+    NotesDisplay,
     NumberDisplay,
     Selection,
     SeveralSelection,
@@ -40,48 +38,56 @@ Measures = Annotated[
     keyword(
         "--measure",
         "-m",
-        help="Cover@20, nCover@20, nugget scores (NuggetVital@20), or any measure of "
-        "ir_measures; repeat for several. Without a cutoff, Cover and nugget scores read 20 "
-        "passages, as in the papers, and other measures the whole ranking. "
-        "[default: Cover@20, nCover@20, nDCG@20]",
+        help="Cover@20, nCover@20, NuggetVital@20, or any measure of ir_measures. Repeat for "
+        "several. Without a cutoff, Cover and nugget scores use 20 passages, other measures the "
+        "whole ranking. [default: Cover@20, nCover@20, nDCG@20]",
     ),
 ]
 MinRating = Annotated[
     int | None,
     keyword(
         help="Lowest rating that counts as an answer. "
-        "[default: 4 of 0-5, two thirds up any other scale]"
+        "[default: 4 on a scale of 0-5, two thirds up another scale]"
     ),
 ]
 MinRatings = Annotated[
     list[int] | None,
     keyword(
-        help="Lowest rating that counts as an answer; repeat for several. [default: 4 of 0-5, "
-        "two thirds up any other scale]"
+        help="Lowest rating that counts as an answer. Repeat for several. "
+        "[default: 4 on a scale of 0-5, two thirds up another scale]"
     ),
 ]
 AllMinRatings = Annotated[
     list[int] | None,
     keyword(
-        help="Lowest rating that counts as an answer; repeat for several. "
+        help="Lowest rating that counts as an answer. Repeat for several. "
         "[default: all of the scale]"
     ),
 ]
+Depth = Annotated[
+    int, keyword("-k", min=1, help="Use this many passages of each system.", rare=True)
+]
 Subtopics = Annotated[
-    SubtopicMode, keyword(help="Bank and rankings per query, per subtopic, or pooled.")
+    SubtopicMode,
+    keyword(help="Evaluate each query, each subtopic, or all subtopics pooled.", rare=True),
 ]
 Missing = Annotated[
-    MissingPolicy, keyword(help="Cells without a grade: not covered, left out, or both.")
+    MissingPolicy,
+    keyword(
+        help="Count cells without a grade as not covered, skip them, or print both bounds.",
+        rare=True,
+    ),
 ]
 Officials = Annotated[
     list[Path] | None,
-    keyword(help="Compare with an official leaderboard, FILE or FILE:MEASURE; repeat for several."),
+    keyword(help="Compare with an official leaderboard: FILE or FILE:MEASURE. Repeat for several."),
 ]
 Scores = Annotated[
     list[Path] | None,
     keyword(
-        help="A leaderboard made elsewhere, FILE or FILE:MEASURE, as one more method; repeat for "
-        "several."
+        help="Add a leaderboard made elsewhere as a method: FILE or FILE:MEASURE. Repeat for "
+        "several.",
+        rare=True,
     ),
 ]
 RoundTo = Annotated[
@@ -91,14 +97,16 @@ RoundTo = Annotated[
         min=0,
         max=15,
         metavar="DECIMALS",
-        help="Round means to so many decimals before ranking them; trec_eval prints 4.",
+        help="Round means to this many decimals before ranking systems; trec_eval prints 4.",
+        rare=True,
     ),
 ]
 UnnumberedText = Annotated[
     Literal["answer", "unparsed"] | None,
     keyword(
-        help="A self-rating without a number: an answer, which counts 1, or unparsed. [default: "
-        "by the kind of model]"
+        help="Read a self-rating without a number as an answer, which counts 1, or as unparsed. "
+        "[default: depends on the model]",
+        rare=True,
     ),
 ]
 Grace = Annotated[
@@ -107,7 +115,8 @@ Grace = Annotated[
         min=0,
         max=3600,
         metavar="SECONDS",
-        help="How long Ctrl-C waits for requests in flight.",
+        help="Wait this long for requests in flight after Ctrl-C.",
+        rare=True,
     ),
 ]
 LIMITS = ("--concurrency", "--retries", "--timeout", "--max-requests", "--max-cost")
@@ -125,7 +134,8 @@ class MethodSelection(SharedSelection):
     qrels: Annotated[
         list[Path] | None,
         keyword(
-            help="Qrels made elsewhere, on the same runs, as one more method; repeat for several."
+            help="Add qrels made elsewhere on the same runs as a method. Repeat for several.",
+            rare=True,
         ),
     ] = None
     scores: Scores = None
@@ -155,12 +165,9 @@ class MethodSelection(SharedSelection):
 @contextmanager
 def opened_grades(selection: Selection) -> Iterator[Grades]:
     """Open the collection or graded file of a selection; yields the grades of its grader."""
-    scale = rating_scale(selection.scale)
-    with exampp.open(selection.collection, selection.on_error, scale) as opened:
+    with exampp.open(selection.collection) as opened:
         yield opened.grades(
             selection.grader,
-            prompt=selection.prompt,
-            kind=selection.kind,
             bank=selection.bank,
             runs=selection.runs or (),
             systems=selection.systems or (),
@@ -172,7 +179,7 @@ def opened_grades(selection: Selection) -> Iterator[Grades]:
 @contextmanager
 def opened_panel(selection: SeveralSelection | MethodSelection, path: Path) -> Iterator[Panel]:
     """Open a collection or graded file; yields the selected graders side by side."""
-    with exampp.open(path, selection.on_error, rating_scale(selection.scale)) as opened:
+    with exampp.open(path) as opened:
         yield _panel(opened, selection, selection.grader or ())
 
 
@@ -186,13 +193,11 @@ def opened_exam(
     """
     from exampp.records.graders import choose_grader
 
-    scale = rating_scale(selection.scale)
-    with exampp.open(selection.collection, selection.on_error, scale) as opened:
+    with exampp.open(selection.collection) as opened:
         graders = selection.grader or []
         if one_grader:
             name = graders[0] if graders else None
-            of = {"prompt": selection.prompt, "kind": selection.kind}
-            graders = [choose_grader(opened.graders, grader=name, **of).key]
+            graders = [choose_grader(opened.graders, grader=name).key]
         yield opened, _panel(opened, selection, graders)
 
 
@@ -203,8 +208,6 @@ def _panel(
 ) -> Panel:
     return opened.panel(
         *graders,
-        prompt=selection.prompt,
-        kind=selection.kind,
         bank=selection.bank or None,
         runs=selection.runs or (),
         systems=selection.systems or (),
@@ -218,28 +221,7 @@ def labelling(labels: Labels) -> Labelling:
     return exampp.Labelling(labels.label, labels.at_least, labels.gains)
 
 
-def rating_scale(text: str | None) -> RatingScale | None:
-    """Return the scale of `--scale`; InputError for an invalid one."""
-    if text is None:
-        return None
-    low, dots, high = text.partition("..")
-    if not (dots and low.isdecimal() and high.isdecimal() and len(low + high) < _DIGITS):
-        raise InputError(f"{text!r} is not a scale", field="--scale", hint="Give one as 0..3")
-    return check_scale((int(low), int(high)))
-
-
-_DIGITS = 20
-
-
 # ---- where these options count -----------------------------------------------------------------
-
-
-def _is_graded_file(values: OptionValues) -> bool:
-    from exampp.store.connection import is_collection
-
-    paths = values["collection"]
-    several = paths if isinstance(paths, list | tuple) else [paths]
-    return not all(map(is_collection, several))
 
 
 def _relevant(option_name: str) -> Callable[[OptionValues], bool]:
@@ -282,9 +264,6 @@ OF_MEASURES = {
 """Rules of options that change the values of some measures only."""
 LABELLING = tuple(OF_MEASURES[name] for name in ("--label", "--gains", "--at-least"))
 OF_OFFICIAL = OptionRule(("--round",), "with --official", lambda values: bool(values["official"]))
-OF_GRADED_FILES = OptionRule(
-    ("--on-error", "--scale"), "for graded files, not for collections", _is_graded_file
-)
 
 
 def for_people(*options: str, only: str = "for the formats that people read") -> OptionRule:
@@ -292,14 +271,11 @@ def for_people(*options: str, only: str = "for the formats that people read") ->
     return OptionRule(options, only, lambda values: values["style"] not in MACHINES)
 
 
-OF_TEXT = OptionRule(
-    ("--wide", "--notes"), "for tables as text", lambda values: values["style"] == "text"
-)
+OF_TEXT = OptionRule(("--notes",), "for tables as text", lambda values: values["style"] == "text")
 OF_READING = for_people(
     "--digits", only="for the formats that people read; tsv, csv and json hold all digits"
 )
 RULES_OF |= {
-    **dict.fromkeys((Selection, SeveralSelection, MethodSelection), (OF_GRADED_FILES,)),
-    Display: (OF_TEXT,),
+    NotesDisplay: (OF_TEXT,),
     NumberDisplay: (OF_READING, OF_TEXT),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from exampp.cli.audit import at_cutoffs
-from exampp.cli.command import OptionRule, OptionValues, option_rules
+from exampp.cli.command import OptionRule, OptionValues, option_rules, without_options
 from exampp.cli.options import OF_MEASURES, MinRatings, RoundTo, Scores, Subtopics, opened_exam
 from exampp.cli.output import print_message
 from exampp.errors import InputError
@@ -166,8 +166,7 @@ class PlotKind(NamedTuple):
 
 _SERIES = 6
 _POOL = ("--measure", "--min-rating", "--run", "--system", "--leave-out")
-_BOARD = (*_POOL, "--subtopics", "--decisions")
-_DECIDED = ("--decisions",)
+_BOARD = (*_POOL, "--subtopics")
 _AVERAGED = ("Cover@20", "nDCG@20", "P@20", "AP")
 KindName = Literal[
     "leaderboard",
@@ -196,13 +195,13 @@ KINDS: Mapping[KindName, PlotKind] = {
         (*_BOARD, "--official", "--round"),
         "Choose an official leaderboard of these systems",
     ),
-    "grades": PlotKind(_grades, _DECIDED, "Add grades"),
+    "grades": PlotKind(_grades, (), "Add grades"),
     "heatmap": PlotKind(_heatmap, _BOARD, "Choose another --measure"),
     "reliability": PlotKind(_reliability, _BOARD, "Add systems, queries or grades"),
     "sensitivity": PlotKind(
         _sensitivity, _BOARD, "Add systems or grades", ("Cover", "P", "nDCG"), _SERIES
     ),
-    "calibration": PlotKind(_calibration, _DECIDED, "Add judgments of passages that were graded"),
+    "calibration": PlotKind(_calibration, (), "Add judgments of passages that were graded"),
     "corrected": PlotKind(
         lambda of: of.grades.corrected(of.measures[0], min_rating=of.min_rating).figure(),
         _POOL,
@@ -243,8 +242,9 @@ def _takes_threshold(values: OptionValues) -> bool:
         lambda values: Path(values["output"]).suffix.lower() not in (".csv", ".tsv"),
     ),
 )
+@without_options("decisions")
 def plot(
-    what: Annotated[KindName, argument(metavar="KIND", help="; ".join(KINDS))],
+    what: Annotated[KindName, argument(metavar="KIND", help=f"{', '.join(KINDS)}.")],
     selection: SeveralSelection,
     output: Annotated[
         Path,
@@ -252,7 +252,7 @@ def plot(
             "--output",
             "-o",
             dir_okay=False,
-            help="The file to write: .svg, .pdf, .png, .json (Vega-Lite), .csv or .tsv (data).",
+            help="Write this file: .svg, .pdf, .png, .json (Vega-Lite), .csv or .tsv (data).",
         ),
     ],
     measure: Annotated[
@@ -260,27 +260,26 @@ def plot(
         keyword(
             "--measure",
             "-m",
-            help="The measure; for methods and sensitivity, repeat for up to six; for corrected "
-            "P@k, RBP@k or Cover@k; not for grades, calibration and attacks. [default: Cover@20; "
-            "for methods Cover@20, nDCG@20, P@20, AP; for sensitivity Cover, P, nDCG; for "
-            "corrected P@20]",
+            help="Plot this measure. Repeat up to six times for methods and sensitivity. "
+            "[default: Cover@20; methods: Cover@20, nDCG@20, P@20, AP; sensitivity: Cover, P, "
+            "nDCG; corrected: P@20]",
         ),
     ] = None,
     min_rating: MinRatings = None,
     official: Annotated[
-        Path | None, keyword(help="The official leaderboard, for scatter and methods.")
+        Path | None, keyword(help="Compare with this official leaderboard (scatter, methods).")
     ] = None,
     scores: Scores = None,
     round_to: RoundTo = None,
     theme: Annotated[
-        Literal["light", "dark"], keyword(help="Dark on white, or light on near-black.")
+        Literal["light", "dark"], keyword(help="Draw on white, or on near-black.", rare=True)
     ] = "light",
     subtopics: Subtopics = "auto",
 ) -> None:
     """Draw one figure.
 
-    For methods and sensitivity, repeat --min-rating, --grader and --bank; methods shows up to six
-    series in all. Corrected uses the newest sample that fits, attacks the attack collection beside
+    For methods and sensitivity, you can repeat --min-rating, --grader and --bank; methods shows up
+    to six series. corrected uses the newest sample that fits, attacks the attack collection beside
     the exam. COLLECTION may be a file of graded passages; --bank then names a bank file.
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg

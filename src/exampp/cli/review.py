@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import exampp
 from exampp.cli import output
-from exampp.cli.command import Command, OptionRule, OptionValues, option_rules
-from exampp.cli.options import OF_GRADED_FILES, MinRating, rating_scale
+from exampp.cli.command import Command, OptionRule, OptionValues, former_arguments, option_rules
+from exampp.cli.options import MinRating
 from exampp.cli.output import print_message, show
 from exampp.errors import InputError
 from exampp.records.options import argument, keyword
@@ -20,18 +20,15 @@ from exampp.records.selection import (
     Display,
     ExamFile,
     GraderName,
-    ItemKind,
-    OnError,
-    PromptName,
-    Scale,
+    NotesDisplay,
+    SearchKind,
 )
-from exampp.store.search import SearchKind
 
 if TYPE_CHECKING:
     from exampp.results.result import Table
 
 ListName = Literal[
-    "verify", "grid", "missing", "spurious", "decisions", "disputes", "agreement", "plan"
+    "verify", "grid", "missing", "spurious", "decisions", "disputes", "agreement", "sample"
 ]
 NAMES = get_args(ListName)
 WIDTHS = {"markdown": 200, "latex": 120, "html": 400}
@@ -50,17 +47,16 @@ OPTIONS_OF = {
     ),
     **dict.fromkeys(
         ("missing", "spurious"),
-        ("--item", "--by", "--depth", "--limit", "--min-rating", "--min-relevant", "--scale"),
+        ("--item", "--by", "--depth", "--limit", "--min-rating", "--min-relevant"),
     ),
     "decisions": ("--author", "--limit"),
     "disputes": ("--limit",),
     "agreement": ("--min-rating",),
-    "plan": ("--labels",),
+    "sample": ("--labels",),
 }
 """Options of some lists only, beside --query and --format, which all have."""
 OF_DRAWING = ("--measure", "--design", "--seed", "--min-rating", "--min-relevant")
-"""Options of drawing a plan."""
-OF_GRADER = ("--grader", "--prompt", "--kind", "--bank")
+"""Options of drawing a sample."""
 
 
 def _of_lists(option: str) -> OptionRule:
@@ -71,11 +67,11 @@ def _of_lists(option: str) -> OptionRule:
         only += ", and with --min-answers"
 
     if option in OF_DRAWING:
-        only += f"{', and ' if lists else ''}to draw a plan with --labels"
+        only += f"{', and ' if lists else ''}to draw a sample with --labels"
 
     def holds(given: OptionValues) -> bool:
         counted = option == "--min-rating" and given["min_answers"] > 0
-        drawing = given["name"] == "plan" and given["labels"] is not None
+        drawing = given["name"] == "sample" and given["labels"] is not None
         drawing = drawing and option in OF_DRAWING
         return counted or drawing or given["name"] in (None, *lists)
 
@@ -83,20 +79,22 @@ def _of_lists(option: str) -> OptionRule:
 
 
 @option_rules(
-    OF_GRADED_FILES,
     *map(_of_lists, dict.fromkeys([*(o for of in OPTIONS_OF.values() for o in of), *OF_DRAWING])),
     OptionRule(
         ("--number",),
-        "for plan, where none is drawn",
-        lambda given: given["name"] in (None, "plan") and given["labels"] is None,
+        "for sample, where none is drawn",
+        lambda given: given["name"] in (None, "sample") and given["labels"] is None,
     ),
-    OptionRule(("--query",), "for the lists, not for plan", lambda given: given["name"] != "plan"),
     OptionRule(
-        OF_GRADER,
+        ("--query",), "for the lists, not for sample", lambda given: given["name"] != "sample"
+    ),
+    OptionRule(
+        ("--grader", "--bank"),
         "for lists of one grader, not for decisions",
         lambda given: given["name"] != "decisions",
     ),
 )
+@former_arguments({"plan": "exampp review COLLECTION sample"})
 def review(
     collection: ExamFile,
     name: Annotated[
@@ -104,83 +102,94 @@ def review(
         argument(
             metavar="LIST",
             help="verify: grades item by item. grid: passages by items. missing: relevant "
-            "passages that no item covers. spurious: items covered by passages that are "
-            "not relevant. decisions, disputes, agreement: human decisions. plan: a sample "
-            "for people to decide, drawn with --labels.",
+            "passages that no item covers. spurious: items that passages cover which "
+            "are not relevant. decisions, disputes, agreement: human decisions. sample: passages "
+            "for people to judge, drawn with --labels.",
         ),
     ] = None,
-    query: Annotated[str | None, keyword(help="Only this query.")] = None,
+    query: Annotated[str | None, keyword(help="List only this query.")] = None,
     item: Annotated[
-        str | None, keyword(help="Only this item, or those whose ids start with this.")
+        str | None, keyword(help="List only this item: its id, or the start of several ids.")
     ] = None,
     min_rating: Annotated[
         int | None,
         keyword(
             help="Lowest rating that covers an item. [default: 4, or the highest of a shorter "
-            "scale]"
+            "scale]",
+            rare=True,
         ),
     ] = None,
     min_relevant: Annotated[
         int | None,
-        keyword(help="Lowest judgment of a relevant passage. [default: 2, or 1 if none is higher]"),
+        keyword(
+            help="Lowest judgment of a relevant passage. [default: 2, or 1 if none is higher]",
+            rare=True,
+        ),
     ] = None,
     by: Annotated[
         Literal["auto", "judgments", "systems", "graders", "decisions"],
-        keyword(help="Source of relevance; auto: the first that is available."),
+        keyword(
+            help="Take relevance from this source; auto: the first that is available.", rare=True
+        ),
     ] = "auto",
     depth: Annotated[
-        int, keyword(min=1, help="Passages of each ranking that count as returned.")
+        int,
+        keyword(min=1, help="Count this many passages of each ranking as returned.", rare=True),
     ] = 20,
     min_answers: Annotated[
         int,
-        keyword(min=0, help="Only passages that cover at least so many items of their query."),
+        keyword(min=0, help="List only passages that cover this many items or more.", rare=True),
     ] = 0,
     limit: Annotated[
         int | None,
         keyword(
             min=0,
-            help="Cells of each item (verify), passages of each query (grid), rows; 0: all. "
-            "[default: 6, 20, 30 for people; all for tsv, csv, json, decisions, disputes]",
+            help="List this many cells of each item (verify), passages of each query (grid), or "
+            "rows; 0: all. [default: 6, 20, 30; all for tsv, csv, json, decisions, disputes]",
         ),
     ] = None,
     grader: GraderName = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
     bank: BankName = None,
-    author: Annotated[str | None, keyword(help="Only the decisions of this person.")] = None,
+    author: Annotated[
+        str | None, keyword(help="List only the decisions of this person.", rare=True)
+    ] = None,
     labels: Annotated[
         int | None,
         keyword(
             min=1,
-            help="Draw a sample of about so many passages, or items for Cover, for people to "
-            "decide, and store it. [default: show the newest plan]",
+            help="Draw and store a sample of about this many passages, or items for Cover. "
+            "[default: show the newest sample]",
         ),
     ] = None,
     measure: Annotated[
         str,
-        keyword("--measure", "-m", help="The measure of the sample: P@20, RBP@20 or Cover@20."),
+        keyword("--measure", "-m", help="Draw the sample for P@20, RBP@20 or Cover@20.", rare=True),
     ] = "P@20",
     design: Annotated[
         Literal["uniform", "influence"],
         keyword(
-            help="Equal probabilities; by the influence on differences of systems; or also by "
-            "the uncertainty of the grades that earlier judgments show."
+            help="Draw with equal probabilities, or by influence on the differences of systems.",
+            rare=True,
         ),
     ] = "influence",
     seed: Annotated[
-        int, keyword(min=0, help="The same seed draws the same sample, and more labels extend it.")
+        int,
+        keyword(
+            min=0,
+            help="Seed of the sample. With the same seed, more --labels extend the sample.",
+            rare=True,
+        ),
     ] = 0,
-    number: Annotated[int | None, keyword(help="Which plan to show. [default: the newest]")] = None,
-    on_error: OnError = "refuse",
-    scale: Scale = None,
+    number: Annotated[
+        int | None, keyword(help="Show this sample. [default: the newest]", rare=True)
+    ] = None,
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
     """List grades and decisions that reveal mistakes of the grader or the bank.
 
-    plan --labels 400 draws a sample by which exampp analyze corrected corrects leaderboards.
-
-    COLLECTION may be a file of graded passages; --bank then names a bank file with its texts.
+    With sample --labels 400, draw passages to judge; exampp analyze corrected then corrects the
+    leaderboard. COLLECTION may be a file of graded passages; --bank then names its bank file.
 
     Example: exampp review my.exam verify --limit 5
     """
@@ -193,10 +202,9 @@ def review(
             "no list is named",
             hint=f"Name one of {', '.join(NAMES)}; exampp serve shows all as pages",
         )
-    with exampp.open(collection, on_error, rating_scale(scale)) as opened:
-        of_kind = kind
+    with exampp.open(collection) as opened:
         if name in LIMITS:
-            found = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank).review_tables(
+            found = opened.grades(grader, bank=bank).review_tables(
                 name,
                 min_rating=min_rating,
                 min_relevant=min_relevant,
@@ -212,8 +220,8 @@ def review(
             return
         if not is_collection(collection):
             raise InputError("a graded file has no decisions", hint="Give a collection")
-        if name == "plan":
-            grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
+        if name == "sample":
+            grades = opened.grades(grader, bank=bank)
             if labels is not None:
                 number = grades.decisions.plan(
                     labels,
@@ -223,19 +231,16 @@ def review(
                     min_rating=min_rating,
                     min_relevant=min_relevant,
                 ).number
-            drawn = grades.decisions.sample(number)
-            show(drawn, display)
+            show(grades.decisions.sample(number), display)
         elif name == "decisions":
             decided = opened.decisions.list(query_id=query, author=author, last=limit or None)
             show(made.decisions_table(decided), display)
         elif name == "disputes":
-            one = None
-            if grader or prompt or kind:
-                one = choose_grader(opened.graders, grader=grader, prompt=prompt, kind=of_kind)
+            one = choose_grader(opened.graders, grader=grader) if grader else None
             disputes = opened.decisions.disputes(query_id=query, grader=one, bank=bank)
             show(made.disputes_table(disputes, limit or None), display)
         else:
-            grades = opened.grades(grader, prompt=prompt, kind=of_kind, bank=bank)
+            grades = opened.grades(grader, bank=bank)
             judged = grades.decisions.judging(query_id=query, min_rating=min_rating)
             confusion = made.confusion_table(made.everybody(judged), judged.scale)
             tables = {"confusion": confusion, "agreement": made.agreement_table(judged)}
@@ -303,9 +308,9 @@ def search(
     words: Annotated[list[str], argument(metavar="WORDS", help="Words that must all occur.")],
     kinds: Annotated[
         list[SearchKind] | None,
-        keyword("--in", help="Search only these; repeat for several. [default: all]"),
+        keyword("--in", help="Search only these. Repeat for several. [default: all]"),
     ] = None,
-    limit: Annotated[int, keyword(min=1, help="Maximum number of each kind.")] = 10,
+    limit: Annotated[int, keyword(min=1, help="List at most this many of each kind.")] = 10,
     grader: GraderName = None,
     bank: BankName = None,
     *,
@@ -313,8 +318,8 @@ def search(
 ) -> None:
     """Search queries, items, passages, replies, reasons of decisions, and edits.
 
-    Words match in either case and as parts of longer ones, also in ids and in the names of systems.
-    A quoted argument of several words is one phrase.
+    Case does not matter, and parts of words match, also in ids and names of systems. A quoted
+    argument of several words is one phrase.
 
     Example: exampp search my.exam "New York" weather --in passages
     """
@@ -335,36 +340,43 @@ def search(
 
 def serve(
     collection: CollectionFile,
-    host: Annotated[str, keyword(help="The address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, keyword(help="Listen on this address.", rare=True)] = "127.0.0.1",
     port: Annotated[
         int | None,
-        keyword(min=0, max=65535, help="The port; 0 selects a free one. [default: 8765]"),
+        keyword(min=0, max=65535, help="Listen on this port; 0: a free one. [default: 8765]"),
     ] = None,
     assessor: Annotated[
-        list[str] | None, keyword(help="An assessor's name; repeat for several.")
+        list[str] | None,
+        keyword(help="Add an assessor with this name. Repeat for several."),
     ] = None,
     blind: Annotated[
         bool, keyword("--blind", help="Hide automatic grades until the assessor has decided.")
     ] = False,
     shared: Annotated[
         float,
-        keyword(min=0, max=100, help="Percent of the queue's cells that everybody decides, blind."),
+        keyword(
+            min=0,
+            max=100,
+            help="Give this percentage of the queue to all assessors, blind.",
+            rare=True,
+        ),
     ] = 10,
     guidelines: Annotated[
         Path | None,
         keyword(
-            exists=True, dir_okay=False, help="A Markdown file with instructions for assessors."
+            exists=True,
+            dir_okay=False,
+            help="Show this Markdown file of instructions to assessors.",
+            rare=True,
         ),
     ] = None,
     min_rating: MinRating = None,
     grader: GraderName = None,
-    prompt: PromptName = None,
-    kind: ItemKind = None,
     bank: BankName = None,
 ) -> None:
     """Open a collection in the browser: judge, edit the bank, see the effect.
 
-    Prints the address of each assessor, and serves until Ctrl-C.
+    Prints the address of each assessor and serves until Ctrl-C.
 
     Example: exampp serve my.exam --assessor ann --assessor bob
     """
@@ -380,7 +392,5 @@ def serve(
         guidelines=guidelines,
         min_rating=min_rating,
         grader=grader,
-        prompt=prompt,
-        kind=kind,
         bank=bank,
     )

@@ -1,1 +1,1 @@
-"""One file a format: text to records and back. Errors say file, line and field."""
+"""One module per file format: reader, writer and detection. Errors give file, line and field."""

@@ -1,16 +1,14 @@
-"""Nugget banks of AutoARGUE and TREC's auto-judges: NuggetBank v3, and the RAGTIME 2026 layout.
+"""Nugget banks of AutoARGUE and TREC AutoJudge: NuggetBank v3 and the RAGTIME 2026 layout.
 
-A file holds one bank (one query) as a JSON object, or one a line. What becomes of it:
+A file has one bank (one query) as a JSON object, or one bank per line. It is read as follows:
 
-- a question is an item of kind question, a claim one of kind nugget; a sub-nugget is an item too,
-  with the id of the one above it in `extra["argue"]["parent"]`;
-- ids are `query_id/question_id`, where `question_id` is, unless given, the MD5 of the text;
-- with OR (the default) any answer is known as correct; with AND all of them together are one known
-  answer, joined by "and", since an item is answered only by all; NOT and SUM have no counterpart
-  here and are refused;
-- `importance` vital and okay give weights; other importances are on no known scale, so that such
-  items weigh 1;
-- everything else (references, creators, quality, metadata ...) stays in `extra["argue"]`.
+- a question becomes an item of kind question, a claim an item of kind nugget; a sub-nugget becomes
+  an item with the id of its parent in `extra["argue"]["parent"]`;
+- ids are `query_id/question_id`; a missing `question_id` is the MD5 of the text;
+- with OR (the default) each answer is a known answer; with AND all answers are joined by "and" to
+  one known answer, because the item needs all of them; NOT and SUM are rejected;
+- `importance` vital and okay give weights; items with any other importance weigh 1;
+- all other keys (references, creators, quality, metadata ...) are stored in `extra["argue"]`.
 """
 
 from __future__ import annotations
@@ -62,9 +60,11 @@ _ALL, _ANY = "AND", ("OR", "Default")
 def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield one entry per bank, in file order.
 
-    InputError for a bank without query id or nuggets, a nugget without text, an aggregator that an
-    item cannot hold, and a query or nugget that occurs twice; when skipping, such a nugget is left
-    out together with those below it.
+    With a skipping `on_error`, a bad nugget is skipped together with its sub-nuggets.
+
+    Raises:
+        InputError: A bank without query id or nuggets, a nugget without text, an unsupported
+            aggregator, or a duplicate query or nugget.
     """
     seen: set[str] = set()
     of_bank = Keys(path, _BANK_KEYS, stored=True)
@@ -74,7 +74,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
             bank = expect(value, dict, "")
             of_bank.see(bank, line)
             for name in _BANKS:
-                for nugget in _with_those_below(bank.get(name)):
+                for nugget in _with_sub_nuggets(bank.get(name)):
                     of_nugget.see(nugget, line)
             query_id = _query_id(bank)
             if query_id in seen:
@@ -86,10 +86,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 
 
 def _values(path: str | Path, on_error: OnError) -> Iterator[tuple[int | None, Any]]:
-    """Yield (line, value) of every bank.
-
-    A bank spread over several lines has no line of its own.
-    """
+    """Yield (line, value) of every bank; the line is None for a bank that spans several lines."""
     lines = read_lines(path)
     number, head = next(lines)
     try:
@@ -114,9 +111,7 @@ def _query_id(bank: Json) -> str:
     for holder, key in ((bank, "query_id"), (metadata, "topic_id"), (metadata, "query_id")):
         if holder.get(key) is not None:
             return json_id(holder, key)
-    raise InputError(
-        "the bank does not name its query", field="query_id", hint="Give it a `query_id`"
-    )
+    raise InputError("the bank has no query id", field="query_id", hint="Add `query_id`")
 
 
 def _entry(query_id: str, bank: Json, on_error: OnError) -> BankEntry:
@@ -124,15 +119,17 @@ def _entry(query_id: str, bank: Json, on_error: OnError) -> BankEntry:
     if not any(bank.get(name) is not None for name in _BANKS):
         raise InputError(f"no {' or '.join(f'`{name}`' for name in _BANKS)}")
     for name in _BANKS:
-        for place, nugget in _listed(bank.get(name), name):
+        for place, nugget in _nuggets_of(bank.get(name), name):
             _collect(query_id, nugget, place, None, items, on_error)
     title = optional(bank, "title_query", str) or ""
-    kept = without(bank, "query_id", "title_query", *_BANKS)
-    return BankEntry(query_id, tuple(items.values()), title, extra={"argue": kept} if kept else {})
+    extra = without(bank, "query_id", "title_query", *_BANKS)
+    return BankEntry(
+        query_id, tuple(items.values()), title, extra={"argue": extra} if extra else {}
+    )
 
 
-def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
-    """Return (place, nugget) of a bank, which is a list or an object by the nuggets' texts."""
+def _nuggets_of(value: Any, place: str) -> Iterable[tuple[str, Any]]:
+    """Return (place, nugget) of every nugget; a bank is a list, or an object keyed by text."""
     if value is None:
         return []
     if isinstance(value, dict):
@@ -141,14 +138,14 @@ def _listed(value: Any, place: str) -> Iterable[tuple[str, Any]]:
     return [(f"{place}[{number}]", nugget) for number, nugget in enumerate(nuggets)]
 
 
-def _with_those_below(value: Any) -> Iterator[Json]:
-    """Yield a ll nuggets of a bank, and their answers, as far as they are objects."""
-    listed = value.values() if isinstance(value, dict) else value
-    for nugget in listed if isinstance(value, dict | list) else ():
+def _with_sub_nuggets(value: Any) -> Iterator[Json]:
+    """Yield all nuggets of a bank and their answers, as far as they are objects."""
+    nuggets = value.values() if isinstance(value, dict) else value
+    for nugget in nuggets if isinstance(value, dict | list) else ():
         if isinstance(nugget, dict):
             yield nugget
             for key in ("answers", "sub_nuggets"):
-                yield from _with_those_below(nugget.get(key))
+                yield from _with_sub_nuggets(nugget.get(key))
 
 
 def _collect(
@@ -159,7 +156,7 @@ def _collect(
     items: dict[str, Item],
     on_error: OnError,
 ) -> None:
-    """Return a dd a nugget and those below it to the items, by id."""
+    """Add a nugget and its sub-nuggets to `items`."""
     try:
         nugget = expect(value, dict, place)
         item = _item(query_id, nugget, place, parent)
@@ -167,13 +164,13 @@ def _collect(
             raise InputError(
                 f"nugget {brief(item.item_id)} occurs twice",
                 field=place,
-                hint="Give each its own id",
+                hint="Give each nugget its own id",
             )
     except InputError as error:
         on_error(error)
         return
     items[item.item_id] = item
-    for below, sub in _listed(nugget.get("sub_nuggets"), f"{place}.sub_nuggets"):
+    for below, sub in _nuggets_of(nugget.get("sub_nuggets"), f"{place}.sub_nuggets"):
         _collect(query_id, sub, below, item.item_id, items, on_error)
 
 
@@ -184,11 +181,11 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
     subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
     own_id = digest if own is None else json_id(nugget, f"{name}_id", place)
-    kept = without(nugget, name, f"{name}_id", "sub_nuggets", "item_id", "subtopic_id")
-    if kept.get("query_id") == query_id:
-        del kept["query_id"]
+    extra = without(nugget, name, f"{name}_id", "sub_nuggets", "item_id", "subtopic_id")
+    if extra.get("query_id") == query_id:
+        del extra["query_id"]
     if parent is not None:
-        kept["parent"] = parent
+        extra["parent"] = parent
     importance = nugget.get("importance")
     return Item(
         optional(nugget, "item_id", str, place) or f"{query_id}/{own_id}",
@@ -198,21 +195,20 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
         subtopic_id,
         answers=_answers(nugget, place),
         weight=WEIGHTS.get(importance.lower(), 1.0) if isinstance(importance, str) else 1.0,
-        extra={"argue": kept} if kept else {},
+        extra={"argue": extra} if extra else {},
     )
 
 
 def _answers(nugget: Json, place: str) -> tuple[str, ...]:
-    """Return the known answers: every one of OR, or all of AND together."""
     aggregator = optional(nugget, "aggregator_type", str, place) or _ANY[0]
     if aggregator != _ALL and aggregator not in _ANY:
         raise InputError(
-            f"an exam item cannot hold the aggregator {brief(aggregator)}",
+            f"unsupported aggregator {brief(aggregator)}",
             field=place_below(place, "aggregator_type"),
-            hint="Use AND or OR, or leave such nuggets out with --on-error skip",
+            hint="Use AND or OR, or skip such nuggets with --on-error skip",
         )
     texts: dict[str, None] = {}
-    for where, answer in _listed(nugget.get("answers"), f"{place}.answers"):
+    for where, answer in _nuggets_of(nugget.get("answers"), f"{place}.answers"):
         if isinstance(answer, str):
             texts[answer] = None
         else:
@@ -226,10 +222,13 @@ def _answers(nugget: Json, place: str) -> tuple[str, ...]:
 
 
 def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
-    """Write a bank as NuggetBank v3, one query a line: questions as such, nuggets as claims.
+    """Write a bank as NuggetBank v3, one query per line; nuggets become claims.
 
-    `item_id` and `subtopic_id`, which no other program reads, stand only where reading would not
-    supply them. InputError for a weight that neither vital (1) nor okay (0.5) says.
+    `item_id` and `subtopic_id`, which other programs ignore, are written only if reading could not
+    restore them.
+
+    Raises:
+        InputError: A weight is neither 1 (vital) nor 0.5 (okay).
     """
     banks: dict[str, Json] = {}
     items: dict[str, list[Item]] = {}
@@ -245,7 +244,7 @@ def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
             for item in items[query_id]:
                 below.setdefault(item.extra.get("argue", {}).get("parent"), []).append(item)
             top = below.pop(None, [])
-            # an item whose parent is gone stands by itself
+            # an item without its parent is written at the top level
             known = {item.item_id for item in items[query_id]}
             top += [one for parent, some in below.items() if parent not in known for one in some]
             for name, text in _BANKS.items():
@@ -259,9 +258,9 @@ def write(path: str | Path, entries: Iterable[BankEntry]) -> None:
 
 def _nugget(item: Item, below: dict[str | None, list[Item]], path: str | Path) -> Json:
     name = next(name for name, kind in _KINDS.items() if kind == item.kind)
-    kept = without(item.extra.get("argue", {}), "parent")
+    extra = without(item.extra.get("argue", {}), "parent")
     own = item.item_id.removeprefix(f"{item.query_id}/")
-    nugget: Json = {name: item.text, f"{name}_id": own, "query_id": item.query_id} | kept
+    nugget: Json = {name: item.text, f"{name}_id": own, "query_id": item.query_id} | extra
     if own == item.item_id:
         nugget["item_id"] = item.item_id
     if item.subtopic_id:
@@ -281,8 +280,8 @@ def _importance(item: Item, known: Any, path: str | Path) -> Json:
     word = importance_of(item.weight)
     if word is None:
         raise InputError(
-            f"the weight {item.weight:g} of item {brief(item.item_id)} is neither vital (1) nor "
-            "okay (0.5), which is all that a nugget bank can say",
+            f"item {brief(item.item_id)} has weight {item.weight:g}; a nugget bank allows "
+            "only 1 (vital) and 0.5 (okay)",
             file=path,
             hint="Change the weight, or write the bank as JSON-lines or CSV",
         )
@@ -295,7 +294,7 @@ _START = re.compile(r'\s*\{[^\[]*?"(?:nugget_bank|claim_bank|format_version)"\s*
 
 
 def is_spread(sample: FirstRecords) -> bool:
-    """Return whether a file is a bank in an object that is spread over several lines."""
+    """Return whether a file is one bank object that spans several lines."""
     return not sample.keys and _START.match(sample.start) is not None
 
 
@@ -308,5 +307,5 @@ FORMAT = Format(
     shapes=(BANKS,),
     looks="NuggetBank v3: `query_id`, `nugget_bank`, `claim_bank`; the banks of RAGTIME 2026",
     source="AutoARGUE, AutoJudge, RAGTIME",
-    lossless="yes; RAGTIME's layout comes out as v3",
+    lossless="yes; RAGTIME's layout is written as v3",
 )

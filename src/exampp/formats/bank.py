@@ -1,9 +1,10 @@
-"""Banks of the Autograding Workbench: JSON-lines, one per query or per subtopic of one.
+"""Banks of the Autograding Workbench: JSON-lines, one line per query or subtopic.
 
-The newer layout lists the items under `items`, the older under `questions`; the newer one is
-written. Unknown keys of lines and items stay in their `extra`.
+The newer layout lists the items under `items`, the older one under `questions`; exampp writes the
+newer one. Unknown keys of lines and items are stored in `extra`.
 
-Also lessons with multiple choice questions, from which EXAM++ takes its exams for TREC CAR Y3.
+This module also reads the multiple-choice lessons from which EXAM++ builds its exams for TREC CAR
+Y3.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from exampp.records.items import MODEL_KEYS, WEIGHTS
 _KINDS = ("question", "nugget")
 _LISTS = ("items", "questions")
 _KEYS = {"subtopic_id": "facet_id", "subtopic_text": "facet_text"}
-"""The workbench calls subtopics facets."""
+"""The Workbench calls subtopics facets."""
 
 
 class _ItemRow(msgspec.Struct, rename=_KEYS):
@@ -69,12 +70,15 @@ _LINE_KEYS = frozenset(_LineRow.__struct_encode_fields__)
 def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield the lines of a bank in file order.
 
-    An item without an id gets the one that its content has. An item that its line repeats word for
-    word counts once. InputError for a line without a list of items, an item without text, with keys
-    of both a question and a nugget or of another query than its line, a negative weight, and for a
-    query (or subtopic), or an item id of one query, that occurs twice.
+    An item without an id gets a hash of its content as id. Exact duplicates within a line count
+    once.
 
     Source: Autograding Workbench, phase 1, and the files published with it.
+
+    Raises:
+        InputError: A line without a list of items, an item without text, with keys of both a
+            question and a nugget or with another query than its line, a negative weight, or a
+            duplicate query, subtopic or item id.
     """
     first_entry, first_item = FirstLines(), FirstLines()
     of_line = Keys(path, _LINE_KEYS, stored=True)
@@ -101,35 +105,35 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 def _entry(row: _LineRow, value: Json) -> BankEntry:
     if not row.query_id.strip():
         raise InputError("the query id is blank", field="query_id")
-    listed = [name for name in _LISTS if value.get(name) is not None]
-    if len(listed) != 1:
-        fault = "both `items` and `questions`" if listed else "neither `items` nor `questions`"
+    lists = [name for name in _LISTS if value.get(name) is not None]
+    if len(lists) != 1:
+        fault = "both `items` and `questions`" if lists else "neither `items` nor `questions`"
         raise InputError(f"the line has {fault}", field=_LISTS[0])
     items: dict[tuple[str, str], tuple[int, Item]] = {}
-    for index, (typed, found) in enumerate(
-        zip(getattr(row, listed[0]), value[listed[0]], strict=True)
+    for index, (typed, fields) in enumerate(
+        zip(getattr(row, lists[0]), value[lists[0]], strict=True)
     ):
-        place = f"{listed[0]}[{index}]"
+        place = f"{lists[0]}[{index}]"
         try:
-            item = _item(row, typed, found)
+            item = _item(row, typed, fields)
         except InputError as error:
             error.field = ".".join(filter(None, (place, error.field)))
             raise
         earlier, known = items.setdefault((item.kind, item.item_id), (index, item))
         if item != known:
             raise InputError(
-                f"item {brief(item.item_id)} differs from the one of the same id at "
-                f"{listed[0]}[{earlier}] of this line",
+                f"item {brief(item.item_id)} differs from {lists[0]}[{earlier}], which has "
+                "the same id",
                 field=place,
-                hint="Give each its own id",
+                hint="Give each item its own id",
             )
     extra = without(value, *_LINE_KEYS)
     if extra.get("test_collection") == "":
-        # written where nobody names one, because the workbench demands the key
+        # written if no collection is named, because the Workbench requires the key
         del extra["test_collection"]
-    found = tuple(item for _, item in items.values())
+    unique = tuple(item for _, item in items.values())
     texts = row.query_text or "", row.subtopic_id, row.subtopic_text or ""
-    return BankEntry(row.query_id, found, *texts, extra)
+    return BankEntry(row.query_id, unique, *texts, extra)
 
 
 def _item(line: _LineRow, row: _ItemRow, value: Json) -> Item:
@@ -172,7 +176,7 @@ def _kind(row: _ItemRow) -> str:
 def _check_same(what: str, field: str, own: str | None, of_line: str | None) -> None:
     if own is not None and of_line is not None and own != of_line:
         raise InputError(
-            f"the item is of {what} {brief(own)}, its line of {what} {brief(of_line)}",
+            f"the item belongs to {what} {brief(own)}, its line to {what} {brief(of_line)}",
             field=field,
         )
 
@@ -180,8 +184,13 @@ def _check_same(what: str, field: str, own: str | None, of_line: str | None) -> 
 def write(path: str | Path, entries: Iterable[BankEntry], test_collection: str = "") -> None:
     """Write a bank in the newer layout.
 
-    `test_collection` names the collection of entries that do not say (the workbench demands one).
-    InputError for an item that is neither question nor nugget or belongs to another query.
+    Args:
+        path: The file.
+        entries: The lines of the bank.
+        test_collection: Collection name for entries that have none (the Workbench requires one).
+
+    Raises:
+        InputError: An item is neither question nor nugget, or belongs to another query.
     """
     with writing(path) as stream:
         for entry in entries:
@@ -195,13 +204,13 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
         )
         if item.kind not in _KINDS or not is_here:
             raise InputError(
-                f"item {brief(item.item_id)} ({item.kind} of query {brief(item.query_id)}) cannot "
-                f"stand in the bank line of query {brief(entry.query_id)}",
+                f"item {brief(item.item_id)} ({item.kind} of query {brief(item.query_id)}) "
+                f"does not belong to the bank of query {brief(entry.query_id)}",
                 file=path,
             )
     if len({(item.kind, item.item_id) for item in entry.items}) != len(entry.items):
         raise InputError(
-            f"the bank of query {brief(entry.query_id)} holds an item id twice", file=path
+            f"the bank of query {brief(entry.query_id)} has a duplicate item id", file=path
         )
     subtopic = {"facet_id": entry.subtopic_id, "facet_text": entry.subtopic_text or None}
     return {
@@ -236,9 +245,11 @@ FORMAT = Format(
     write,
     name="bank",
     shapes=(Shape((("query_id",), ("items", "questions"))),),
-    looks="JSON-lines, a query or subtopic each, with `items` (newer) or `questions` (older)",
+    looks=(
+        "JSON-lines, one query or subtopic per line, with `items` (newer) or `questions` (older)"
+    ),
     source="Autograding Workbench",
-    lossless="yes; the older layout comes out as the newer",
+    lossless="yes; the older layout is written as the newer one",
 )
 
 
@@ -252,9 +263,11 @@ TQA_PREFIX = "tqa2:"
 def read_tqa(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield one entry per lesson that has questions, in file order.
 
-    `Item.extra` holds `choices` (letter to text), `correct` (the letter) and `question_type`.
-    InputError, with lesson and question, for a question without text, a key that is not among the
-    choices, and an id that occurs twice; with `on_error` skipping, only that question is left out.
+    `Item.extra` has `choices` (letter to text), `correct` (the letter) and `question_type`. With a
+    skipping `on_error`, a bad question is skipped alone.
+
+    Raises:
+        InputError: A question without text, a key that is not among the choices, or a duplicate id.
     """
     lessons = read_json_file(path)
     if not isinstance(lessons, list):
@@ -292,7 +305,7 @@ def _lesson(lesson: Json, place: str, seen: set[str], on_error: OnError) -> Iter
 
 def _tqa_item(query_id: str, question_id: str, question: Json) -> Item:
     if not question_id.strip():
-        raise InputError("the id of a question is blank")
+        raise InputError("the question id is blank")
     text = spoken(member(question, "beingAsked", dict), "processedText", "beingAsked")
     choices = {
         letter: spoken(expect(choice, dict, f"answerChoices.{letter}"), "processedText", letter)
@@ -311,10 +324,7 @@ def _tqa_item(query_id: str, question_id: str, question: Json) -> Item:
 
 
 def _letter(key: str, choices: Json) -> str:
-    """Return the letter that the key means.
-
-    As it stands, without its marks, or by the choice's text.
-    """
+    """Return the letter of the key: a letter, with or without punctuation, or a choice's text."""
     bare = key.strip().rstrip(".)").lower()
     if key in choices or bare in choices:
         return key if key in choices else bare

@@ -1,4 +1,4 @@
-"""Calibrations as files: one JSON object, `format` and what `records.calibration` holds."""
+"""Calibrations as files: one JSON object with `format` and the fields of a calibration."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def write(path: str | Path, calibration: Calibration) -> None:
 
 
 def read(path: str | Path) -> Calibration:
-    """Return the calibration of a file; InputError where it holds none."""
+    """Return the calibration in a file; raise InputError if it is not one."""
     value = read_json_file(path)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise InputError(
-            "this is no calibration",
+            "not a calibration file",
             file=path,
-            hint="Make one: exampp analyze calibration SOURCE --save FILE",
+            hint="Create one: exampp analyze calibration SOURCE --save FILE",
         )
     try:
         return of_value({key: one for key, one in value.items() if key != "format"})
@@ -38,20 +38,20 @@ def read(path: str | Path) -> Calibration:
 
 
 def of_value(value: dict[str, Any]) -> Calibration:
-    """Return the calibration that a JSON object holds, whole and consistent."""
+    """Return the calibration in a JSON object, checked for consistency."""
     try:
-        found = msgspec.convert(value, Calibration)
+        calibration = msgspec.convert(value, Calibration)
     except msgspec.ValidationError as error:
         raise InputError(f"the calibration cannot be read: {error}") from None
-    known = len(found.labels)
-    features = sum(one.width + 1 for one in found.sources)
-    for fitted in (found.fitted, *(fold.model for fold in found.folds)):
+    known = len(calibration.labels)
+    features = sum(one.width + 1 for one in calibration.sources)
+    for fitted in (calibration.fitted, *(fold.model for fold in calibration.folds)):
         right = len(fitted.levels) == len(fitted.cut_points) == known - 1 and all(
             len(one.values) == (len(one.places) or features + 1) for one in fitted.levels
         )
-        if not (right and found.sources and known > 1):
+        if not (right and calibration.sources and known > 1):
             raise InputError(
-                "the calibration contradicts itself: its labels, levels and cut points, or its "
-                "ratings and coefficients, are not as many as they must be"
+                "the calibration is inconsistent: the numbers of labels, levels, cut points, "
+                "ratings and coefficients do not match"
             )
-    return found
+    return calibration

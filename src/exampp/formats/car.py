@@ -2,7 +2,7 @@
 
 A file is a header `["CAR", [type, ...], ...]` and a list of pages (type 0), outlines (1) or
 paragraphs (2); files of CAR v1 have no header. Source: TREC CAR data format (trec-car.cs.unh.edu),
-as its own trec-car-tools read it.
+as read by trec-car-tools.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _SECTION = 0
 
 
 def car_kind(path: str | Path) -> str | None:
-    """`car-topics`, `car-paragraphs`, or None for a file that is not of TREC CAR."""
+    """Return `car-topics`, `car-paragraphs`, or None for a file of another format."""
     try:
         with reading(path) as stream:
             head = stream.read(5)
     except InputError:
-        # Readers of lines say how far a damaged file could be read.
+        # Leave damaged files to the line readers, which report how far the file was readable.
         head = b""
     if head[1:5] != _HEADER and not plain_name(path).endswith(".cbor"):
         return None
-    # An array of three is a paragraph where there is no header that tells.
+    # Without a header, an array of three elements is a paragraph.
     if head[1:5] != _HEADER:
         return "car-paragraphs" if head[:1] == b"\x83" else "car-topics"
     cbor2 = _library()
@@ -60,19 +60,19 @@ def car_kind(path: str | Path) -> str | None:
 def read_topics(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
     """Yield the pages or outlines of a file as queries, their headings as subtopics.
 
-    A page's id is the query's (`enwiki:Page`, `tqa2:L_0002`); a subtopic is the path of heading
-    ids below it, so that `query/subtopic` is what section-level runs and qrels are written with.
+    The query id is the page id (`enwiki:Page`, `tqa2:L_0002`). A subtopic id is the path of heading
+    ids below the page; section-level runs and qrels use `query/subtopic`.
     """
     yield from _unique(path, {"pages", "outlines"}, _topic, "query_id", on_error)
 
 
 def read_paragraphs(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]:
-    """Yield the paragraphs of a file, of links their anchor texts; blank ones are faults."""
+    """Yield the paragraphs of a file; a link is replaced by its anchor text."""
     yield from _unique(path, {"paragraphs"}, _paragraph, "passage_id", on_error)
 
 
 def paragraphs(path: str | Path, wanted: Callable[[str], bool]) -> Iterator[Passage]:
-    """Yield the wanted paragraphs of a file that may be as large as Wikipedia, one at a time."""
+    """Yield the wanted paragraphs one at a time; the file may be as large as Wikipedia."""
     for number, item in _items(path, {"paragraphs"}):
         if wanted(_typed(_identifier, item, path, number)):
             yield _typed(_paragraph, item, path, number)
@@ -81,8 +81,8 @@ def paragraphs(path: str | Path, wanted: Callable[[str], bool]) -> Iterator[Pass
 def _unique(
     path: str | Path, types: set[str], parse: Callable[[Any], T], field: str, on_error: OnError
 ) -> Iterator[T]:
-    what = field.removesuffix("_id")
-    key = Key(attrgetter(field), lambda one: f"{what} {brief(getattr(one, field))}", field)
+    name = field.removesuffix("_id")
+    key = Key(attrgetter(field), lambda one: f"{name} {brief(getattr(one, field))}", field)
 
     def typed(item: Any, number: int) -> T:
         return _typed(parse, item, path, number)
@@ -97,13 +97,13 @@ def _typed(parse: Callable[[Any], T], item: Any, path: str | Path, number: int) 
         raise error.at(path, number) from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"element {number} is not what TREC CAR files hold ({error})", file=path, line=number
+            f"element {number} is not a TREC CAR element ({error})", file=path, line=number
         ) from None
 
 
 def _topic(page: Any) -> Query:
     if page[0] not in (0, 1) or not isinstance(page[1], str):
-        raise ValueError("no page")
+        raise ValueError("not a page")
     return Query(page[2].decode(), page[1], tuple(_sections(page[3], (), ())))
 
 
@@ -123,23 +123,25 @@ def _identifier(paragraph: Any) -> str:
 
 def _paragraph(paragraph: Any) -> Passage:
     if paragraph[0] != 0:
-        raise ValueError("no paragraph")
+        raise ValueError("not a paragraph")
     text = "".join(_body(body) for body in paragraph[2])
     if not text.strip():
-        raise InputError(f"passage {brief(paragraph[1].decode())} has a blank text", field="text")
+        raise InputError(f"passage {brief(paragraph[1].decode())} has no text", field="text")
     return Passage(paragraph[1].decode(), text)
 
 
 def _body(body: Any) -> str:
-    """Return a text is [0, text]; a link [1, [0, page, [section], page id, anchor text]]."""
+    """Return the plain text: text is [0, text], a link is [1, [0, page, [section], page id,
+    anchor]].
+    """
     text = body[1] if body[0] == 0 else body[1][4]
     if not isinstance(text, str):
-        raise TypeError("no text")
+        raise TypeError("not a text")
     return text
 
 
 class _Forward(io.BufferedReader):
-    """Denies that it can seek: the decoder would, after every element, and a .gz is slow at it."""
+    """Stream without seek, because the decoder would seek after every element (slow in .gz)."""
 
     def seekable(self) -> bool:
         return False
@@ -154,10 +156,10 @@ def _items(path: str | Path, types: set[str]) -> Iterator[tuple[int, Any]]:
         first = _decoded(decoder, path, 0)
         number = 0
         if first and first[0] == "CAR":
-            found = _type(first, path)
-            if found not in types:
+            file_type = _type(first, path)
+            if file_type not in types:
                 raise InputError(
-                    f"holds {found} instead of {' or '.join(sorted(types))}", file=path
+                    f"has {file_type} instead of {' or '.join(sorted(types))}", file=path
                 )
             if stream.peek(1)[:1] != _LIST or not stream.read(1):
                 raise InputError("broken CBOR (no list after the header)", file=path)
@@ -168,7 +170,9 @@ def _items(path: str | Path, types: set[str]) -> Iterator[tuple[int, Any]]:
         while (head := stream.peek(1)[:1]) != _BREAK:
             if not head:
                 if headed:
-                    raise InputError(f"broken CBOR: cut off after element {number}", file=path)
+                    raise InputError(
+                        f"broken CBOR: the file ends after element {number}", file=path
+                    )
                 return
             number += 1
             yield number, _decoded(decoder, path, number)
@@ -184,7 +188,7 @@ def _decoded(decoder: Any, path: str | Path, number: int) -> Any:
             f"broken CBOR at {place} ({error})", file=path, hint="Copy or download the file again"
         ) from None
     if not isinstance(value, list):
-        raise InputError(f"element {number} is no element of a TREC CAR file", file=path)
+        raise InputError(f"element {number} is not a TREC CAR element", file=path)
     return value
 
 
@@ -192,7 +196,7 @@ def _type(header: list[Any], path: str | Path) -> str:
     try:
         return _TYPES[header[1][0]]
     except (IndexError, KeyError, TypeError):
-        raise InputError("a TREC CAR file of unknown type", file=path) from None
+        raise InputError("unknown type of TREC CAR file", file=path) from None
 
 
 def _library() -> ModuleType:
@@ -200,7 +204,8 @@ def _library() -> ModuleType:
         import cbor2
     except ImportError:
         raise InputError(
-            "reading TREC CAR files needs cbor2", hint=f"Install it: {install_command('car')}"
+            "cbor2, which reads TREC CAR files, is not installed",
+            hint=f"Install it: {install_command('car')}",
         ) from None
     return cbor2
 

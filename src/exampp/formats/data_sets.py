@@ -1,9 +1,9 @@
-"""Folders of BEIR: `queries.jsonl`, `qrels/SPLIT.tsv` and `corpus.jsonl`, read and written.
+"""Read and write BEIR folders: `queries.jsonl`, `qrels/SPLIT.tsv` and `corpus.jsonl`.
 
-As with a dataset of ir_datasets, the queries and judgments are taken, and the corpus is where the
-texts of ranked and judged passages are looked up. A folder that is written has the bank, the runs
-and a card, too: the README.md of a data set on the Hugging Face hub, whose head names the files of
-each configuration, so that `datasets` loads them as they are.
+Queries and judgments are imported; the corpus is only used to look up the texts of ranked and
+judged passages, as with ir_datasets. An exported folder also has the bank, the runs and a data
+card: a README.md whose header names the files of each configuration, so that `datasets` loads the
+folder from the Hugging Face hub.
 """
 
 from __future__ import annotations
@@ -29,42 +29,41 @@ _SPLIT = "test"
 
 
 def is_beir_folder(path: Path) -> bool:
-    """Return whether a folder is laid out as BEIR lays out its datasets."""
-    with suppress(OSError):  # a path that is too long
+    """Return whether a folder has the layout of a BEIR dataset."""
+    with suppress(OSError):  # the path is too long
         return (path / "qrels").is_dir() and (path / "queries.jsonl").is_file()
     return False
 
 
 def corpus_of(path: Path) -> Path | None:
-    """Return the corpus of a folder of BEIR, if it is one and has one."""
+    """Return the corpus of a BEIR folder, or None."""
     corpus = path / "corpus.jsonl"
     return corpus if is_beir_folder(path) and corpus.is_file() else None
 
 
 def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:
-    """Yield the judgments of the test split, or of the only split there is.
+    """Yield the judgments of the test split, or of the only split.
 
-    Raises InputError where there are several splits, and none is called test.
+    Raises:
+        InputError: There are several splits and none is called test.
     """
     splits = sorted((path / "qrels").glob("*.tsv"))
     chosen = [one for one in splits if one.stem == _SPLIT] or splits
     if len(chosen) != 1:
         names = ", ".join(one.name for one in splits) or "none"
         raise InputError(
-            f"which of the qrels? There are {names}",
+            f"several qrels files: {names}",
             file=path / "qrels",
-            hint="Import the files by themselves: --queries, --qrels and --corpus",
+            hint="Import the files separately: --queries, --qrels and --corpus",
         )
     left = [one.name for one in splits if one != chosen[0]]
     if left:
-        add_warning(
-            chosen[0], None, f"{', '.join(left)} beside it are left aside; --qrels takes them"
-        )
+        add_warning(chosen[0], None, f"not imported: {', '.join(left)}. Add them with --qrels")
     yield from trec.read_qrels(chosen[0], on_error)
 
 
 def _read(path: Path, how: ReadOptions) -> Iterator[DataSet]:
-    """Yield the judgments and the queries that they judge: a file holds those of all splits."""
+    """Yield the judgments and the judged queries; queries.jsonl has the queries of all splits."""
     judged = list(judgments(path, how.on_error))
     names = {one.query_id for one in judged}
     found = queries.read(path / "queries.jsonl", how.on_error)
@@ -78,8 +77,8 @@ _PARTS = (
     ("queries", "queries.jsonl", "queries: `_id`, `text`"),
     ("corpus", "corpus.jsonl", "passages: `_id`, `title`, `text`"),
     ("default", "qrels/test.tsv", "judgments: `query-id`, `corpus-id`, `score`"),
-    ("bank", "bank.jsonl", "the exam: a query a line, with its `items`"),
-    ("", "systems.run", "what systems returned, in the format of trec_eval"),
+    ("bank", "bank.jsonl", "the exam: one query per line, with its `items`"),
+    ("", "systems.run", "system results in trec_eval format"),
 )
 
 
@@ -91,10 +90,12 @@ def write_folder(
     entries: Sequence[BankEntry],
     ranked: Iterable[RankedPassage],
 ) -> int:
-    """Write a folder that is not there yet, in one step; returns how many records it holds.
+    """Write a new folder in one step; return the number of records per file.
 
-    Raises InputError where it is there, and for text that UTF-8 cannot hold. Kinds of which there
-    is nothing have no file. Passages without a text are left out.
+    Empty kinds get no file. Passages without text are not written.
+
+    Raises:
+        InputError: The folder exists, or UTF-8 cannot encode a text.
     """
     with new_folder(path) as made:
         (made / "qrels").mkdir()
@@ -145,7 +146,7 @@ def _judgments(path: Path, judgments: Iterable[Judgment]) -> int:
             cells = (one.query_id, one.passage_id)
             if any("\t" in cell or "\n" in cell for cell in cells):
                 raise InputError(
-                    f"an id with a tab or a line break cannot stand in a table: {cells}", file=path
+                    f"an id with a tab or line break cannot be written to TSV: {cells}", file=path
                 )
             stream.write("\t".join((*cells, str(one.relevance))).encode() + b"\n")
             count += 1
@@ -153,7 +154,7 @@ def _judgments(path: Path, judgments: Iterable[Judgment]) -> int:
 
 
 def _card(name: str, counts: dict[str, int]) -> str:
-    """Return the card: YAML that the hub reads, then what is in the files."""
+    """Return the data card: YAML for the hub, then a table of the files."""
     parts = [part for part in _PARTS if counts[part[1]]]
     configs = [
         f"- config_name: {config}\n  data_files:\n  - split: test\n    path: {file}\n"
@@ -185,8 +186,8 @@ FORMAT = Format(
     exports="beir",
     looks="a folder of `queries.jsonl`, `qrels/test.tsv` and `corpus.jsonl`",
     source="BEIR, the Hugging Face hub",
-    lossless="yes, with `bank.jsonl`, `systems.run` and a card beside them; without subtopics, and "
-    "queries without judgments are not read",
+    lossless="yes, plus `bank.jsonl`, `systems.run` and a data card; subtopics and queries "
+    "without judgments are not read",
 )
 
 
@@ -194,23 +195,23 @@ FORMAT = Format(
 
 
 PREFIX = "irds:"
-"""Prefix of a dataset's name in the place of a file, as in `irds:antique/test`."""
+"""Prefix of dataset names given instead of a file, as in `irds:antique/test`."""
 
 
 def is_dataset(name: str | Path) -> bool:
-    """Return whether the name is one of a dataset and not of a file."""
+    """Return whether the name is a dataset of ir_datasets instead of a file."""
     return str(name).startswith(PREFIX)
 
 
 def dataset_topics(name: str | Path) -> Iterator[Query]:
     """Yield the topics of a dataset.
 
-    Of one with several fields, those that ir_datasets searches with.
+    Topics with several fields use the fields that ir_datasets searches with.
     """
     dataset = _load(name)
     if not dataset.has_queries():
         raise InputError(
-            "the dataset has no topics", file=name, hint="For its documents, name it with --corpus"
+            "the dataset has no topics", file=name, hint="Use --corpus for its documents"
         )
     with _Reading(name):
         for query in dataset.queries_iter():
@@ -218,7 +219,7 @@ def dataset_topics(name: str | Path) -> Iterator[Query]:
 
 
 def dataset_judgments(name: str | Path) -> Iterator[Judgment]:
-    """Yield the judgments of a dataset, of whole queries; none where it has none."""
+    """Yield the judgments of a dataset; none if it has no qrels."""
     dataset = _load(name)
     if not dataset.has_qrels():
         return
@@ -233,7 +234,7 @@ def has_documents(name: str | Path) -> bool:
 
 
 def documents(name: str | Path, wanted: set[str]) -> Iterator[Passage]:
-    """Yield the wanted documents that the dataset has and that hold a text."""
+    """Yield the wanted documents that exist and have a text."""
     dataset = _load(name)
     if not dataset.has_docs():
         raise InputError("the dataset has no documents", file=name)
@@ -257,7 +258,7 @@ def _load(name: str | Path) -> Any:
         import ir_datasets
     except ImportError:
         raise InputError(
-            "datasets by their id need ir_datasets",
+            "ir_datasets, which loads datasets by id, is not installed",
             file=name,
             hint=f"Install it: {install_command('datasets')}",
         ) from None
@@ -265,14 +266,14 @@ def _load(name: str | Path) -> Any:
         return ir_datasets.load(str(name).removeprefix(PREFIX))
     except KeyError:
         raise InputError(
-            "ir_datasets knows no such dataset",
+            "unknown dataset of ir_datasets",
             file=name,
-            hint="Its ids are listed at https://ir-datasets.com",
+            hint="See https://ir-datasets.com for all ids",
         ) from None
 
 
 class _Reading:
-    """Turns whatever goes wrong inside ir_datasets into one sentence."""
+    """Context manager that turns errors of ir_datasets into InputError."""
 
     def __init__(self, name: str | Path) -> None:
         self.name = name
@@ -283,7 +284,7 @@ class _Reading:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, InputError):
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise InputError(f"ir_datasets cannot read it ({reason})", file=self.name) from None
+            raise InputError(f"ir_datasets failed: {reason}", file=self.name) from None
 
 
 DATASET = Format(

@@ -1,7 +1,7 @@
-"""People's decisions as tab-separated lines, for other programs and for other collections.
+"""Human decisions as tab-separated lines, for other programs and other collections.
 
-A line says who decided what about which texts: the item's text stands in it, and the hash of the
-passage's. Cells with tabs, quotes or line ends are quoted as in CSV.
+A line has the author, the decision, the text of the item and the hash of the passage's text. Cells
+with tabs, quotes or line ends are quoted as in CSV.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = (
     "reason",
 )
 ON_SAMPLES = (*COLUMNS, "sample")
-"""The columns where decisions were made on samples that were drawn."""
+"""Additional columns of decisions on sampled cells."""
 HEADER = "\t".join(COLUMNS)
 HEADERS = (HEADER, "\t".join(ON_SAMPLES))
 SCALES = ("ratings", "verdicts")
@@ -46,7 +46,7 @@ _MOST = 2**15 - 1
 
 
 def write(path: str | Path, decisions: Iterable[CellDecision]) -> None:
-    """Write decisions, one a line; a withdrawal has no rating."""
+    """Write decisions, one per line; a withdrawn decision has an empty rating."""
     made = list(decisions)
     columns = ON_SAMPLES if any(one.decision.sample for one in made) else COLUMNS
     with writing(path) as stream:
@@ -81,60 +81,60 @@ def _cells(one: CellDecision) -> list[object]:
 
 
 def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[CellDecision]:
-    """Yield the decisions of a file that `write` made.
+    """Yield the decisions of a file written by `write`.
 
-    Raises InputError (through `on_error`) with line and field for anything malformed.
+    Malformed lines raise InputError (through `on_error`) with line and field.
     """
     text = read_text(path)
     if text.partition("\n")[0].rstrip("\r") not in HEADERS:
-        raise InputError(f"the first line is not {HEADER!r}", file=path, line=1)
+        raise InputError(f"the first line must be {HEADER!r}", file=path, line=1)
     rows = named_rows(text, "\t", path, on_error)
-    yield from parse_each(rows, path, on_error, lambda row, _: _decided(row))
+    yield from parse_each(rows, path, on_error, lambda row, _: _decision(row))
 
 
-def _decided(said: dict[str, str]) -> CellDecision:
-    if not said["author"].strip():
+def _decision(row: dict[str, str]) -> CellDecision:
+    if not row["author"].strip():
         raise InputError("the author is blank", field="author")
-    verdict = bool(_one_of(SCALES, said, "scale"))
-    rating = None if said["rating"] == "" else _number(said, "rating")
+    verdict = bool(_one_of(SCALES, row, "scale"))
+    rating = None if row["rating"] == "" else _number(row, "rating")
     if rating is not None and (abs(rating) > _MOST or (verdict and rating not in (0, 1))):
-        raise InputError(f"{rating} is no rating", field="rating")
-    if not _is_hash(said["passage_hash"]):
+        raise InputError(f"invalid rating {rating}", field="rating")
+    if not _is_hash(row["passage_hash"]):
         raise InputError("is not hexadecimal", field="passage_hash")
     return CellDecision(
         Decision(
-            _number(said, "decision"),
-            said["author"],
+            _number(row, "decision"),
+            row["author"],
             rating,
-            said["reason"],
-            said["at"],
-            bool(_one_of(_FLAGS, said, "blind")),
-            bool(_one_of(_FLAGS, said, "adjudicates")),
-            said.get("sample", ""),
+            row["reason"],
+            row["at"],
+            bool(_one_of(_FLAGS, row, "blind")),
+            bool(_one_of(_FLAGS, row, "adjudicates")),
+            row.get("sample", ""),
         ),
-        said["query"],
-        said["item"],
-        said["passage"],
-        said["item_text"],
-        said["kind"],
-        said["bank"],
+        row["query"],
+        row["item"],
+        row["passage"],
+        row["item_text"],
+        row["kind"],
+        row["bank"],
         verdict,
-        passage_hash=said["passage_hash"],
+        passage_hash=row["passage_hash"],
     )
 
 
-def _number(said: dict[str, str], name: str) -> int:
+def _number(row: dict[str, str], name: str) -> int:
     try:
-        return int(said[name])
+        return int(row[name])
     except ValueError:
-        raise InputError(f"{said[name]!r} is no whole number", field=name) from None
+        raise InputError(f"{row[name]!r} is not a whole number", field=name) from None
 
 
-def _one_of(known: tuple[str, ...], said: dict[str, str], name: str) -> int:
-    if said[name] not in known:
-        listed = " or ".join(repr(value) for value in known)
-        raise InputError(f"{said[name]!r} is not {listed}", field=name)
-    return known.index(said[name])
+def _one_of(known: tuple[str, ...], row: dict[str, str], name: str) -> int:
+    if row[name] not in known:
+        choices = " or ".join(repr(value) for value in known)
+        raise InputError(f"{row[name]!r} is not {choices}", field=name)
+    return known.index(row[name])
 
 
 def _is_hash(text: str) -> bool:
@@ -151,7 +151,7 @@ FORMAT = Format(
     lambda sample: sample.head in HEADERS,
     name="decisions",
     record=CellDecision,
-    looks="what people decided about cells: a tab-separated table with a header",
+    looks="human decisions on cells: a tab-separated table with a header",
     source="exampp",
     lossless="yes",
 )

@@ -1,8 +1,7 @@
-"""Detect the format of a file, for commands that take any.
+"""Detect the format of a file, for commands that accept any.
 
-The rule: the first records decide, by their fields or columns. Where they fit several formats, a
-header that names the columns decides, then the name of the file. Where that does not, either, the
-file is refused with what was found.
+The fields or columns of the first records decide. If they fit several formats, the header decides,
+then the file name. If the format is still ambiguous, an error lists what was found.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import car, fields, passages, queries
+from exampp.formats.columns import TABLE_ROLES, roles_of
 from exampp.formats.fields import nearly, own_names
 from exampp.formats.format import ROLES, FirstRecords, ReadOptions, built_in_formats, first_records
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
@@ -23,7 +23,7 @@ from exampp.formats.rag import presets
 from exampp.records import BankEntry
 
 _NAMED = ("run", "qrels")
-"""Formats that a name alone decides, so that the fault in the line can be reported."""
+"""Formats detected by file name alone; their readers report what is wrong in a line."""
 _START = 4000
 _NAMES = frozenset(
     fields.QUERY
@@ -36,10 +36,7 @@ _NAMES = frozenset(
 
 
 class DetectedKind(NamedTuple):
-    """The name of the format of a file.
-
-    `by_name` says that its content fits several formats, and that its name decided.
-    """
+    """Format of a file; `by_name` is true if the file name decided between several formats."""
 
     kind: str
     by_name: bool = False
@@ -51,32 +48,34 @@ def detect(path: str | Path, role: str | None = None, *, system: bool = False) -
 
 
 def read_bank_file(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
-    """Yield the entries of a bank file in any format; InputError where it is not a bank."""
+    """Yield the entries of a bank in any bank format; raise InputError for other files."""
     kind = detect(existing_file(path))
     form = built_in_formats().get(kind)
     if form is None or form.holds is not BankEntry or form.read is None:
         names = (one.name for one in built_in_formats().values() if one.holds is BankEntry)
         raise InputError(
-            f"is no bank but {kind}", file=path, hint=f"Kinds of banks: {', '.join(names)}"
+            f"is not a bank but {kind}", file=path, hint=f"Bank formats: {', '.join(names)}"
         )
     yield from form.read(Path(path), ReadOptions(on_error))
 
 
 def of_role(role: str) -> list[str]:
-    """Return the formats that a file of a role may have; the first is assumed where none fits."""
+    """Return the formats of a role; the first is assumed if no format fits."""
     names = [one.name for one in built_in_formats().values() if one.role == role]
     first = {"runs": "run"}.get(role, role)
     return sorted(names, key=lambda name: name != first)
 
 
 def detect_kind(path: str | Path, role: str | None = None, *, system: bool = False) -> DetectedKind:
-    """Return the format of a file, and how it is known.
+    """Return the format of a file, and whether its name decided.
 
-    `role`, one of `ROLES`, says what the file is, and leaves open in which format. A `system` that
-    is named means responses, where the file may hold some.
+    Args:
+        path: The file.
+        role: One of `ROLES`, if known; only formats of this role are considered.
+        system: Name of the system; prefer responses if the file may contain them.
 
     Raises:
-        InputError: Nothing decides; with what was found and the formats that come nearest.
+        InputError: The format is ambiguous or unknown; the message has the closest formats.
     """
     names = of_role(role) if role else [*built_in_formats()]
     in_car = None if lines_in_memory(path) else car.car_kind(path)
@@ -103,13 +102,13 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
 
 @cache
 def _field_names() -> frozenset[str]:
-    """Return the names of fields by which the formats are known."""
+    """Return the field names by which formats are detected."""
     shapes = (shape for form in built_in_formats().values() for shape in form.shapes)
     return frozenset(name for shape in shapes for names in shape.sets for name in names)
 
 
 def _likeliest(sample: FirstRecords, role: str) -> str:
-    """Return the format of a file of a role that fits none: its reader says what is wrong."""
+    """Return the format to assume for a file that fits none; its reader reports the fault."""
     if role == "bank" and not sample.is_json:
         return "plain-bank"
     if role == "bank" and sample.keys and {"items", "questions"}.isdisjoint(sample.keys):
@@ -120,19 +119,43 @@ def _likeliest(sample: FirstRecords, role: str) -> str:
 def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -> InputError:
     if fitting:
         roles = [role for role in ROLES if not {*of_role(role)}.isdisjoint(fitting)]
-        hint = "Say what it is: " + " or ".join(f"--{role} {Path(path).name}" for role in roles)
+        hint = "Name the type: " + " or ".join(f"--{role} {Path(path).name}" for role in roles)
         if "responses" in fitting:
-            hint += ", or name their --system"
-        what = f"{sample.found}; that may be {' or '.join(sorted(fitting))}"
+            hint += ", or name the system with --system"
+        what = f"{sample.found}; this may be {' or '.join(sorted(fitting))}"
         return InputError(what, file=path, hint=hint)
-    own = [] if sample.header or sample.is_json else own_names(sample.head)
+    names = [*sample.keys] if sample.is_json else [*sample.header] or own_names(sample.head)
     of_programs = {name for preset in presets().values() for name in preset.needs}
-    fields = sample.keys or re.split("[\t,;]", sample.head[:_START])
-    slips = nearly(fields, _NAMES | of_programs)
-    what = "unknown kind of file" + (f"; {slips}" if slips else "")
-    detected = (one.name for one in built_in_formats().values() if one.shapes or one.sniff)
-    hint = "If it is of one of these kinds, say which, as in --as run: "
-    hint += ", ".join((*sorted(detected), *presets()))
-    if own:
-        hint += f". Columns of other names: --columns query_id={shlex.quote(own[0])}"
-    return InputError(f"{sample.found}; {what}", file=path, hint=hint)
+    slips = nearly(names or re.split("[\t,;]", sample.head[:_START]), _NAMES | of_programs)
+    what = "unknown file type" + (f"; {slips}" if slips else "")
+    if not names:
+        detected = (one.name for one in built_in_formats().values() if one.shapes or one.sniff)
+        hint = "If you know the type, name it, as in --as run: "
+        hint += ", ".join((*sorted(detected), *presets()))
+        return InputError(f"{sample.found}; {what}", file=path, hint=hint)
+    found = f"{'fields' if sample.is_json else 'columns'} found: {', '.join(names)}"
+    return InputError(f"{found}; {what}", file=path, hint=_column_hint(path, names))
+
+
+def _column_hint(path: str | Path, names: Sequence[str]) -> str:
+    """Return how to say what the columns of a table hold, beside those that are recognised."""
+    roles = roles_of(names, {}, TABLE_ROLES)
+    known = [name for columns in roles.values() for name in columns]
+    others = [name for name in names if name not in known]
+    if not others and "answer" in roles:
+        answer = roles["answer"][0]
+        if lines_in_memory(path):
+            are_of_system, are_correct = "responses=...", f"columns={{'reference': {answer!r}}}"
+        else:
+            are_of_system = f"--responses {Path(path).name}"
+            are_correct = f"--columns reference={shlex.quote(answer)}"
+        return f"If a system gave the answers: {are_of_system}. If they are correct: {are_correct}"
+    read = ", ".join(f"`{columns[0]}` is the {role}" for role, columns in roles.items())
+    example = "answer" if "question" in roles else "question"
+    hint = (read[:1].upper() + read[1:] + ". " if read else "") + "Say what a column holds, as in "
+    hint += f"--columns {example}={shlex.quote((others or names)[0])} (on the left one of "
+    hint += f"{', '.join(TABLE_ROLES)}), or name the type, as in --queries {Path(path).name}"
+    if "question" in roles and "answer" not in roles and len(others) > 1:
+        wide = " ".join(f"--columns answer={shlex.quote(one)}" for one in others)
+        hint += f". If each column holds the answers of one system: {wide}"
+    return hint

@@ -1,4 +1,4 @@
-"""Parse single fields of a file, and detect fields that must not recur."""
+"""Parse single fields of a file, and detect duplicate keys."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from exampp.errors import InputError, Repeated
 from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS
 
 LARGEST_WEIGHT = 1e9
-"""Of an item: sums of weights stay exact enough below it."""
+"""Largest weight of an item; sums of larger weights lose precision."""
 
 
 def brief(value: object, limit: int = 60) -> str:
-    """Return the value as it may stand in a message: quoted, on one line, cut where it is long."""
+    """Return the value quoted, on one line and shortened, for messages."""
     text = value if isinstance(value, str) else str(value)
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
 def text_digest(text: str) -> str:
-    """Return the MD5 of a text without the spaces around it, in hexadecimal digits."""
+    """Return the MD5 hex digest of a text without surrounding spaces."""
     clean = text.strip().encode(errors="surrogatepass")
     return hashlib.md5(clean, usedforsecurity=False).hexdigest()
 
@@ -37,8 +37,8 @@ def _plain(text: str | bytes) -> str:
 
 
 def parse_integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
-    """Return the integer that the text spells; InputError if it is none or beyond +-`limit`."""
-    # Python reads 1_000 as a number; no other tool of the field does.
+    """Return the integer in a text; raise InputError if it is invalid or beyond +-`limit`."""
+    # Python accepts 1_000; other tools of the field do not.
     try:
         value = int(data) if b"_" not in data else None
     except ValueError:
@@ -51,7 +51,7 @@ def parse_integer(data: bytes, field: str, limit: int = 2**31 - 1) -> int:
 
 
 def real(text: str | bytes, field: str) -> float:
-    """Return the finite number that the text spells; InputError if it is none, NaN or infinite."""
+    """Return the finite number in a text; raise InputError if it is invalid, NaN or infinite."""
     try:
         value = float(text)
     except ValueError:
@@ -62,7 +62,7 @@ def real(text: str | bytes, field: str) -> float:
 
 
 def number(value: object, field: str) -> float:
-    """Return the finite number that a value of JSON is; InputError if it is none."""
+    """Return a JSON value as a finite number; raise InputError if it is not one."""
     try:
         found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -73,10 +73,7 @@ def number(value: object, field: str) -> float:
 
 
 def check_weight(weight: float) -> float:
-    """Return the weight of an item.
-
-    InputError if it is negative, or so large that sums lose digits.
-    """
+    """Return the weight of an item; raise InputError if it is negative or too large."""
     if not 0 <= weight <= LARGEST_WEIGHT:
         raise InputError(
             f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}", field="weight"
@@ -85,10 +82,10 @@ def check_weight(weight: float) -> float:
 
 
 class FirstLines:
-    """Remembers on which line every key came first, in 18 to 36 bytes a key.
+    """Remember the first line of every key, in 18 to 36 bytes per key.
 
-    Keys are kept as 64-bit hashes (two of 7 million differing keys are taken for equal with a
-    probability of one in a million) in a table with open addressing, at most two thirds full.
+    Keys are stored as 64-bit hashes (for 7 million keys, the probability of a collision is one in a
+    million) in a table with open addressing, at most two thirds full.
     """
 
     def __init__(self) -> None:
@@ -101,10 +98,7 @@ class FirstLines:
         self._lines = array("I", bytes(4)) * size
 
     def add(self, key: Hashable, line: int) -> int:
-        """Return the line on which the key came before.
-
-        Or 0 where it is new and is now remembered.
-        """
+        """Return the line where the key occurred before, or 0 and remember a new key."""
         value = hash(key) or 1
         slot = self._slot(value)
         if self._hashes[slot]:
@@ -138,14 +132,14 @@ class FirstLines:
 def duplicate_error(
     what: str, first: int, path: str | Path, line: int, field: str = ""
 ) -> Repeated:
-    """Return the error for `what` (such as "the query '7'") that was on line `first` already."""
+    """Return the error for a second `what` (for example "the query '7'") after line `first`."""
     place = "this line" if first == line else f"line {first}"
     return Repeated(
-        f"{what} was on {place} already",
+        f"{what} was already on {place}",
         file=path,
         line=line,
         field=field,
-        hint="Remove one of the two",
+        hint="Remove one of them",
     )
 
 
@@ -156,7 +150,10 @@ QUERY = frozenset(
     ("query_id", "queryid", "qid", "topic_id", "topic", "query", "narrative_id", "request_id")
 )
 PASSAGE = frozenset(
-    ("passage_id", "paragraph_id", "pid", "docno", "docid", "doc_id", "document_id", "corpus_id")
+    (
+        *("passage_id", "paragraph_id", "pid", "docno", "docid", "doc_id", "document_id"),
+        *("corpus_id", "chunk_id"),
+    )
 )
 RELEVANCE = frozenset(
     ("relevance", "rel", "label", "judgment", "judgement", "score", "grade", "rating")
@@ -175,6 +172,10 @@ _OTHERS = frozenset(
         "passage",
         "segment",
         "contents",
+        "content",
+        "chunk",
+        "chunk_text",
+        "passage_text",
         "body",
         "query_text",
         "narrative",
@@ -200,16 +201,16 @@ _NAMES = QUERY | PASSAGE | RELEVANCE | _OTHERS
 
 
 _NEARLY = 0.8
-"""Least similarity at which a name counts as a misspelling of another (difflib's ratio)."""
+"""Minimum similarity (difflib's ratio) of a misspelled name."""
 
 _COMPARED = 200
-"""Names of a header, at most, that are compared with the known ones."""
+"""Maximum number of names in a header that are compared with the known ones."""
 
 
 def normalize_name(name: str) -> str:
-    """Return a name as names are compared: lower case, its words joined by underscores.
+    """Return a name in the form used for comparison: lower case, words joined by underscores.
 
-    So `Query ID`, `query-id` and `queryId` are `query_id`.
+    For example, `Query ID`, `query-id` and `queryId` become `query_id`.
     """
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip().strip('"'))
     return re.sub(r"[\s_-]+", "_", name).lower()
@@ -217,10 +218,7 @@ def normalize_name(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def near(name: str, known: frozenset[str]) -> str | None:
-    """Return the known name that this one nearly is.
-
-    None where it is one of them, or near to none.
-    """
+    """Return the known name that this name misspells, or None."""
     if name in known:
         return None
     found = difflib.get_close_matches(normalize_name(name), sorted(known), 1, _NEARLY)
@@ -228,21 +226,16 @@ def near(name: str, known: frozenset[str]) -> str | None:
 
 
 def nearly(names: Iterable[str], known: Collection[str]) -> str:
-    """Return which of the names nearly are known ones, as a sentence.
-
-    Empty where none is.
-    """
-    # comparing is slow, and a line of half a million columns is no header
+    """Return a sentence on names that misspell known ones, or an empty string."""
+    # comparing is slow, and a line of half a million columns is not a header
     pairs = [(name, near(name, frozenset(known))) for name in islice(names, _COMPARED)]
-    return "; ".join(f"`{name}` is nearly `{one}`" for name, one in pairs if one is not None)
+    return "; ".join(f"`{name}` may mean `{one}`" for name, one in pairs if one is not None)
 
 
 def column_names(cells: Sequence[str]) -> tuple[str, ...]:
-    """Return the names in a line of columns, lower case and with underscores.
+    """Return the normalized column names of a header line.
 
-    Empty if it names none.
-
-    A line names its columns if every cell is a name that columns go by.
+    The result is empty if any cell is not a known column name.
     """
     names = tuple(map(normalize_name, cells))
     is_header = len(names) > 1 and _NAMES.issuperset(names) and not names[0].isdigit()
@@ -250,28 +243,26 @@ def column_names(cells: Sequence[str]) -> tuple[str, ...]:
 
 
 def own_names(text: str) -> list[str]:
-    """Return the names of columns in the first line of a table, which nobody need know.
+    """Return the custom column names in the first line of a table; empty if a cell is a number.
 
-    None of a number.
-
-    Columns are separated by tabs, semicolons or commas, the first of these that the line holds.
+    The separator is a tab, semicolon or comma, the first of these that occurs.
     """
     line = text.partition("\n")[0]
     separator = next((one for one in "\t;," if one in line), None)
     try:
         found = next(csv.reader([line], delimiter=separator), []) if separator else []
     except csv.Error:
-        # a carriage return inside, or more characters than csv takes: no line of names
+        # a line break inside a cell, or more characters than csv accepts: not a header
         return []
     cells = [cell.strip() for cell in found]
     return [] if any(not cell or cell[0].isdigit() for cell in cells) else cells
 
 
 def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
-    """Return the misspelt names of a line that nearly names its columns; empty for other lines.
+    """Return messages on misspelled names in a header; empty for other lines.
 
-    Such a line has a known name or one that nearly is in each of its cells, or in all but one,
-    which is a single word.
+    A line counts as a header if all cells are known or misspelled names, except for at most one
+    cell, which must be a single word.
     """
     if not 2 <= len(cells) <= _COMPARED:
         return ""
@@ -283,16 +274,13 @@ def slips_of(cells: Sequence[str], known: Collection[str]) -> str:
         return ""
     if any(character.isdigit() for cell in others for character in cell):
         return ""
-    unknown = "; ".join(f"`{cell}` is no known name of a column" for cell in others)
+    unknown = "; ".join(f"unknown column name `{cell}`" for cell in others)
     slips = nearly((cell for cell in cells if normalize_name(cell) not in known), known)
     return "; ".join(filter(None, (slips, unknown)))
 
 
 def is_qrels_header(names: Sequence[str]) -> bool:
-    """Return whether columns are those of qrels.
-
-    Query, perhaps an iteration, passage, relevance.
-    """
+    """Return whether the columns are query, (iteration,) passage, relevance."""
     return (
         len(names) in (3, 4)
         and names[0] in QUERY
@@ -320,18 +308,18 @@ BANK_NAMES: Mapping[str, tuple[str, ...]] = {
     "importance": ("importance",),
     MODEL: MODEL_KEYS,
 }
-"""Columns of a bank by content, each with its names; the first is the written one."""
+"""Columns of a bank, each with its accepted names; the first one is written."""
 BANK_COLUMNS: Mapping[str, str] = {name: key for key, names in BANK_NAMES.items() for name in names}
 _LONGEST_HEADER = 10_000
-"""Characters; a longer line is not a header, and slow to look at."""
+"""Longest header line in characters."""
 _SETS_OF_TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
-"""Any of these sets of columns says what the items are."""
+"""A table with any of these sets of columns is a bank."""
 
 
 def bank_separator(line: str) -> str | None:
-    """Return what separates the columns of a bank: a query, by id or text, and an item's text.
+    """Return the column separator of a bank table, or None if the line is not its header.
 
-    None where the line does not name them.
+    A bank needs a query, by id or text, and the text of an item.
     """
     if len(line) > _LONGEST_HEADER:
         return None
@@ -346,16 +334,16 @@ def bank_separator(line: str) -> str | None:
 
 
 def weight_of(importance: str, field: str, default: float | None = None) -> float:
-    """Return the weight of an importance, `default` if it is neither vital nor okay.
+    """Return the weight of an importance.
 
     Raises:
-        InputError: It is neither, and there is no default.
+        InputError: The importance is neither vital nor okay, and there is no default.
     """
     weight = WEIGHTS.get(importance.strip().lower(), default)
     if weight is None:
         raise InputError(
             f"{brief(importance)} is neither vital nor okay",
             field=field,
-            hint="Correct it, or leave such nuggets out with --on-error skip",
+            hint="Correct it, or skip such nuggets with --on-error skip",
         )
     return weight

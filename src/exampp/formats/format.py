@@ -1,7 +1,7 @@
 """Declare file formats: their records, readers, writers and detection.
 
-Every format is declared by one `Format` in the module that reads and writes it, and is found there;
-formats of other packages declare the same.
+Each module of this package that defines a `Format` is found automatically. Plug-ins declare the
+same.
 """
 
 from __future__ import annotations
@@ -50,17 +50,20 @@ RECORDS: Mapping[str, type] = {
     "runs": RankedPassage,
     "qrels": Judgment,
 }
-"""The record that files of a role hold, unless their format says otherwise."""
+"""Default record type of each role."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Settings of readers; each reader takes those that concern it.
+    """Settings of readers; each reader uses those that concern it.
 
-    `on_error` takes the error of a bad record. `check` may refuse a record by raising InputError.
-    `system` names the system of records that do not name one, or of all (`is_named`). `query_of`
-    finds the id of a query by its text. `scale` is that of graders whose prompt is not known;
-    `on_cell` takes ratings that cannot be read.
+    Attributes:
+        on_error: Called with the error of each bad record.
+        check: May reject a record by raising InputError.
+        system: System of records that name none, or of all records (`is_named`).
+        query_of: Finds the id of a query by its text.
+        scale: Rating scale of graders with an unknown prompt.
+        on_cell: Called for each rating that cannot be read.
     """
 
     on_error: OnError = raise_error
@@ -73,21 +76,22 @@ class ReadOptions:
 
     @property
     def only_system(self) -> str | None:
-        """The system of all records, whatever they say themselves."""
+        """The system of all records, regardless of their own names."""
         return self.system if self.is_named else None
 
 
 class DataSet(NamedTuple):
-    """The one record of a data set that is read as a whole."""
+    """Record of a data set that is read as a whole."""
 
     queries: Sequence[Query]
     judgments: Iterable[Judgment]
 
 
 class Shape(NamedTuple):
-    """Condition on the fields of a JSON object: one of every set of words, none of `without`.
+    """Condition on the fields of a JSON object.
 
-    It has at most `most` fields, and fits none of `unless`.
+    The object has a field of every set of words and none of `without`, has at most `most` fields,
+    and fits none of the shapes in `unless`.
     """
 
     sets: tuple[Iterable[str], ...]
@@ -120,12 +124,12 @@ _RECORD_NAMES = frozenset(
         *("judgments", "ratings", "config", "eval", "samples", "metadata", "data", "columns"),
     )
 )
-"""Names of the fields of records and of summaries, which are not ids of queries or systems."""
+"""Field names of records and summaries; such names are not ids of queries or systems."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRecords:
-    """The first lines of a file, or of the rows that stand for it; `keys` of the first object."""
+    """The first lines of a file or its rows; `keys` are those of the first object."""
 
     name: str
     lines: tuple[str, ...]
@@ -135,24 +139,24 @@ class FirstRecords:
 
     @property
     def names(self) -> frozenset[str]:
-        """The plain names of the keys with which the lines start."""
+        """The normalized names at the start of the lines."""
         found = (match[1] for line in self.lines for match in [_KEY.match(line)] if match)
         return frozenset(map(normalize_name, (*self.keys, *found)))
 
     @property
     def is_json(self) -> bool:
-        """Return whether the first line starts as JSON."""
+        """Return whether the first line starts like JSON."""
         return self.head.lstrip().startswith(("{", "["))
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The names of the columns, if the first line names them."""
+        """The column names, if the first line has them."""
         separator = "\t" if "\t" in self.head else None
         return () if self.is_json else column_names(self.head.split(separator))
 
     @property
     def found(self) -> str:
-        """The fields, columns or first line, for messages."""
+        """Description of the fields, columns or first line, for messages."""
         if self.keys:
             return f"fields found: {', '.join(self.keys)}"
         if self.header:
@@ -176,26 +180,26 @@ class FirstRecords:
         return [line.split(separator) for line in self.lines]
 
     def widths(self, separator: str | None) -> set[int]:
-        """Return the numbers of columns that lines have."""
+        """Return the numbers of columns."""
         return {len(columns) for columns in self.columns(separator)}
 
     def has_words(self, width: int) -> bool:
-        """Return whether the lines are so many words, and not two or three columns of text."""
+        """Return whether all lines have this number of words and no tab-separated text."""
         if self.is_json or self.widths("\t") & {2, 3}:
             return False
         return self.widths(None) == {width}
 
     def has_numbers(self, *places: int) -> bool:
-        """Return whether the words at these places are numbers in every line."""
+        """Return whether every line has numbers at these positions."""
         return all(is_number(row[place]) for row in self.columns(None) for place in places)
 
     @property
     def is_bank_table(self) -> bool:
-        """Return whether the file is a table with the header of a bank."""
+        """Return whether the file is a table with a bank header."""
         return bank_separator(self.head) is not None
 
     def has_tabs(self, widths: set[int]) -> bool:
-        """Return whether the lines have so many columns with tabs, and no known other meaning."""
+        """Return whether the lines have this many tab-separated columns and fit no other table."""
         return (
             not self.is_json
             and not self.is_bank_table
@@ -206,13 +210,13 @@ class FirstRecords:
 
     @property
     def has_whole_numbers_third(self) -> bool:
-        """Return whether there are three columns as in files of MS MARCO."""
+        """Return whether there are three columns as in MS MARCO files."""
         rows = self.columns("\t")
         return self.has_tabs({3}) and all(row[2].strip().lstrip("-").isdigit() for row in rows)
 
     @property
     def has_scores(self) -> bool:
-        """Return whether the file is a table of scores of a program; see `score_tables`."""
+        """Return whether the file is a table of scores written by another program."""
         if not MEASURE.isdisjoint(self.keys):
             return not VALUE.isdisjoint(self.keys)
         if self.is_json:
@@ -226,7 +230,7 @@ class FirstRecords:
             return True
         if normalize_name(rows[0][0]) in SYSTEM and "+/-" in rows[0]:
             return True
-        # the second of four columns of judgments means nothing; topics of scores have other numbers
+        # the second column of qrels has no meaning; the topics of scores vary
         is_qrels = all(len(row) == 4 and row[1].strip() in ("0", "Q0") for row in rows)
         if is_qrels or self.widths(separator) not in ({3}, {4}):
             return False
@@ -237,13 +241,13 @@ class FirstRecords:
 
     @property
     def has_field_names(self) -> bool:
-        """Return whether the first lines start with names of fields, which are not ids."""
+        """Return whether the first lines start with field names instead of ids."""
         return bool(_RECORD_NAMES & self.names)
 
     def is_dictionary(self, first_values: str) -> bool:
-        """Return whether the file is one object of ids to values that start like this.
+        """Return whether the file is one object from ids to values that start like this.
 
-        An object with a value of another type, or with names of fields for keys, is a record.
+        An object with values of another type, or with field names as keys, is a record.
         """
         is_one = not any(line.lstrip().startswith("{") for line in self.lines[1:])
         starts = {value.lstrip()[:1] for value in self.values}
@@ -261,7 +265,7 @@ def is_number(text: str) -> bool:
 
 
 def first_records(path: str | Path) -> FirstRecords:
-    """Return the first lines of a file, or of the rows that stand for it."""
+    """Return the first lines of a file, or its first rows."""
     data = [line for _, line in islice(lines_below_metadata(path), _SAMPLE)]
     keys: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
@@ -271,31 +275,31 @@ def first_records(path: str | Path) -> FirstRecords:
         values = tuple(bytes(value)[:8].decode(errors="replace") for value in decoded.values())
     lines = tuple(line[:_LONGEST].decode(errors="replace") for line in data)
     pair = _FIRST_PAIR.match("\n".join(lines))
-    # rows from memory or of a table are not a dictionary
+    # rows from memory or from a table are never a dictionary
     first = "" if pair is None or lines_in_memory(path) else pair[2]
     return FirstRecords(plain_name(path), lines, keys, first, values)
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of files that hold records of one kind.
+    """A format of files that have records of one type.
 
     Args:
-        role: What the files are to a person: queries, passages, bank, runs, qrels or responses.
+        role: Role of the files: queries, passages, bank, runs, qrels or responses.
         read: Yields the records of a file.
         write: Writes records to a file.
-        sniff: Whether a file whose first records are not JSON objects with known fields may be of
-            the format.
-        name: What `--as` calls the format; a package names its format by its entry point.
-        shapes: Which fields JSON objects of the format have.
-        confirm: What else decides whether such objects are of the format.
-        header: A pattern of the first line that decides between several formats that fit.
-        file_name: The same for the name of the file.
-        record: What `read` yields, by default what files of the role hold.
-        exports: What `export --format` calls the format, by default its name.
-        looks: What the files look like, for the documentation.
-        source: Who writes them.
-        lossless: Whether what is read is written in the same way, or what is not.
+        sniff: Whether a file may have this format if its first records are not JSON objects with
+            known fields.
+        name: Name for `--as`; plug-ins are named by their entry point.
+        shapes: Fields of JSON objects in this format.
+        confirm: Additional check of such objects.
+        header: Pattern of the first line that decides between several matching formats.
+        file_name: Pattern of the file name, used in the same way.
+        record: Type of the records that `read` yields; by default that of the role.
+        exports: Name for `export --format`; by default `name`.
+        looks: Description of the layout, for the documentation.
+        source: Programs that write the format.
+        lossless: Whether writing restores what was read, or what differs.
     """
 
     role: str
@@ -319,9 +323,9 @@ class Format:
         return self.record or RECORDS.get(self.role)
 
     def fits(self, sample: FirstRecords, is_record: bool) -> bool:
-        """Return whether a file with these first records may be of the format.
+        """Return whether a file with these first records may have this format.
 
-        `is_record` says that the first is an object with fields that some format knows.
+        `is_record` is true if the first record is an object with fields known to some format.
         """
         if any(one.fit(frozenset(sample.keys)) for one in self.shapes if sample.keys):
             return self.confirm is None or self.confirm(sample)
@@ -332,12 +336,12 @@ class Format:
 
 
 ROLES = ("queries", "passages", "bank", "runs", "qrels", "responses")
-"""Roles that a person may give a file, in the order of the options."""
+"""Roles of files, in the order of the options."""
 
 
 @cache
 def built_in_formats() -> dict[str, Format]:
-    """Return the formats of exampp by name: every `Format` in a module of this package."""
+    """Return the built-in formats by name: every `Format` in a module of this package."""
     package = __package__ or ""
     modules = pkgutil.iter_modules([str(Path(__file__).parent)])
     declared = (vars(import_module(f"{package}.{one.name}")).values() for one in modules)
@@ -352,7 +356,7 @@ def _taken_names() -> dict[str, Format]:
 
 
 class _BuiltIn(Mapping[str, Format]):
-    """The formats of exampp by name and by what they are exported as; loaded when looked at."""
+    """Lazily loaded mapping of built-in formats by name and by export name."""
 
     def __getitem__(self, name: str) -> Format:
         return _taken_names()[name]
@@ -365,55 +369,57 @@ class _BuiltIn(Mapping[str, Format]):
 
 
 def _checked(name: str, declared: object) -> Format:
-    """Return what a package declares as a format, if it is one that can be used."""
+    """Return the declared format of a plug-in; raise InputError if it is invalid."""
     if not isinstance(declared, Format):
-        raise InputError(f"{declared!r} is no exampp.Format", hint="Name one in the entry point")
+        raise InputError(
+            f"{declared!r} is not an exampp.Format", hint="Name a Format in the entry point"
+        )
     if declared.role not in RECORDS:
-        raise InputError(f"it holds {declared.role!r}", hint=f"Say one of {', '.join(RECORDS)}")
+        raise InputError(f"unknown role {declared.role!r}", hint=f"Use one of {', '.join(RECORDS)}")
     if declared.read is None and declared.write is None:
-        raise InputError("it neither reads nor writes", hint="Give it read, or write, or both")
+        raise InputError("the format has neither read nor write", hint="Add read, write, or both")
     return replace(declared, name=name)
 
 
 FORMATS: Registry[Format] = Registry("exampp.formats", "format", _BuiltIn(), _checked)
-"""The formats by name; the names of the built-in ones are taken."""
+"""All formats by name; names of built-in formats are reserved."""
 
 
 def format_of(name: str) -> Format | None:
-    """Return the format of this name; None where there is none."""
+    """Return the format of this name, or None."""
     return FORMATS.get(name)
 
 
 def built_in_kind(name: str) -> str:
-    """Return the built-in format whose files hold the same as those of a format."""
+    """Return the built-in format that has the same records as a format."""
     form = None if name in FORMATS.built_in else FORMATS.get(name)
     return name if form is None else {"runs": "run"}.get(form.role, form.role)
 
 
 def of_packages() -> list[str]:
-    """Return the names of the formats of packages, whether they can be used or not."""
+    """Return the names of all plug-in formats, including unusable ones."""
     return [name for name in FORMATS.names() if name not in FORMATS.built_in]
 
 
 def read_records(form: Format, path: Path, how: ReadOptions) -> Iterator[Any]:
-    """Yield the records of a file in file order; those of a package's format are checked.
+    """Yield the records of a file in file order; records of plug-ins are checked.
 
     Raises:
-        InputError: The format does not read, its reader fails, or it yields something else.
+        InputError: The format has no reader, the reader fails, or it yields another type.
     """
     if form.read is None:
-        raise InputError(f"{form.name} files are not imported", file=path)
+        raise InputError(f"{form.name} files cannot be imported", file=path)
     if form.name in FORMATS.built_in:
         yield from form.read(path, how)
         return
     number = 0
-    wanted = RECORDS[form.role]
+    record_type = RECORDS[form.role]
     try:
         for number, record in enumerate(form.read(path, how), 1):
-            if not isinstance(record, wanted):
+            if not isinstance(record, record_type):
                 raise InputError(
-                    f"record {number} of the format {form.name!r} is no {wanted.__name__} of "
-                    f"exampp.records, but {type(record).__name__}"
+                    f"record {number} of the format {form.name!r} is a {type(record).__name__}, "
+                    f"not an exampp.records.{record_type.__name__}"
                 )
             _check_texts(record, number)
             how.check(record)
@@ -421,10 +427,9 @@ def read_records(form: Format, path: Path, how: ReadOptions) -> Iterator[Any]:
     except ExamError:
         raise
     except (Exception, SystemExit) as error:
-        # a reader of a package may fail in any way
+        # a plug-in's reader may raise anything
         raise InputError(
-            f"the format {form.name!r} cannot read on after record {number}: "
-            f"{describe_error(error)}",
+            f"the format {form.name!r} failed after record {number}: {describe_error(error)}",
             file=path,
         ) from error
 
@@ -434,14 +439,14 @@ def _check_texts(record: Any, number: int) -> None:
         value = getattr(record, one.name)
         empty = one.name.endswith("_id") and value == ""
         if empty or (isinstance(value, str) and sanitize(value)[1]):
-            what = "is empty" if empty else "holds what is no text"
+            what = "is empty" if empty else "has invalid text"
             raise InputError(f"record {number} {what}", field=one.name)
 
 
 def write_records(form: Format, path: Path, records: Iterable[Any]) -> None:
-    """Write records to a file in a format; raises InputError where that fails."""
+    """Write records to a file; raise InputError if the format has no writer or it fails."""
     if form.write is None:
-        raise InputError(f"cannot export {form.name!r}")
+        raise InputError(f"{form.name!r} files cannot be exported")
     try:
         form.write(path, records)
     except ExamError:
@@ -449,7 +454,7 @@ def write_records(form: Format, path: Path, records: Iterable[Any]) -> None:
     except (Exception, SystemExit) as error:
         if form.name in FORMATS.built_in:
             raise
-        # a writer of a package may fail in any way
+        # a plug-in's writer may raise anything
         raise InputError(
-            f"the format {form.name!r} cannot be written: {describe_error(error)}"
+            f"the format {form.name!r} failed to write: {describe_error(error)}"
         ) from error

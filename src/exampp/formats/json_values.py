@@ -1,4 +1,4 @@
-"""Objects of JSON-lines whose keys go by several names, as every collection has its own."""
+"""Read JSON objects, with alternative names for each key."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from exampp.formats.lines import read_text, valid_json
 
 Fields = dict[str, msgspec.Raw]
 OBJECT: msgspec.json.Decoder[Fields] = msgspec.json.Decoder(Fields)
-"""Decodes one object, its values still undecoded."""
+"""Decode one object; its values stay undecoded."""
 
 _STRING = msgspec.json.Decoder(str)
 _NULL = b"null"
 
 
 def is_object(line: bytes) -> bool:
-    """Return whether a line is an object, and not one of columns that an id with a brace starts."""
+    """Return whether a line is a JSON object, not columns whose first id starts with a brace."""
     try:
         OBJECT.decode(line)
     except (ValueError, RecursionError):
@@ -31,14 +31,15 @@ def is_object(line: bytes) -> bool:
 
 
 def key_of(fields: Fields, keys: Sequence[str]) -> str | None:
-    """Return the first of `keys` that the object has a value for."""
+    """Return the first of `keys` that has a value in the object."""
     return next((key for key in keys if key in fields and bytes(fields[key]) != _NULL), None)
 
 
 def identifier(fields: Fields, keys: Sequence[str]) -> str:
-    """Return the id under the first of `keys`; a number is taken as it is written.
+    """Return the id under the first of `keys`; a number is read as text.
 
-    InputError where there is none, or where it is blank or anything but a string or a number.
+    Raises:
+        InputError: The id is missing, blank, or neither a string nor a number.
     """
     key = key_of(fields, keys)
     if key is None:
@@ -53,10 +54,7 @@ def identifier(fields: Fields, keys: Sequence[str]) -> str:
 
 
 def required_text(fields: Fields, keys: Sequence[str]) -> str:
-    """Return the text under the first of `keys`.
-
-    InputError where there is none or it is no string.
-    """
+    """Return the text under the first of `keys`; raise InputError if missing or not a string."""
     key = key_of(fields, keys)
     if key is None:
         raise _missing("text", fields, keys)
@@ -64,20 +62,17 @@ def required_text(fields: Fields, keys: Sequence[str]) -> str:
 
 
 def _missing(what: str, fields: Fields, keys: Sequence[str]) -> InputError:
-    """Return the error for an object that has none of the keys.
-
-    With those that it may have meant.
-    """
+    """Return the error for an object without any of the keys, with likely misspellings."""
     slips = nearly(fields, keys)
     return InputError(
         f"no {what} (any of {', '.join(keys)})",
         field=keys[0],
-        hint=f"{slips}: correct it" if slips else "",
+        hint=f"{slips}. Correct it" if slips else "",
     )
 
 
 def optional_text(fields: Fields, keys: Sequence[str]) -> str:
-    """Return the text under the first of `keys`, or an empty one; InputError if it is no string."""
+    """Return the text under the first of `keys`, or ""; raise InputError if it is not a string."""
     key = key_of(fields, keys)
     return "" if key is None else _string(fields, key)
 
@@ -99,20 +94,16 @@ _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a string"}
 
 
 def read_json_file(path: str | Path) -> Any:
-    """Return the value of a file that holds one JSON value.
+    """Return the value of a file that has one JSON value; NaN and Infinity are invalid.
 
-    InputError, with the line, where it is none.
-
-    A number that JSON does not know (NaN, Infinity) is refused.
+    Raises:
+        InputError: The file is not valid JSON; the message has the line.
     """
     return parse_json(read_text(path), path)
 
 
 def parse_json(text: str, path: str | Path, line: int | None = None) -> Any:
-    """Return the JSON value that the text spells.
-
-    `line` is where the text stands, if it is one line.
-    """
+    """Return the JSON value in a text; `line` is its line number, if it is a single line."""
     text = valid_json(text.encode(), path, line).decode()
     try:
         return json.loads(text, parse_constant=_no_number)
@@ -125,38 +116,32 @@ def parse_json(text: str, path: str | Path, line: int | None = None) -> Any:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not valid in JSON")
 
 
 def member(value: Json, key: str, kind: type[T], place: str = "") -> T:
-    """Return the value of a key that must be there.
-
-    InputError if it is missing or of another type.
-    """
-    found = optional(value, key, kind, place)
-    if found is None:
+    """Return a required value; raise InputError if it is missing or has another type."""
+    value_of_key = optional(value, key, kind, place)
+    if value_of_key is None:
         raise InputError(f"no `{key}`", field=place_below(place, key))
-    return found
+    return value_of_key
 
 
 def optional(value: Json, key: str, kind: type[T], place: str = "") -> T | None:
-    """Return the value of a key, None where it is missing or null.
-
-    InputError if of another type.
-    """
-    found = value.get(key)
-    return None if found is None else expect(found, kind, place_below(place, key))
+    """Return an optional value, None if missing or null; raise InputError for another type."""
+    value_of_key = value.get(key)
+    return None if value_of_key is None else expect(value_of_key, kind, place_below(place, key))
 
 
 def expect(value: object, kind: type[T], place: str) -> T:
-    """Return the value, if it is of that type; InputError at `place` otherwise."""
+    """Return the value; raise InputError at `place` if it has another type."""
     if not isinstance(value, kind):
         raise InputError(f"must be {_NAMES[kind]}", field=place)
     return value
 
 
 def spoken(value: Json, key: str, place: str = "") -> str:
-    """Return the text of a key; InputError where it is missing, blank or no string."""
+    """Return the text of a key; raise InputError if it is missing, blank or not a string."""
     text = member(value, key, str, place)
     if not text.strip():
         raise InputError("the text is blank", field=place_below(place, key))
@@ -164,18 +149,15 @@ def spoken(value: Json, key: str, place: str = "") -> str:
 
 
 def json_id(value: Json, key: str, place: str = "") -> str:
-    """Return the id of a key: a string, or a whole number as it is written.
-
-    InputError otherwise.
-    """
-    found = value.get(key)
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found)
+    """Return the id of a key, a string or a whole number; raise InputError otherwise."""
+    value_of_key = value.get(key)
+    if isinstance(value_of_key, int) and not isinstance(value_of_key, bool):
+        return str(value_of_key)
     return spoken(value, key, place)
 
 
 def place_below(place: str, key: str) -> str:
-    """Return the place of a key below a place."""
+    """Return the dotted path of a key below a place."""
     return f"{place}.{key}" if place else key
 
 
@@ -188,10 +170,10 @@ def without(value: Mapping[str, Any], *keys: str) -> Json:
 
 
 def difference(written: Any, original: Any) -> dict[str, Any] | None:
-    """Return what must be done to `written` to get `original`; None where they are equal.
+    """Return the changes that turn `written` into `original`; None if they are equal.
 
-    Objects are compared key by key: `set` holds values of other or new keys, `drop` the keys to
-    remove, `in` the differences inside. Anything else is replaced whole (`is`).
+    Objects are compared key by key: `set` has changed and new values, `drop` the keys to remove,
+    `in` the changes of nested objects. Other values are replaced (`is`).
     """
     if _same(written, original):
         return None
@@ -211,7 +193,7 @@ def difference(written: Any, original: Any) -> dict[str, Any] | None:
 
 
 def differences(written: Iterable[Any], originals: Sequence[Any]) -> list[dict[str, Any] | None]:
-    """Return the difference of each value from its original; quick where all are equal."""
+    """Return the changes from each value to its original; fast if all are equal."""
     values = list(written)
     if _same(values, originals):
         return [None] * len(values)
@@ -219,7 +201,7 @@ def differences(written: Iterable[Any], originals: Sequence[Any]) -> list[dict[s
 
 
 def restored(written: Any, residue: dict[str, Any] | None) -> Any:
-    """Return the original value, from what we would write and the difference kept beside it."""
+    """Return the original of a written value, given the stored changes."""
     if residue is None:
         return written
     if "is" in residue:
@@ -236,17 +218,14 @@ _SORTED = msgspec.json.Encoder(order="sorted")
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equality of JSON values; unlike Python's, True is not 1."""
+    """Return whether JSON values are equal; unlike in Python, True differs from 1."""
     if not isinstance(a, dict | list):
         return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
     return _written_alike(a, b) or (a == b and _same_parts(a, b))
 
 
 def _written_alike(a: Any, b: Any) -> bool:
-    """Return whether two values are the same JSON, which tells True from 1.
-
-    Quick, never wrongly so.
-    """
+    """Return whether two values have the same JSON; a fast check without false positives."""
     try:
         return _SORTED.encode(a) == _SORTED.encode(b)
     except UnicodeEncodeError:
@@ -255,7 +234,7 @@ def _written_alike(a: Any, b: Any) -> bool:
 
 
 def _same_parts(a: Any, b: Any) -> bool:
-    # equal values that are written otherwise: True and 1, or 1 and 1.0, in places
+    # Python-equal values with different JSON (True and 1, 1 and 1.0) somewhere inside
     if isinstance(a, dict):
         return all(_same(a[key], b[key]) for key in a)
     return all(map(_same, a, b))

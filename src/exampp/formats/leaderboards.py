@@ -1,18 +1,18 @@
-"""Tables of scores that programs write, exampp among them: systems, measures, perhaps topics.
+"""Tables of scores written by exampp and other programs.
 
 | program | lines |
 |---|---|
-| trec_eval | `measure topic value`, under `runid all NAME` or in a file named after the system |
+| trec_eval | `measure topic value`, with `runid all NAME` or in a file named after the system |
 | ir_measures | `topic measure value` or `measure value`, in a file named after the system |
 | AutoJudge: ir_measures, tot, rag4reports | `run topic measure value`, `run measure topic value`, \
 `topic run measure value` |
 | AutoJudge: jsonl | `{"run_id", "topic_id", "measure", "value"}` |
-| workbench: leaderboards | a header `method ...`, a column a measure, others of `+/-` and errors |
+| workbench: leaderboards | a header `method ...`, one column per measure, others for errors |
 | workbench: results | `{"method", "examScore", "nExamScore", ...}` |
 | exampp: leaderboards and scores of queries | tsv, csv, JSON |
-| people | two columns, or a JSON object: systems and their ranks or scores |
+| other | two columns, or a JSON object: systems and their ranks or scores |
 
-A file may name its columns. Where it does not, the rows of `all` topics tell which column is which.
+A file may have a header. Without one, the rows of topic `all` show which column is which.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ Scores = Mapping[str, Mapping[str, float]]
 """Measure -> system -> score."""
 _Lines = Sequence[tuple[int, list[str]]]
 _COLUMNS = {"system": SYSTEM, "query_id": TOPIC, "measure": MEASURE, "value": VALUE}
-"""The columns of scores, and the names that they go by."""
+"""The columns of scores and their accepted names."""
 _OF_MEASURE = ("method", "bank", "min_rating")
-"""Columns of exampp that tell rows of one measure apart, and so belong to its name."""
+"""Columns of exampp that distinguish rows of one measure, and therefore belong to its name."""
 _ALL = frozenset({"all", "amean"})
 _NO_SYSTEMS = frozenset({"_overall_", "spearman", "kendall"})
-"""First cells of rows of the workbench's tables that are about no system."""
+"""First cells of rows of Workbench tables that are not systems."""
 _RESULTS = ("method", "examScore", "nExamScore")
 _OBJECT: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
 class _Row(NamedTuple):
-    """A score: its cells by `_COLUMNS`, `_OF_MEASURE` and the names of other columns."""
+    """A score: its cells, keyed by `_COLUMNS`, `_OF_MEASURE` or other column names."""
 
     line: int
     cells: Mapping[str, str]
 
     @property
     def topic(self) -> str | None:
-        """The topic; None for a score of all topics."""
-        found = self.cells.get("query_id", "all")
-        return None if found in _ALL else found
+        """The topic; None for a mean over topics."""
+        cell = self.cells.get("query_id", "all")
+        return None if cell in _ALL else cell
 
     def value(self, path: str | Path) -> float:
-        """Return the number; InputError where it is none."""
+        """Return the score; raise InputError if it is not a number."""
         return _number(self.cells["value"], "value", path, self.line)
 
 
 class QueryScore(NamedTuple):
-    """The value of a system on a query; None where it does not count.
+    """Score of a system on a query; the value is None if the query is excluded.
 
-    `min_rating` is the threshold, None where the measure has none; `grader_key`, `bank` and
-    `ranking` (the hash of the returned passages) are None where the file does not have them.
+    `min_rating` is None for measures without a threshold. `grader_key`, `bank` and `ranking` (a
+    hash of the returned passages) are None if the file does not have them.
     """
 
     system: str
@@ -83,23 +83,25 @@ class QueryScore(NamedTuple):
 
 
 def read_query_scores(path: str | Path) -> Sequence[QueryScore] | None:
-    """Return the scores of a file, query by query; None where it is no table of scores.
+    """Return the scores of a file by query; None if the file is not a table of scores.
 
-    JSON, tsv and csv of exampp say who graded, on which bank and from which rating on; tables of
-    other programs do not. Raises InputError for a table of means alone, and for a value that is no
-    number.
+    JSON, tsv and csv files of exampp include the grader, the bank and the min rating; tables of
+    other programs do not.
+
+    Raises:
+        InputError: The table has only means, or a value is not a number.
     """
     rows = _rows(path, frozenset(_COLUMNS))
     if rows is None:
         return None
-    found = [_query_score(row, path) for row in rows if row.topic is not None]
-    if not found:
+    scores = [_query_score(row, path) for row in rows if row.topic is not None]
+    if not scores:
         raise InputError(
-            "holds means, and no scores of single queries",
+            "the file has only means, no scores of single queries",
             file=path,
-            hint="Write it with: exampp evaluate COLLECTION --per-query --format json",
+            hint="Create it with: exampp evaluate COLLECTION --per-query --format json",
         )
-    return found
+    return scores
 
 
 def _query_score(row: _Row, path: str | Path) -> QueryScore:
@@ -120,11 +122,11 @@ def _query_score(row: _Row, path: str | Path) -> QueryScore:
 def _rows(
     path: str | Path, wanted: frozenset[str] = frozenset(), *, alone: bool = False
 ) -> list[_Row] | None:
-    """Return the scores of a file; None where it is no table of scores.
+    """Return the scores of a file; None if it is not a table of scores.
 
-    Of several tables in a JSON file it is the first with the `wanted` columns. `alone` says that
-    the file is about the one system that it is named after, so that two columns are measures and
-    values.
+    If a JSON file has several tables, the first with the `wanted` columns is read. With `alone`,
+    the file has the scores of the one system it is named after, so two columns are measure and
+    value.
     """
     start, head = next(read_lines(path))
     if head.lstrip().startswith(b"{"):
@@ -133,14 +135,14 @@ def _rows(
         return _named_rows(names, rows, path)
     text = text_of(head, path, start)
     separator = next((mark for mark in "\t," if mark in text), None)
-    # to trec_eval, which writes tabs and no names, a quote is a character as any other
+    # trec_eval writes tabs and no header; a quote has no special meaning there
     is_named = not alone and _from_names(text.split(separator), [], path) is not None
     lines = _split(path, separator, quoted=bool(separator) and (is_named or separator == ","))
     return _from_names(lines[0][1], lines, path) if is_named else _unnamed(lines, path, alone)
 
 
 def _json_rows(path: str | Path, wanted: frozenset[str]) -> list[tuple[int, dict[str, Any]]]:
-    """Return the objects of JSON-lines, or the rows of a table of exampp; none for other JSON."""
+    """Return the objects of JSON-lines or the rows of a table of exampp; none for other JSON."""
     with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         document = _OBJECT.decode(b"\n".join(data for _, data in read_lines(path)))
         for table in (document, *document.values()):
@@ -151,22 +153,22 @@ def _json_rows(path: str | Path, wanted: frozenset[str]) -> list[tuple[int, dict
                 and all(isinstance(r, dict) and r.keys() >= wanted for r in rows)
             ):
                 return [(1, row) for row in rows]
-    found: list[tuple[int, dict[str, Any]]] = []
+    objects: list[tuple[int, dict[str, Any]]] = []
     for number, data in read_lines(path):
         try:
-            found.append((number, decode_json(data, _OBJECT, path, number)))
+            objects.append((number, decode_json(data, _OBJECT, path, number)))
         except InputError:
-            if found:
+            if objects:
                 raise
-            # the reader of other files says what is wrong
+            # another reader reports the fault
             return []
-    return found
+    return objects
 
 
 def _named_rows(
     names: Sequence[str], rows: Iterable[tuple[int, Mapping[str, Any]]], path: str | Path
 ) -> list[_Row] | None:
-    """Return the scores of rows by name, a missing value being empty; None where these are none."""
+    """Return the scores of named columns; None if they are not scores. A missing value is empty."""
     plain = {*map(normalize_name, names)}
     if is_wide := "examScore" in names:
         names = [name for name in _RESULTS if name in names]
@@ -180,7 +182,7 @@ def _named_rows(
 
 
 def _split(path: str | Path, separator: str | None, *, quoted: bool) -> _Lines:
-    """Return all lines as cells; `quoted` ones may hold the separator between quotes."""
+    """Return all lines as cells; quoted cells may include the separator."""
     lines: list[tuple[int, list[str]]] = []
     for number, data in read_lines(path):
         text = text_of(data, path, number)
@@ -196,7 +198,7 @@ def _split(path: str | Path, separator: str | None, *, quoted: bool) -> _Lines:
 
 
 def _from_names(names: Sequence[str], lines: _Lines, path: str | Path) -> list[_Row] | None:
-    """Return the rows below a line of names; None where the names are not those of scores."""
+    """Return the rows below a header; None if it is not a header of scores."""
     plain = [normalize_name(name) for name in names]
     places = {
         column: next((at for at, name in enumerate(plain) if name in known), -1)
@@ -214,7 +216,7 @@ def _from_names(names: Sequence[str], lines: _Lines, path: str | Path) -> list[_
 
 
 def _from_columns(names: Sequence[str], lines: _Lines, path: str | Path) -> Iterator[_Row]:
-    """Yield the rows of the first table; one of exampp's may follow behind an empty line."""
+    """Yield the rows of the first table; a file of exampp may have more after an empty line."""
     place = names.index("value")
     needed = 1 + max(at for at, name in enumerate(names) if name in (*_COLUMNS, *_OF_MEASURE))
     for (before, _), (line, cells) in pairwise(lines):
@@ -222,16 +224,16 @@ def _from_columns(names: Sequence[str], lines: _Lines, path: str | Path) -> Iter
         if line > before + 1 and not is_row:
             return
         if len(cells) < needed:
-            raise InputError(f"{len(cells)} columns, not {needed}", file=path, line=line)
-        found = dict(zip(names, cells, strict=False))
-        if found.keys().isdisjoint(_OF_MEASURE):
-            found["system"] = found["system"].removesuffix(".run")
-        if found["system"] not in _NO_SYSTEMS:
-            yield _Row(line, found)
+            raise InputError(f"{len(cells)} columns instead of {needed}", file=path, line=line)
+        by_name = dict(zip(names, cells, strict=False))
+        if by_name.keys().isdisjoint(_OF_MEASURE):
+            by_name["system"] = by_name["system"].removesuffix(".run")
+        if by_name["system"] not in _NO_SYSTEMS:
+            yield _Row(line, by_name)
 
 
 def _from_wide(names: Sequence[str], lines: _Lines, path: str | Path) -> Iterator[_Row]:
-    """Yield the rows of a table with a column a measure."""
+    """Yield the rows of a table with one column per measure."""
     for line, cells in lines:
         if len(cells) != len(names):
             what = f"{len(cells)} columns, but the header has {len(names)}"
@@ -243,7 +245,7 @@ def _from_wide(names: Sequence[str], lines: _Lines, path: str | Path) -> Iterato
 
 
 def _unnamed(lines: _Lines, path: str | Path, alone: bool) -> list[_Row] | None:
-    """Return the rows of columns without names; None where these are not those of scores."""
+    """Return the rows of a table without header; None if they are not scores."""
     widths = {len(cells) for _, cells in lines}
     width = max(widths)
     if len(widths) > 1 or width not in ((2, 3) if alone else (3, 4)):
@@ -253,22 +255,22 @@ def _unnamed(lines: _Lines, path: str | Path, alone: bool) -> list[_Row] | None:
         topics = {i for _, cells in lines for i, cell in enumerate(cells[:-1]) if cell in _ALL}
         if len(topics) != 1:
             raise InputError(
-                "which column holds the topics? No header names it, and no row is of `all` topics",
+                "cannot tell which column has the topics: no header and no row with topic `all`",
                 file=path,
                 line=lines[0][0],
-                hint="Name the columns in a first line: run, topic, measure, value",
+                hint="Add a header line: run, topic, measure, value",
             )
         names = ["system", *names] if width == 4 else names
         names.insert(topics.pop(), "query_id")
-    found: list[_Row] = []
+    rows: list[_Row] = []
     system = system_of(Path(path))
     for line, cells in lines:
         row = {"system": system, **dict(zip(names, cells, strict=True))}
         if row["measure"] == "runid":
             system = row["value"]
         elif row["system"] not in _NO_SYSTEMS:
-            found.append(_Row(line, row | {"system": row["system"].removesuffix(".run")}))
-    return found
+            rows.append(_Row(line, row | {"system": row["system"].removesuffix(".run")}))
+    return rows
 
 
 def _number(cell: str, field: str, path: str | Path, line: int) -> float:
@@ -282,9 +284,10 @@ def _number(cell: str, field: str, path: str | Path, line: int) -> float:
 
 
 def _by_measure(rows: Sequence[_Row], path: str | Path) -> Scores:
-    """Return the scores by measure and system: those of all topics, or else means over topics.
+    """Return the scores by measure and system: those of topic `all`, else means over topics.
 
-    Raises InputError for a score that occurs twice, and for systems without the same topics.
+    Raises:
+        InputError: A score occurs twice, or the systems have different topics.
     """
     apart: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in rows:
@@ -297,91 +300,90 @@ def _by_measure(rows: Sequence[_Row], path: str | Path) -> Scores:
             continue
         system, measure = row.cells["system"], row.cells["measure"]
         several = (row.cells[one] for one in _OF_MEASURE if len(apart[measure, one]) > 1)
-        told = (f"\u2265{cell}" if cell.isdecimal() else cell for cell in several if cell)
-        measure = " ".join([measure, *told])
+        suffixes = (f"\u2265{cell}" if cell.isdecimal() else cell for cell in several if cell)
+        measure = " ".join([measure, *suffixes])
         scores, key = totals.setdefault(measure, {}), system
         if row.topic is not None:
             scores, key = topics.setdefault(measure, {}).setdefault(system, {}), row.topic
         if key in scores:
             raise InputError(
-                f"system {brief(system)} has {measure}"
-                + ("" if row.topic is None else f" of topic {brief(row.topic)}")
-                + " twice",
+                f"system {brief(system)} has two values of {measure}"
+                + ("" if row.topic is None else f" for topic {brief(row.topic)}"),
                 file=path,
                 line=row.line,
-                hint="Remove one of the two",
+                hint="Remove one of them",
             )
         scores[key] = row.value(path)
     for measure, by_system in topics.items():
         missing = {s: t for s, t in by_system.items() if s not in totals[measure]}
-        wanted = set().union(*missing.values())
+        all_topics = set().union(*missing.values())
         for system, values in missing.items():
-            if left := sorted(wanted - values.keys()):
+            if absent := sorted(all_topics - values.keys()):
                 raise InputError(
-                    f"system {brief(system)} has no {measure} of topic {brief(left[0])}, which "
-                    "others have",
+                    f"system {brief(system)} has no {measure} for topic {brief(absent[0])}, "
+                    "unlike other systems",
                     file=path,
-                    hint="Give rows of `all` topics, or every system all topics",
+                    hint="Add rows with topic `all`, or every topic of every system",
                 )
             totals[measure][system] = sum(values.values()) / len(values)
     return totals
 
 
 def _of_folder(path: Path) -> Scores:
-    """Return the scores of a folder of files, each about the system that it is named after."""
-    found: dict[str, dict[str, float]] = {}
+    """Return the scores of a folder with one file per system, named after it."""
+    scores: dict[str, dict[str, float]] = {}
     for file in sorted(one for one in path.iterdir() if one.is_file() and one.name[0] != "."):
         rows = _rows(file, alone=True)
         if rows is None:
             raise InputError(
-                "holds no scores of one system",
+                "no scores of a system found",
                 file=file,
-                hint="Its lines are `measure value` or `measure topic value`",
+                hint="Lines must be `measure value` or `measure topic value`",
             )
         for measure, by_system in _by_measure(rows, file).items():
-            of_measure = found.setdefault(measure, {})
+            of_measure = scores.setdefault(measure, {})
             if twice := of_measure.keys() & by_system.keys():
-                raise InputError(f"system {brief(min(twice))} was in another file", file=file)
+                raise InputError(f"two files of system {brief(min(twice))}", file=file)
             of_measure |= by_system
-    if not found:
-        raise InputError("the folder holds no scores", file=path)
-    return found
+    if not scores:
+        raise InputError("the folder has no scores", file=path)
+    return scores
 
 
 def _of_measure(scores: Scores, measure: str | None, path: str | Path) -> Mapping[str, float]:
-    """Return the scores by the measure of this name, or by the only one there is.
+    """Return the scores of the measure with this name, or of the only measure.
 
-    A name may leave out what tells columns of one measure apart, such as ` \u22654`, where there is
-    one such column; `>=` is `\u2265`. InputError where there are several, or none of that name.
+    A name may omit what distinguishes columns of one measure, such as ` ≥4`, if there is only one
+    such column; `>=` equals `≥`.
+
+    Raises:
+        InputError: There are several measures, or none with this name.
     """
-    asked = None if measure is None else measure.replace(">=", "\u2265")
-    if asked is not None and asked in scores:
-        return scores[asked]
-    fitting = [name for name in scores if asked is None or name.startswith(f"{asked} ")]
+    wanted = None if measure is None else measure.replace(">=", "\u2265")
+    if wanted is not None and wanted in scores:
+        return scores[wanted]
+    fitting = [name for name in scores if wanted is None or name.startswith(f"{wanted} ")]
     if len(fitting) == 1:
         return scores[fitting[0]]
-    listed = ", ".join(scores)
+    available = ", ".join(scores)
     if measure is None or fitting:
         first = next(iter(fitting), "MEASURE").replace("\u2265", ">=")
         choice = f"{Path(path).name}:{first}"
         raise InputError(
-            f"holds several measures: {listed}",
+            f"the file has several measures: {available}",
             file=path,
-            hint=f"Choose one: {choice if choice.split() == [choice] else repr(choice)}",
+            hint=f"Choose one: {(choice if choice.split() == [choice] else repr(choice))}",
         )
-    raise InputError(f"has no measure {brief(measure)}", file=path, hint=f"It has {listed}")
+    raise InputError(f"unknown measure {brief(measure)}", file=path, hint=f"Available: {available}")
 
 
 def split_measure(path: str | Path) -> tuple[Path, str | None]:
-    """Return the file, and the measure that is named behind it after a colon, if one is.
-
-    A file whose own name has the colon is that file.
-    """
+    """Return the file and the measure after the colon, if any; `FILE` may contain colons itself."""
     whole, text = check_path(path), str(path)
     if whole.exists():
         return whole, None
     ends = [at for at, character in enumerate(text) if character == ":" and 0 < at < len(text) - 1]
-    # a measure may have a colon, too: `FILE:Cover@20 model:prompt`
+    # a measure may contain a colon, too: `FILE:Cover@20 model:prompt`
     end = next((at for at in ends if Path(text[:at]).exists()), ends[-1] if ends else None)
     return (whole, None) if end is None else (Path(text[:end]), text[end + 1 :])
 
@@ -392,47 +394,49 @@ def split_measure(path: str | Path) -> tuple[Path, str | None]:
 _RANKS = frozenset({"rank", "ranks", "ranking", "position", "place", "pos", "#"})
 """Headers of a column of ranks."""
 _RANK_LIKE = ("rank", "position", "place")
-"""Within any other header they leave open which end is the best: reciprocal rank, rank score."""
+"""Headers with these words are ambiguous (reciprocal rank, rank score)."""
 _NO_NUMBERS = frozenset({"", "null", "none", "na", "n/a", "-"})
-"""Cells that stand where a number is missing; in the first line they do not make it a header."""
+"""Cells for a missing number; in the first line they do not make it a header."""
 
 
 def read(path: str | Path) -> dict[str, float]:
-    """Return the rank of every system, sorted by name, 1 being the best.
+    """Return the rank of every system, sorted by name; 1 is the best. Ties and fractions are
+    allowed.
 
-    Ties and fractions are kept.
+    Lines may be separated by tabs, commas or other whitespace. With a header whose second column is
+    not a rank (`score`, `nDCG@10` ...), higher is better: scores become ranks, and equal scores
+    share the average rank. Without a header, and in JSON, numbers are ranks.
 
-    Lines may be separated by tabs, commas or other whitespace. A header whose second column is
-    not a rank (`score`, `nDCG@10` ...) says that higher is better: the scores are turned into
-    ranks, equal ones sharing the average. Without a header, and in JSON, numbers are ranks.
-    InputError for a system without a finite number, a rank below 1, a system that occurs twice,
-    and a header that may mean either.
+    A table of scores of another program, or a folder of such tables, is ranked by its only measure
+    or by the measure given after the path: `FILE:MEASURE`.
 
-    A table of scores of another program, or a folder of such, is ranked by its
-    only measure, or by the one that is named behind the path: `FILE:MEASURE`.
+    Raises:
+        InputError: A system has no finite number or occurs twice, a rank is below 1, or the header
+            is ambiguous.
     """
     values, is_score = _values(path)
     return dict(sorted((ranks_of(values) if is_score else values).items()))
 
 
 def read_scores(path: str | Path) -> dict[str, float]:
-    """Return the score of every system, higher being better.
+    """Return the score of every system; higher is better, ranks are negated.
 
-    Ranks are negated. Raises as `read` does.
+    Raises:
+        InputError: As in `read`.
     """
     values, is_score = _values(path)
     return {system: one if is_score else -one for system, one in sorted(values.items())}
 
 
 def _values(path: str | Path) -> tuple[Mapping[str, float], bool]:
-    """Return the number of every system, and whether these are scores, not ranks."""
+    """Return the number of every system, and whether the numbers are scores instead of ranks."""
     path, measure = split_measure(path)
     if path.is_dir():
         return _of_measure(_of_folder(path), measure, path), True
     if (rows := _rows(path)) is not None:
         return _of_measure(_by_measure(rows, path), measure, path), True
     if measure is not None:
-        raise InputError("names no measures", file=path, hint=f"Leave :{measure} out")
+        raise InputError("the file has no measure names", file=path, hint=f"Remove :{measure}")
     start, head = next(read_lines(path))
     if head.lstrip().startswith((b"{", b"[")):
         pairs = [(number, system, value, system) for number, system, value in read_pairs(path)]
@@ -443,49 +447,47 @@ def _values(path: str | Path) -> tuple[Mapping[str, float], bool]:
     first, is_score = lines[0][1], False
     if len(first) == 2 and not (is_number(first[1]) or first[1].lower() in _NO_NUMBERS):
         is_score, lines = _is_score(first[1], path, start), lines[1:]
-    found = []
+    numbers = []
     for number, cells in lines:
         if len(cells) != 2:
             what = f"{len(cells)} column{'s' * (len(cells) != 1)} instead of 2 (system, rank)"
-            hint = "Tables of exampp are read as tsv, csv and json: write it with --format tsv"
+            hint = "Files of exampp must be tsv, csv or json: export with --format tsv"
             raise InputError(what, file=path, line=number, hint=hint)
         field = "column 2"
-        found.append((number, cells[0], _number(cells[1], field, path, number), field))
-    return _two_columns(found, path, is_score=is_score), is_score
+        numbers.append((number, cells[0], _number(cells[1], field, path, number), field))
+    return _two_columns(numbers, path, is_score=is_score), is_score
 
 
 def _two_columns(
     rows: Iterable[tuple[int, Any, Any, str]], path: str | Path, *, is_score: bool
 ) -> dict[str, float]:
-    """Return the values by system of rows of line, system, value, and the field of the value."""
+    """Return the value of every system, and the name of the value's field."""
     first: dict[str, int] = {}
     values: dict[str, float] = {}
     for line, system, value, field in rows:
         if not isinstance(system, str) or not system.strip():
-            what = f"{brief(system)} names no system"
+            what = f"{brief(system)} is not a system"
             raise InputError(what, file=path, line=line, field="system")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError("must be a number", file=path, line=line, field=field)
         if (earlier := first.setdefault(system, line)) != line or system in values:
-            what = f"system {brief(system)} was on line {earlier} already"
-            raise InputError(
-                what, file=path, line=line, field="system", hint="Remove one of the two"
-            )
+            what = f"system {brief(system)} was already on line {earlier}"
+            raise InputError(what, file=path, line=line, field="system", hint="Remove one of them")
         values[system] = _number(str(value), field, path, line)
         if values[system] < 1 and not is_score:
             raise InputError(
-                f"the rank of system {brief(system)} is {values[system]:g}, but ranks start at 1",
+                f"rank {values[system]:g} of system {brief(system)} is below 1",
                 file=path,
                 line=line,
                 field="rank",
-                hint="If these are scores, call the column `score`: in a header line of a file, or "
+                hint="If these are scores, name the column `score`, in the header of a file or "
                 'as in {"system": [...], "score": [...]}',
             )
     return values
 
 
 def _is_score(name: str, path: str | Path, line: int | None) -> bool:
-    """Return whether a column of this name holds scores; if not, it holds ranks."""
+    """Return whether a column with this name has scores instead of ranks."""
     lowered = name.lower()
     if lowered not in _RANKS and any(word in lowered for word in _RANK_LIKE):
         raise InputError(
@@ -493,57 +495,60 @@ def _is_score(name: str, path: str | Path, line: int | None) -> bool:
             file=path,
             line=line,
             field="column 2",
-            hint="Call the column `rank` (1 is best) or `score` (higher is better)",
+            hint="Name the column `rank` (1 is best) or `score` (higher is better)",
         )
     return lowered not in _RANKS
 
 
 def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[str, float]:
-    """Return the rank of every system, 1 being the best, out of rows of columns by name.
+    """Return the rank of every system from rows with named columns; 1 is the best.
 
-    One of two columns is the system, the other says by its name what it holds, as in a file (see
-    `read`, also for what is raised); `name` is what messages call the leaderboard. Or the columns
-    are those of a table of scores of one measure.
+    Either one of two columns is the system and the name of the other shows what it has (see
+    `read`), or the columns are those of a table of scores of one measure. `name` is used in
+    messages.
+
+    Raises:
+        InputError: As in `read`.
     """
     rows = list(rows)
-    # a value that is missing is no column of its row
+    # omit missing values
     names = list(dict.fromkeys(key for _, row in rows for key in row))
     if (table := _named_rows(names, rows, name)) is not None:
         scores = _by_measure(table, name)
         if len(scores) != 1:
             raise InputError(
-                f"holds several measures: {', '.join(scores)}" if scores else "holds no score",
+                f"several measures: {', '.join(scores)}" if scores else "the rows have no score",
                 file=name,
-                hint="Give the rows of one, as evaluate(['Cover@20'], min_rating=4) has them",
+                hint="Pass one measure, as from evaluate(['Cover@20'], min_rating=4)",
             )
         (values,) = scores.values()
         return dict(sorted(ranks_of(values).items()))
     system = next((key for key in names if key.lower() in SYSTEM_KEYS), None)
-    others = [key for key in names if key != system]
-    if system is None or len(others) != 1:
+    value_names = [key for key in names if key != system]
+    if system is None or len(value_names) != 1:
         raise InputError(
-            f"is no two columns, system and rank or score, but {', '.join(map(brief, names)) or 0}",
+            "expected two columns (system and rank or score), found "
+            f"{', '.join(map(brief, names)) or 0}",
             file=name,
-            hint="Choose two, as in frame[['system', 'nDCG@10']]",
+            hint="Select two columns, as in frame[['system', 'nDCG@10']]",
         )
-    is_score = _is_score(others[0], name, None)
-    found = [(number, row.get(system), row.get(others[0]), others[0]) for number, row in rows]
-    ranked = _two_columns(found, name, is_score=is_score)
+    is_score = _is_score(value_names[0], name, None)
+    cells = [
+        (number, row.get(system), row.get(value_names[0]), value_names[0]) for number, row in rows
+    ]
+    ranked = _two_columns(cells, name, is_score=is_score)
     return dict(sorted((ranks_of(ranked) if is_score else ranked).items()))
 
 
 def leaderboard_files(paths: Iterable[str | Path]) -> Iterator[Path]:
-    """Yield the files that are read, without the measures behind them; of a folder those in it."""
+    """Yield the files to read, without measures; of a folder, all its files."""
     for path, _ in map(split_measure, paths):
         yield path
         yield from path.iterdir() if path.is_dir() else ()
 
 
 def ranks_of(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return ranks from 1 of the highest score on.
-
-    Equal scores share the average of their ranks.
-    """
+    """Return ranks from scores, highest first; equal scores share the average rank."""
     ranks: dict[str, float] = {}
     ordered = sorted(scores, key=lambda system: -scores[system])
     for _, group in groupby(ordered, key=lambda system: scores[system]):

@@ -1,7 +1,7 @@
-"""Lines of text files: compressed or not, with their numbers, and faults that say where they are.
+"""Read lines of text files, compressed or not, with line numbers for errors.
 
-Readers of this package take `on_error`, which is called with each bad line's `InputError`. The
-default, `refuse`, raises it; a `Skipped` counts it and lets the reader go on.
+Readers of this package take `on_error`, which is called with the `InputError` of every bad line.
+The default, `raise_error`, raises it; a `Skipped` counts it and continues.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ R = TypeVar("R")
 
 
 def accept(_record: object) -> None:
-    """Have nothing to say against a record: what readers ask about each by default."""
+    """Accept every record: the default check of readers."""
 
 
 def raise_error(error: InputError) -> None:
-    """Raise the error: one bad line refuses the whole file."""
+    """Raise the error: one bad line rejects the whole file."""
     raise error
 
 
 def placed(on_error: OnError, path: str | Path, line: int | None = None) -> OnError:
-    """Return `on_error` for errors that do not know where in a file they are."""
+    """Return `on_error` with file and line added to errors that have none."""
     return lambda error: on_error(error.at(path, line))
 
 
 @dataclass(slots=True)
 class Skipped:
-    """Counts bad lines instead of refusing the file; keeps the first errors for the report."""
+    """Count bad lines instead of rejecting the file; store the first errors for the report."""
 
     count: int = 0
     first: list[InputError] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Skipped:
 
 
 def error_counter(on_error: str) -> Skipped | None:
-    """Return a counter of bad lines for `on_error="skip"`, None for "refuse", else InputError."""
+    """Return a counter for `on_error="skip"`, None for "refuse"; raise InputError otherwise."""
     check_choice("on_error", on_error, ("refuse", "skip"))
     return Skipped() if on_error == "skip" else None
 
@@ -71,15 +71,15 @@ def error_counter(on_error: str) -> Skipped | None:
 _BOM = b"\xef\xbb\xbf"
 _NUL = b"\0"
 LONGEST_LINE = 1 << 27
-"""Bytes of a line: what a query has of passages and grades in a workbench file, a hundred times."""
+"""Longest line in bytes: a hundred times a typical Workbench line."""
 LONGEST_TEXT = 1 << 30
-"""Bytes of a file that is read as a whole."""
+"""Largest file in bytes that is read as a whole."""
 
 
 def existing_file(path: str | Path) -> Path:
-    """Return the path, if it is a file that may be read and holds something; InputError otherwise.
+    """Return the path of a readable, non-empty file; raise InputError otherwise.
 
-    It is not opened: the reader reports other faults.
+    The file is not opened; readers report other faults.
     """
     if lines_in_memory(path):
         return Path(path)
@@ -88,13 +88,13 @@ def existing_file(path: str | Path) -> Path:
         raise InputError(
             "is a folder, not a file",
             file=path,
-            hint="Name its files, or say what they are, as in --runs; a folder of responses holds "
+            hint="Name its files, or give their role, as in --runs; a folder of responses has "
             "SYSTEM/QUERY.txt, .md or .html",
         )
     if path.exists() and not path.is_file():
-        raise InputError("is no regular file", file=path, hint="Save it to a file first")
+        raise InputError("is not a regular file", file=path, hint="Save it to a file first")
     if is_collection(path):
-        # to open it here would take away the locks that this process may hold on it
+        # opening it would release the locks that this process has on it
         refuse_binary(SQLITE, path)
     try:
         empty = not path.stat().st_size
@@ -111,7 +111,7 @@ def existing_file(path: str | Path) -> Path:
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[IO[bytes]]:
-    """Yield the file's bytes, unpacked, for formats without lines; refusals as in `read_lines`."""
+    """Yield the file's unpacked bytes, for formats without lines; errors as in `read_lines`."""
     path = existing_file(path)
     try:
         with unpacked(path) as stream:
@@ -125,10 +125,12 @@ def reading(path: str | Path) -> Iterator[IO[bytes]]:
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Yield (line number from 1, line without its end) of every line that is not blank.
 
-    A file that is one JSON array of objects has its objects for lines, wherever they break.
-    Decompresses .gz, .xz and .zst, drops a byte-order mark and carriage returns. Raises
-    InputError for a file that is missing, blank, damaged or cut off, with the line
-    reached, and for a line that no file of the field has.
+    The objects of a file that is one JSON array are its lines. Unpacks .gz, .xz and .zst; strips a
+    byte-order mark and carriage returns.
+
+    Raises:
+        InputError: The file is missing, blank, damaged or truncated (with the line reached), or a
+            line is too long.
     """
     if (rows := lines_in_memory(path)) is not None:
         yield from rows
@@ -156,9 +158,10 @@ _METADATA = b"# ir_metadata"
 
 
 def lines_below_metadata(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file without the comments of ir_metadata that a run may start with.
+    """Yield the lines of a run file without its leading ir_metadata comments.
 
-    Raises InputError as `read_lines` does, and where there is nothing else.
+    Raises:
+        InputError: As in `read_lines`, or the file has only metadata.
     """
     in_head: bool | None = None
     for number, line in read_lines(path):
@@ -167,11 +170,11 @@ def lines_below_metadata(path: str | Path) -> Iterator[tuple[int, bytes]]:
         if not in_head:
             yield number, line
     if in_head:
-        raise InputError("there is nothing but metadata", file=path)
+        raise InputError("the file has only metadata", file=path)
 
 
 class Key(NamedTuple):
-    """Key of a record within its file, and how a second one is reported."""
+    """Key of a record within its file, used to report duplicates."""
 
     of: Callable[[Any], Hashable]
     name: Callable[[Any], str]
@@ -184,7 +187,7 @@ def parse_lines(
     parse: Callable[[bytes, int], T | None],
     key: Key | None = None,
 ) -> Iterator[T]:
-    """Yield what `parse` makes of each line of a file, unless that is None; see `parse_each`."""
+    """Yield the parsed lines of a file, without None; see `parse_each`."""
     return parse_each(read_lines(path), path, on_error, parse, key)
 
 
@@ -195,22 +198,22 @@ def parse_each(
     parse: Callable[[R, int], T | None],
     key: Key | None = None,
 ) -> Iterator[T]:
-    """Yield what `parse` makes of each numbered row of a file, unless that is None.
+    """Yield the parsed rows of a file, without None.
 
-    `on_error` takes the error of a row, and a record whose `key` an earlier one has.
+    `on_error` takes the error of a bad row or of a record with the `key` of an earlier one.
     """
     first = FirstLines()
     for number, row in rows:
         try:
-            found = parse(row, number)
-            if found is None:
+            record = parse(row, number)
+            if record is None:
                 continue
-            if key and (earlier := first.add(key.of(found), number)):
-                raise duplicate_error(key.name(found), earlier, path, number, key.field)
+            if key and (earlier := first.add(key.of(record), number)):
+                raise duplicate_error(key.name(record), earlier, path, number, key.field)
         except InputError as error:
             on_error(error.at(path, number))
         else:
-            yield found
+            yield record
 
 
 def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
@@ -218,8 +221,8 @@ def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
     while line := stream.readline(LONGEST_LINE):
         number += 1
         if len(line) == LONGEST_LINE:
-            what = f"a line of more than {LONGEST_LINE >> 20} MiB"
-            raise InputError(what, file=path, line=number, hint="Break it into several")
+            what = f"the line is longer than {LONGEST_LINE >> 20} MiB"
+            raise InputError(what, file=path, line=number, hint="Split it into several lines")
         if number == 1:
             line = line.removeprefix(_BOM)
         if _NUL in line:
@@ -228,10 +231,7 @@ def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_text(path: str | Path) -> str:
-    """Return the whole file as text, blank lines and line ends kept.
-
-    Refusals as in `read_lines`.
-    """
+    """Return the whole file as text, with blank lines and line ends; errors as in `read_lines`."""
     path = existing_file(path)
     try:
         with unpacked(path) as stream:
@@ -247,7 +247,11 @@ def read_text(path: str | Path) -> str:
 def _whole_text(data: bytes, path: Path) -> str:
     data = data.removeprefix(_BOM)
     if len(data) >= LONGEST_TEXT:
-        raise InputError(f"holds more than {LONGEST_TEXT >> 30} GiB", file=path, hint="Divide it")
+        raise InputError(
+            f"the file is larger than {LONGEST_TEXT >> 30} GiB",
+            file=path,
+            hint="Split it into several files",
+        )
     if not data.strip():
         raise InputError("the file is empty", file=path)
     if _NUL in data:
@@ -262,7 +266,7 @@ def _whole_text(data: bytes, path: Path) -> str:
 
 def _damaged(path: Path, lines: int | None, error: Exception) -> InputError:
     cut = isinstance(error, EOFError)
-    what = "the compressed file is cut off" if cut else f"the file cannot be read ({error})"
+    what = "the compressed file is truncated" if cut else f"the file cannot be read ({error})"
     reached = "" if lines is None else f" after line {lines}"
     return InputError(what + reached, file=path, hint="Copy or download the file again")
 
@@ -277,7 +281,7 @@ def _not_utf8(path: str | Path, line: int | None, byte: int) -> InputError:
 
 
 def text_of(line: bytes, path: str | Path, number: int | None) -> str:
-    """Return the line as text; InputError where it is not UTF-8."""
+    """Return the line as text; raise InputError if it is not UTF-8."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -285,7 +289,7 @@ def text_of(line: bytes, path: str | Path, number: int | None) -> str:
 
 
 def plain_name(path: str | Path) -> str:
-    """Return the file's name in lower case, without the ending of its compression."""
+    """Return the file name in lower case, without the suffix of its compression."""
     name = sanitize_name(Path(path).name).lower()
     return re.sub(r"\.(gz|xz|zst)$", "", name)
 
@@ -297,9 +301,9 @@ _ENDINGS = re.compile(
 
 
 def system_of(file: str | Path) -> str:
-    """Return the system that a run file is named after: `input.bm25.gz` and `bm25.run` are of bm25.
+    """Return the system of a run file: `bm25` for `input.bm25.gz` and `bm25.run`.
 
-    TREC publishes the runs of its participants as `input.NAME.gz`.
+    TREC publishes runs as `input.NAME.gz`.
     """
     name = sanitize_name(Path(file).name)
     while (short := _ENDINGS.sub("", name)) != name and short:
@@ -310,10 +314,10 @@ def system_of(file: str | Path) -> str:
 def decode_json(
     line: bytes, decoder: msgspec.json.Decoder[T], path: str | Path, number: int | None
 ) -> T:
-    """Decode one JSON value of the decoder's type; InputError with the field that does not fit."""
+    """Decode a JSON value of the decoder's type; raise InputError with the wrong field."""
     line = valid_json(line, path, number)
     if not line.isascii():
-        # msgspec leaves parts that it need not look into unchecked, and says only which byte.
+        # msgspec does not check parts that it skips, and reports only the byte
         text_of(line, path, number)
     try:
         return decoder.decode(line)
@@ -336,9 +340,9 @@ _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 def decode_part(
     part: bytes | msgspec.Raw, field: str, decoder: msgspec.json.Decoder[Any] = _ANY
 ) -> Any:
-    """Decode what was left undecoded in a line; InputError where it does not fit.
+    """Decode an undecoded part of a line; raise InputError if it does not fit.
 
-    A decoder of a line does not look into such parts: a number in them may be beyond all bounds.
+    The decoder of the line does not check such parts; for example, a number may be too large.
     """
     try:
         return decoder.decode(part)
@@ -355,19 +359,16 @@ _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 
 def valid_json(data: bytes, path: str | Path, line: int | None) -> bytes:
-    """JSON that a decoder takes: half of a surrogate pair becomes NUL, which is no text either."""
-    # most lines escape nothing, and one byte is found much faster than two
-    if b"\\" not in data or b"\\u" not in data or not (found := _SUSPECT.search(data)):
+    """Return JSON that msgspec accepts: half of a surrogate pair becomes NUL, also invalid."""
+    # most lines have no escape, and searching one byte is much faster than two
+    if b"\\" not in data or b"\\u" not in data or not (match := _SUSPECT.search(data)):
         return data
-    record_replacement(path, line or data.count(b"\n", 0, found.start()) + 1)
-    return _ESCAPE.sub(lambda found: b"\\u0000" if found[1] else found[0], data)
+    record_replacement(path, line or data.count(b"\n", 0, match.start()) + 1)
+    return _ESCAPE.sub(lambda match: b"\\u0000" if match[1] else match[0], data)
 
 
 def encode_json(value: object, path: str | Path) -> bytes:
-    """Return the value as one line of JSON, with its end.
-
-    InputError for text that UTF-8 cannot hold.
-    """
+    """Return the value as one line of JSON; raise InputError if UTF-8 cannot encode a text."""
     try:
         return msgspec.json.encode(value) + b"\n"
     except UnicodeEncodeError:
@@ -375,7 +376,7 @@ def encode_json(value: object, path: str | Path) -> bytes:
 
 
 def encode_text(text: str, path: str | Path) -> bytes:
-    """Return the text in UTF-8; InputError for text that UTF-8 cannot hold."""
+    """Return the text in UTF-8; raise InputError if UTF-8 cannot encode it."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -383,16 +384,16 @@ def encode_text(text: str, path: str | Path) -> bytes:
 
 
 def _no_utf8(path: str | Path) -> InputError:
-    return InputError("a text holds half of a surrogate pair, which is no UTF-8", file=path)
+    return InputError("a text has half of a surrogate pair, which UTF-8 cannot encode", file=path)
 
 
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
-"""Start of a JSON array of objects; no line of JSON-lines starts so."""
+"""Start of a JSON array of objects; no line of JSON-lines starts like this."""
 
 
 @contextmanager
 def _json_faults(path: str | Path, line: Callable[[], int] = lambda: 1) -> Iterator[None]:
-    """Map what goes wrong in decoding a whole file; `line` says where that is."""
+    """Map decoding errors of a whole file to InputError; `line` converts offsets to lines."""
     try:
         yield
     except json.JSONDecodeError as error:
@@ -404,7 +405,7 @@ def _json_faults(path: str | Path, line: Callable[[], int] = lambda: 1) -> Itera
 
 
 class _LineCounter:
-    """Counts the lines of a text up to places that come in order."""
+    """Count the lines of a text up to increasing offsets."""
 
     def __init__(self, text: str) -> None:
         self._text, self._counted, self.line = text, 0, 1
@@ -416,22 +417,23 @@ class _LineCounter:
 
 
 def _objects(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (line where it begins, object) of a JSON array, each as it is written, on one line."""
+    """Yield (first line, object) for every object of a JSON array, each written on one line."""
     text = _whole_text(stream.read(LONGEST_TEXT), path)
     lines = _LineCounter(text)
     with _json_faults(path, lambda: lines.line):
         for start, end in _elements(text):
             yield lines.at(start), _BREAK.sub(" ", text[start:end]).encode()
         if (place := _expect(text, end, "]")) != len(text):
-            raise json.JSONDecodeError("more text after the array", text, place)
+            raise json.JSONDecodeError("text after the array", text, place)
 
 
 def read_array(path: str | Path, place: str) -> Iterator[tuple[int, Any]]:
-    """Yield (line where it begins, value) of the array at `place` of the object in a file.
+    """Yield (first line, value) for every element of the array at `place`, a dotted path.
 
-    `place` is a dotted path. NaN and the infinities, which Python writes and JSON does not know,
-    are null. Raises InputError with the line where the file is broken or cut off, and where there
-    is no array.
+    NaN and Infinity, which Python writes but JSON does not allow, become null.
+
+    Raises:
+        InputError: The file is broken or truncated (with the line), or the array is missing.
     """
     text = valid_json(read_text(path).encode(), path, None).decode()
     lines = _LineCounter(text)
@@ -439,25 +441,25 @@ def read_array(path: str | Path, place: str) -> Iterator[tuple[int, Any]]:
         json.loads(text)
         start = _place_of(text, 0, place.split("."))
         if start is None or text[start : start + 1] != "[":
-            raise InputError(f"no list `{place}`", file=path)
+            raise InputError(f"missing list `{place}`", file=path)
         for begin, end in _elements(text, start):
             value = json.loads(text[begin:end], parse_constant=lambda _: None)
             yield lines.at(begin), value
 
 
 def _place_of(text: str, place: int, keys: Sequence[str]) -> int | None:
-    """Return where the value of a path of keys starts in an object that starts at `place`."""
+    """Return the offset of the value at a path of keys in the object that starts at `place`."""
     if not keys:
         return place
     if text[_skip_space(text, place)] != "{":
         return None
-    found = (at for _, key, at, _ in _pairs(text, place, is_part=True) if key == keys[0])
-    at = next(found, None)
+    offsets = (at for _, key, at, _ in _pairs(text, place, is_part=True) if key == keys[0])
+    at = next(offsets, None)
     return None if at is None else _place_of(text, at, keys[1:])
 
 
 def may_have_array(head: str, place: str) -> bool:
-    """Return whether an object that starts so may have an array at `place`, a dotted path."""
+    """Return whether an object with this start may have an array at `place`, a dotted path."""
     first = re.escape(place.partition(".")[0])
     after = r"\s*\{" if "." in place else r"\s*\["
     return re.search(rf'[{{,]\s*"{first}"\s*:{after}', head[:_LARGEST_HEAD]) is not None
@@ -467,7 +469,7 @@ _LARGEST_HEAD = 1 << 16
 
 
 def _elements(text: str, place: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield where each element of a JSON array that starts at `place` starts and ends."""
+    """Yield the start and end of every element of the JSON array at `place`."""
     place, mark = _expect(text, place, "["), ","
     if text[place : place + 1] == "]":
         return
@@ -487,9 +489,10 @@ _VALUE = json.JSONDecoder()
 
 
 def read_pairs(path: str | Path) -> Iterator[tuple[int, str, Any]]:
-    """Yield (line, key, value) of a file that is one JSON object; a key that recurs recurs here.
+    """Yield (line, key, value) of a file that is one JSON object, including duplicate keys.
 
-    Raises InputError with the line where the file is no JSON object.
+    Raises:
+        InputError: The file is not a JSON object; the message has the line.
     """
     text = valid_json(read_text(path).encode(), path, None).decode()
     lines = _LineCounter(text)
@@ -499,7 +502,7 @@ def read_pairs(path: str | Path) -> Iterator[tuple[int, str, Any]]:
 
 
 def _pairs(text: str, place: int, *, is_part: bool = False) -> Iterator[tuple[int, str, int, Any]]:
-    """Yield (start, key, start of the value, value) of an object; only a part has text behind."""
+    """Yield (start, key, start of value, value); text may follow only a nested object."""
     place = _expect(text, place, "{")
     mark = "" if text[place : place + 1] == "}" else ","
     while mark == ",":
@@ -516,7 +519,7 @@ def _pairs(text: str, place: int, *, is_part: bool = False) -> Iterator[tuple[in
             place = _skip_space(text, place + 1)
     place = _expect(text, place, "}")
     if not is_part and place != len(text):
-        raise json.JSONDecodeError("more text after the object", text, place)
+        raise json.JSONDecodeError("text after the object", text, place)
 
 
 def _skip_space(text: str, place: int) -> int:
@@ -525,7 +528,7 @@ def _skip_space(text: str, place: int) -> int:
 
 
 def _expect(text: str, place: int, mark: str) -> int:
-    """Return the place behind a mark and the space around it, or raise json.JSONDecodeError."""
+    """Return the offset after a mark and surrounding space, or raise json.JSONDecodeError."""
     place = _skip_space(text, place)
     if text[place : place + 1] != mark:
         raise json.JSONDecodeError(f"expected {mark!r}", text, place)
@@ -536,30 +539,30 @@ def _expect(text: str, place: int, mark: str) -> int:
 
 
 HEAD = 1024
-"""Bytes of a file by which it is known."""
+"""Bytes that identify a binary file."""
 SQLITE = b"SQLite format 3\0"
-_SAVE = "Save what it holds as JSON-lines, CSV or TSV"
-_UNPACK = "Unpack it first; .gz, .xz and .zst are read as they are"
+_SAVE = "Save its content as JSON-lines, CSV or TSV"
+_UNPACK = "Unpack it first; only .gz, .xz and .zst are unpacked automatically"
 _RANX = (
-    f"{_UNPACK}. What ranx packs so is no text: save it as JSON, in ranx by "
+    f"{_UNPACK}. Files that ranx packs this way are binary: convert them in ranx with "
     "Run.from_file(FILE).save('NAME.json'), or Qrels"
 )
 _KINDS: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
     (re.compile(start, re.DOTALL), what, hint)
     for start, what, hint in (
-        (re.escape(SQLITE), "is an SQLite file, as collections are", "Write what is needed "
-         "of a collection to a file: exampp export"),
-        (rb"PK\x03\x04", "is a zip archive, as the files of spreadsheets are", _SAVE),
-        (rb"\xd0\xcf\x11\xe0", "is a file of an office program", _SAVE),
-        (rb"%PDF-", "is a PDF", _SAVE),
+        (re.escape(SQLITE), "is an SQLite file, as collections are", "Export the data first: "
+                                                                     "exampp export"),
+        (rb"PK\x03\x04", "is a zip archive or spreadsheet", _SAVE),
+        (rb"\xd0\xcf\x11\xe0", "is a Microsoft Office file", _SAVE),
+        (rb"%PDF-", "is a PDF file", _SAVE),
         (rb"PAR1", "is a Parquet file", _SAVE),
         (rb"(?:ARROW1|\xff\xff\xff\xff.\0\0\0)", "is an Arrow file", _SAVE),
-        (rb"\x80[\x02-\x05]", "is a pickle of Python", _SAVE),
-        (rb"\x93NUMPY", "is an array of NumPy", _SAVE),
-        (rb"(?:\x89PNG|\xff\xd8\xff|GIF8)", "is a picture", "Check the path"),
-        (rb"\x7fELF", "is a program", "Check the path"),
-        (rb"\x04\x22\x4d\x18", "is packed by lz4, as ranx may save runs", _RANX),
-        (rb"BZh[1-9]", "is packed by bzip2", _UNPACK),
+        (rb"\x80[\x02-\x05]", "is a Python pickle", _SAVE),
+        (rb"\x93NUMPY", "is a NumPy array", _SAVE),
+        (rb"(?:\x89PNG|\xff\xd8\xff|GIF8)", "is an image", "Check the path"),
+        (rb"\x7fELF", "is an executable", "Check the path"),
+        (rb"\x04\x22\x4d\x18", "is compressed with lz4, as ranx may save runs", _RANX),
+        (rb"BZh[1-9]", "is compressed with bzip2", _UNPACK),
         (rb".{257}ustar", "is a tar archive", _UNPACK),
         (rb"(?:\xff\xfe|\xfe\xff)", "is UTF-16 text", "Convert the file to UTF-8"),
     )
@@ -568,9 +571,10 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def refuse_binary(head: bytes, path: str | Path) -> None:
-    """Refuse a file that is known to hold no text by its first bytes (`HEAD` or fewer).
+    """Reject a file that is binary by its first bytes (`HEAD` or fewer).
 
-    Raises InputError that says what it is instead.
+    Raises:
+        InputError: The file is binary; the message names its type.
     """
     for start, what, hint in _KINDS:
         if start.match(head):
@@ -580,7 +584,7 @@ def refuse_binary(head: bytes, path: str | Path) -> None:
     except UnicodeDecodeError as error:
         is_cut = error.start > len(head) - 4
         if not is_cut and _CONTROLS.search(head):
-            raise InputError("is a binary file, no text", file=path, hint=_SAVE) from None
+            raise InputError("is a binary file", file=path, hint=_SAVE) from None
 
 
 # ---- compression ---------------------------------------------------------------------------------
@@ -589,14 +593,15 @@ def refuse_binary(head: bytes, path: str | Path) -> None:
 _MAGIC = {b"\x1f\x8b": "gz", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 READ_FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError)
 PROPORTION = 200
-"""Times its own size that a file may unpack to; text packs to a fifth, the same again to a 50th."""
+"""Maximum ratio of unpacked to packed size; text packs to about a fifth, repeated text to a 50th.
+"""
 ROOM = 1 << 26
-"""Bytes that any file may unpack to, whatever its size."""
+"""Unpacked bytes allowed for any file."""
 _PIECE = 1 << 20
 
 
 def compression(path: Path) -> str:
-    """`gz`, `xz`, `zst` or an empty string, by the first bytes of the file, whatever its name."""
+    """Return `gz`, `xz`, `zst` or "", by the first bytes of the file."""
     with path.open("rb") as stream:
         return _compression(stream)
 
@@ -607,10 +612,10 @@ def _compression(stream: io.BufferedReader) -> str:
 
 
 def unpacked(path: Path) -> io.BufferedReader:
-    """Return the bytes of a file, compressed or not.
+    """Return a stream of the file's unpacked bytes.
 
-    Reading raises InputError where more comes out than is in proportion to the file, and one of
-    `READ_FAULTS` or zstandard's own error where it is damaged or cut off.
+    Reading raises InputError if the unpacked size is suspicious, and one of `READ_FAULTS` or an
+    error of zstandard if the file is damaged or truncated.
     """
     stream = path.open("rb")
     kind = _compression(stream)
@@ -620,16 +625,13 @@ def unpacked(path: Path) -> io.BufferedReader:
 
 
 def is_read_fault(error: BaseException) -> bool:
-    """Return whether a compressed file is damaged.
-
-    Zstandard is no dependency whose errors are known.
-    """
+    """Return whether the error means a damaged compressed file; zstandard is optional."""
     return isinstance(error, READ_FAULTS) or type(error).__name__ == "ZstdError"
 
 
 class _Source(Protocol):
     def read1(self, size: int, /) -> bytes:
-        """Return some bytes, none at the end."""
+        """Return some bytes, or none at the end."""
         ...
 
     def close(self) -> None:
@@ -638,7 +640,7 @@ class _Source(Protocol):
 
 
 class _Unpacked(io.RawIOBase):
-    """Stream of a compressed file: all content before an error that it is cut off or too large."""
+    """Stream of a compressed file; all content comes before an error about its end or size."""
 
     def __init__(self, path: Path, file: io.BufferedReader, source: _Source) -> None:
         self._path = path
@@ -650,16 +652,16 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        found = self._source.read1(len(buffer))
-        buffer[: len(found)] = found
-        self._left -= len(found)
+        data = self._source.read1(len(buffer))
+        buffer[: len(data)] = data
+        self._left -= len(data)
         if self._left < 0:
             raise InputError(
                 f"unpacks to more than {PROPORTION} times its size",
                 file=self._path,
-                hint="Unpack it first, if that is what it is to hold",
+                hint="If this is intended, unpack it first",
             )
-        return len(found)
+        return len(data)
 
     def close(self) -> None:
         self._source.close()
@@ -668,9 +670,9 @@ class _Unpacked(io.RawIOBase):
 
 
 class _Zstd:
-    """All frames of a zstd file; EOFError where the last one is cut off.
+    """All frames of a zstd file; raises EOFError if the last one is truncated.
 
-    zstandard's own stream reader ends at a cut as if the file were whole.
+    The stream reader of zstandard ignores truncation.
     """
 
     def __init__(self, file: io.BufferedReader) -> None:
@@ -689,7 +691,7 @@ class _Zstd:
         return part
 
     def _decompress(self) -> bool:
-        # Small pieces, because one of them can unpack to thousands of times its size.
+        # Small pieces, because one can unpack to thousands of times its size.
         unread = b"" if self._frame is None else self._frame.unused_data
         unread = unread or self._file.read(1024)
         if self._frame is None or self._frame.eof:
@@ -716,14 +718,14 @@ _OPENERS: dict[str, Any] = {
 
 
 MemoryLines = Sequence[tuple[int, bytes]]
-"""The rows that a name stands for: the number of each, and the row as a line of JSON."""
+"""The rows of an in-memory name: the number of each, and the row as a line of JSON."""
 
 _HELD: ContextVar[Mapping[Path, MemoryLines] | None] = ContextVar("held", default=None)
 
 
 @contextmanager
 def reading_from_memory(lines: Mapping[Path, MemoryLines]) -> Iterator[None]:
-    """Let these names stand for their rows meanwhile, whatever files there are of such names."""
+    """Read these names from memory within the context, even if such files exist."""
     token = _HELD.set(lines)
     try:
         yield
@@ -732,9 +734,10 @@ def reading_from_memory(lines: Mapping[Path, MemoryLines]) -> Iterator[None]:
 
 
 def lines_in_memory(path: str | Path) -> MemoryLines | None:
-    """Return the rows that a name stands for; None where it is that of a file.
+    """Return the rows of an in-memory name; None for a file name.
 
-    Raises InputError where there are none.
+    Raises:
+        InputError: There are no rows.
     """
     lines = (_HELD.get() or {}).get(Path(path))
     if lines is not None and not lines:
@@ -743,13 +746,10 @@ def lines_in_memory(path: str | Path) -> MemoryLines | None:
 
 
 def as_lines(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, bytes]]:
-    """Yield numbered rows of JSON-able values.
-
-    Each as a line of JSON.
-    """
+    """Yield numbered rows of JSON-able values, each as a line of JSON."""
     for number, row in rows:
         try:
             yield number, msgspec.json.encode(row)
         except (UnicodeEncodeError, OverflowError):
-            # what is no text is for the reader to tell, and so is a number beyond 64 bits
+            # readers report invalid text and numbers beyond 64 bits
             yield number, json.dumps(row).encode()

@@ -1,13 +1,13 @@
 """Nuggets of castorini's nuggetizer and of TREC, and judgments of castorini's umbrela.
 
-nuggetizer has one query a line, each nugget vital or okay:
-`{"query": "...", "qid": "...", "nuggets": [{"text": "...", "importance": "vital"}]}`. The weights
-are those of `importance`; a nugget without an importance is vital, as nuggetizer takes it.
-Written nuggets carry what nuggetizer does not read (`item_id`, `subtopic_id`, `kind`,
-`gold_answers`) only where reading would not supply it.
+nuggetizer writes one query per line; each nugget is vital or okay: `{"query": "...", "qid": "...",
+"nuggets": [{"text": "...", "importance": "vital"}]}`. The `importance` gives the weight; a nugget
+without an importance is vital, as in nuggetizer. Fields that nuggetizer does not read (`item_id`,
+`subtopic_id`, `kind`, `gold_answers`) are written only if reading could not restore them.
 
-umbrela has a line for every query and passage, with their texts, no ids, and a `judgment` of 0 to
-3. With `result_status` 0 it could not read the reply and wrote a 0: such a cell has no grade.
+umbrela writes one line per query and passage, with their texts but no ids, and a `judgment` of 0 to
+3. `result_status` 0 means that it could not read the reply and wrote 0; exampp does not import such
+a 0 as a grade.
 """
 
 from __future__ import annotations
@@ -51,10 +51,13 @@ _KINDS = ("nugget", "question")
 def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield the bank in file order, one entry per query and subtopic.
 
-    `extra` keeps what else a line says of its query or a nugget of itself (importance, reasoning
-    ...). InputError for a line without qid or nuggets, a nugget without text or with another
-    importance than vital and okay (nuggetizer writes `failed` where it could not tell), and a
-    query or nugget that occurs twice; when skipping, such a nugget is left out alone.
+    `extra` stores the other fields of lines and nuggets (importance, reasoning ...). With a
+    skipping `on_error`, a bad nugget is skipped alone.
+
+    Raises:
+        InputError: A line without qid or nuggets, a nugget without text or with another importance
+            than vital and okay (nuggetizer writes `failed` if it cannot tell), or a duplicate query
+            or nugget.
     """
     of_line = Keys(path, _QUERY_KEYS, stored=True)
     of_nugget = Keys(path, (*_NUGGET_KEYS, "importance"), "nuggets[].", stored=True)
@@ -69,7 +72,7 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
             of_nugget.see(fields, number)
             if "assignment" in fields:
                 raise InputError(
-                    "the nuggets have assignments, and the line has no text that they are of",
+                    "the nuggets have assignments, but the line has no text",
                     field="nuggets[].assignment",
                     hint="Add answer_text and run_id, or candidate_text and docid",
                 )
@@ -77,12 +80,12 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
         return query_id, query_text, items, without(value, *read)
 
     key = Key(lambda one: one[0], lambda one: f"query {brief(one[0])}", "qid")
-    for found in parse_lines(path, on_error, parse, key):
-        yield from entries_of(*found)
+    for nuggets in parse_lines(path, on_error, parse, key):
+        yield from entries_of(*nuggets)
 
 
 def query_of(value: Json) -> tuple[str, str]:
-    """Return (id, text) of a line's query, which may be an object of its own."""
+    """Return (id, text) of a line's query, which may be a nested object."""
     if isinstance(value.get("query"), dict):
         query = value["query"]
         return json_id(query, "qid", "query"), optional(query, "text", str, "query") or ""
@@ -110,7 +113,7 @@ def items_of(
                 raise InputError(
                     f"nugget {brief(item.text)} of query {brief(query_id)} occurs twice",
                     field=place,
-                    hint="Remove one of the two",
+                    hint="Remove one of them",
                 )
         except InputError as error:
             on_error(error)
@@ -124,7 +127,7 @@ def _nuggetizer_item(query_id: str, nugget: Json, place: str, default_weight: fl
     subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     kind = optional(nugget, "kind", str, place) or "nugget"
     if kind not in _KINDS:
-        raise InputError(f"the kind {brief(kind)} is unknown", field=f"{place}.kind")
+        raise InputError(f"unknown kind {brief(kind)}", field=f"{place}.kind")
     answers = optional(nugget, "gold_answers", list, place) or []
     importance = optional(nugget, "importance", str, place)
     return Item(
@@ -140,7 +143,7 @@ def _nuggetizer_item(query_id: str, nugget: Json, place: str, default_weight: fl
 
 
 def entries_of(query_id: str, text: str, items: list[Item], extra: Json) -> Iterator[BankEntry]:
-    """Yield the entries of a query, one for each of its subtopics; the first has the `extra`."""
+    """Yield one entry per subtopic of a query; the first has the `extra`."""
     by_subtopic: dict[str | None, list[Item]] = {} if items else {None: []}
     for item in items:
         by_subtopic.setdefault(item.subtopic_id, []).append(item)
@@ -151,7 +154,8 @@ def entries_of(query_id: str, text: str, items: list[Item], extra: Json) -> Iter
 def write_nuggetizer(path: str | Path, entries: Iterable[BankEntry]) -> None:
     """Write a bank, the entries of one query as one line.
 
-    InputError for a weight that is neither 1 (vital) nor 0.5 (okay).
+    Raises:
+        InputError: A weight is neither 1 (vital) nor 0.5 (okay).
     """
     lines: dict[str, Json] = {}
     for entry in entries:
@@ -170,8 +174,8 @@ def _nuggetizer_row(item: Item, path: str | Path) -> Json:
     word = importance_of(item.weight)
     if word is None:
         raise InputError(
-            f"the weight {item.weight:g} of item {brief(item.item_id)} is neither vital (1) nor "
-            "okay (0.5), which is all that a nuggetizer file can say",
+            f"item {brief(item.item_id)} has weight {item.weight:g}; a nuggetizer file "
+            "allows only 1 (vital) and 0.5 (okay)",
             file=path,
             hint="Change the weight, or write the bank as JSON-lines or CSV",
         )
@@ -190,7 +194,7 @@ def _nuggetizer_row(item: Item, path: str | Path) -> Json:
 NUGGETS = Shape((("nuggets",), ("qid", "query")))
 """Objects with nuggets, with or without assignments."""
 ASSIGNMENT_KEYS = frozenset({"answer_text", "candidate_text", "run_id"})
-"""A line with one of them holds assignments."""
+"""A line with one of these fields has assignments."""
 
 NUGGETIZER = Format(
     "bank",
@@ -209,7 +213,7 @@ NUGGETIZER = Format(
 
 RATINGS = {"not_support": 0, "partial_support": 1, "support": 2}
 GRADER = GraderIdentity("nuggetizer", "assignment", "nugget", 0, 2, {"format": "nuggetizer"})
-"""Name of the grader of assignments; the files do not name the model."""
+"""Grader name of assignments; the files do not name the model."""
 _ASSIGNED_KEYS = (*ASSIGNMENT_KEYS, "docid", "query", "text", "qid", "nuggets", "response_length")
 _LISTED = 3
 
@@ -217,7 +221,7 @@ _LISTED = 3
 class Assigned(NamedTuple):
     """A text, the nuggets of the query, and which of them the text supports.
 
-    The text is the answer of a system, or a passage with an id that no system (None) ranks.
+    The text is the answer of a system, or a passage (system None).
     """
 
     query_id: str
@@ -233,11 +237,13 @@ class Assigned(NamedTuple):
 def read_assignments(path: str | Path, on_error: OnError = raise_error) -> Iterator[Assigned]:
     """Yield the lines of a file in file order.
 
-    A label that is none of the three, as nuggetizer leaves it where it could not read a reply, is
-    an unparsed grade that keeps it; a nugget without an assignment has no grade. An importance that
-    is neither vital nor okay, left in the same way, stays in the nugget's `extra`. InputError for a
-    line without a query, a text, a run or passage id, or nuggets, and for two of one run or passage
-    and query.
+    An unknown label, which nuggetizer writes if it cannot read a reply, becomes an unparsed grade.
+    A nugget without assignment has no grade. An unknown importance is stored in the nugget's
+    `extra`.
+
+    Raises:
+        InputError: A line without a query, a text, a run or passage id, or nuggets, or a duplicate
+            of a run or passage and query.
     """
     keys = Keys(path, _ASSIGNED_KEYS)
     strange: Counter[str] = Counter()
@@ -247,11 +253,11 @@ def read_assignments(path: str | Path, on_error: OnError = raise_error) -> Itera
         keys.see(value, number)
         query_id, query_text = query_of(value)
         system, passage_id, answer = _assigned_text(value)
-        # what the model could not say of a nugget does not discard what was assigned to it
-        found = items_of(query_id, value, placed(on_error, path, number), default_weight=1.0)
-        strange.update(filter(None, map(_strange_importance, found)))
-        grades = tuple(_grade(item) for item in found if "assignment" in item.extra)
-        items = tuple(replace(i, extra=without(dict(i.extra), "assignment")) for i in found)
+        # a failed importance does not invalidate the assignments
+        nuggets = items_of(query_id, value, placed(on_error, path, number), default_weight=1.0)
+        strange.update(filter(None, map(_strange_importance, nuggets)))
+        grades = tuple(_grade(item) for item in nuggets if "assignment" in item.extra)
+        items = tuple(replace(i, extra=without(dict(i.extra), "assignment")) for i in nuggets)
         length = value.get("response_length")
         return Assigned(query_id, query_text, system, answer, items, grades, length, passage_id)
 
@@ -262,28 +268,26 @@ def read_assignments(path: str | Path, on_error: OnError = raise_error) -> Itera
         add_warning(
             path,
             None,
-            f"{strange.total()} importances are neither vital nor okay, such as {words}: these "
-            "nuggets count in NuggetAll, but not in NuggetVital and NuggetWeighted",
+            f"{strange.total()} nuggets have an importance that is neither vital nor okay "
+            f"(for example {words}). They count in NuggetAll, but not in NuggetVital and "
+            "NuggetWeighted",
         )
 
 
 def _assigned_name(one: Assigned) -> str:
-    named = f"run {brief(one.system)}" if one.system else f"passage {brief(one.passage_id)}"
-    return f"{named} with query {brief(one.query_id)}"
+    name = f"run {brief(one.system)}" if one.system else f"passage {brief(one.passage_id)}"
+    return f"{name} with query {brief(one.query_id)}"
 
 
 def _assigned_text(value: Json) -> tuple[str | None, str, str]:
-    """Return (system or None, passage id or empty, text) that a line assigns nuggets to."""
+    """Return (system or None, passage id or empty, text) of a line."""
     if "candidate_text" in value:
         return None, json_id(value, "docid"), spoken(value, "candidate_text")
     return json_id(value, "run_id"), "", spoken(value, "answer_text")
 
 
 def _strange_importance(item: Item) -> str | None:
-    """Return a word that nuggetizer left as an importance and that is none.
-
-    None where it is one.
-    """
+    """Return an importance other than vital and okay, or None."""
     word = importance(item.extra, item.weight)
     return None if word is None or word in WEIGHTS else word or "(empty)"
 
@@ -303,8 +307,8 @@ ASSIGNMENTS = Format(
     name="assignments",
     shapes=(Shape((*NUGGETS.sets, ASSIGNMENT_KEYS)),),
     record=Assigned,
-    looks="the same with `run_id`, `answer_text` and an `assignment` of every nugget; a bank, "
-    "passages, rankings and grades",
+    looks="the same with `run_id`, `answer_text` and an `assignment` for every nugget; gives a "
+    "bank, passages, rankings and grades",
     source="castorini's nuggetizer",
 )
 
@@ -319,9 +323,11 @@ _HEADS = ("query_id", "qid", "topic_id", "topic")
 def read_trec_nuggets(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
     """Yield one entry per query, in the order of their first nuggets.
 
-    A first line that names the columns is skipped. InputError for a line that does not have four
-    columns, a blank id or text, another importance than vital and okay, and a nugget id that
-    occurs twice in its query.
+    A header line is skipped.
+
+    Raises:
+        InputError: A line does not have four columns, an id or text is blank, an importance is
+            neither vital nor okay, or a nugget id occurs twice in a query.
     """
     start = next(read_lines(path))[0]
 
@@ -341,9 +347,9 @@ def read_trec_nuggets(path: str | Path, on_error: OnError = raise_error) -> Iter
 def _trec_item(columns: list[str]) -> Item:
     if len(columns) != _COLUMNS:
         raise InputError(
-            f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 4 "
-            "(query, nugget, vital or okay, text)",
-            hint="Separate them by one tab each",
+            f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 4 (query, nugget, "
+            "vital or okay, text)",
+            hint="Separate them by single tabs",
         )
     query_id, nugget_id, importance, text = (column.strip() for column in columns)
     for name, value in (("query_id", query_id), ("nugget_id", nugget_id), ("text", text)):
@@ -360,10 +366,11 @@ def _is_column(text: str) -> bool:
 
 
 def write_trec_nuggets(path: str | Path, entries: Iterable[BankEntry]) -> None:
-    """Write nuggets, one a line.
+    """Write nuggets, one per line.
 
-    InputError for what a line cannot say: a question, a known answer, a subtopic, a weight that is
-    neither vital (1) nor okay (0.5), a text with a tab or a line end.
+    Raises:
+        InputError: The format cannot express an item: a question, a known answer, a subtopic, a
+            weight that is neither 1 (vital) nor 0.5 (okay), or a text with a tab or line end.
     """
     with writing(path) as stream:
         for entry in entries:
@@ -373,8 +380,9 @@ def write_trec_nuggets(path: str | Path, entries: Iterable[BankEntry]) -> None:
                 is_plain = item.kind == "nugget" and not item.answers and item.subtopic_id is None
                 if word is None or not is_plain or not all(map(_is_column, parts)):
                     raise InputError(
-                        f"item {brief(item.item_id)} cannot be a line of TREC nuggets, which are "
-                        "vital or okay, of one line, and without known answers and subtopics",
+                        f"TREC nugget files cannot express item {brief(item.item_id)}: they "
+                        "allow one-line nuggets, vital or okay, without known answers and "
+                        "subtopics",
                         file=path,
                         hint="Write the bank as JSON-lines or CSV",
                     )
@@ -406,13 +414,13 @@ TREC_NUGGETS = Format(
 
 
 _JUDGED_KEYS = frozenset({"query", "passage", "judgment"})
-"""A line of such a file has all of them."""
+"""A line has all of these fields."""
 _HIGHEST_JUDGMENT = 3
 _STORED = ("result_status", "reasoning")
 
 
 class Judged(NamedTuple):
-    """Relevance of a passage for a query; the importer names the item of the grade."""
+    """Relevance of a passage for a query; the importer creates the item."""
 
     query: str
     passage: str
@@ -421,15 +429,18 @@ class Judged(NamedTuple):
 
 
 def grader_of(model: str) -> GraderIdentity:
-    """Grader of the judgments: umbrela with this model, which files name only in a trace."""
+    """Return the grader of umbrela judgments; files name the model only in a trace."""
     return GraderIdentity(model, "umbrela", "query", 0, _HIGHEST_JUDGMENT, {"format": "umbrela"})
 
 
 def read_umbrela(path: str | Path, on_error: OnError = raise_error) -> Iterator[Judged]:
     """Yield the judgments in file order.
 
-    A judgment that is no whole number from 0 to 3 is an unparsed grade that keeps it. InputError
-    for a line without a query, a passage or a judgment, and for a pair that a model judged twice.
+    A judgment that is not a whole number from 0 to 3 becomes an unparsed grade.
+
+    Raises:
+        InputError: A line without a query, a passage or a judgment, or a duplicate judgment of one
+            model.
     """
     keys = Keys(path, (*_JUDGED_KEYS, *_STORED, "model", "prediction"))
 
@@ -437,7 +448,7 @@ def read_umbrela(path: str | Path, on_error: OnError = raise_error) -> Iterator[
         value = decode_json(line, _OBJECT, path, number)
         keys.see(value, number)
         if "judgment" not in value:
-            raise InputError("no `judgment`", field="judgment")
+            raise InputError("missing `judgment`", field="judgment")
         query, passage = _judged_query(value), spoken(value, "passage")
         model = spoken(value, "model") if value.get("model") is not None else "umbrela"
         return Judged(query, passage, grader_of(model), _judged_grade(value))
@@ -453,23 +464,23 @@ _JUDGED_KEY = Key(
 
 
 def _judged_query(value: dict[str, Any]) -> str:
-    found = value.get("query")
-    return spoken(found, "text", "query") if isinstance(found, dict) else spoken(value, "query")
+    query = value.get("query")
+    return spoken(query, "text", "query") if isinstance(query, dict) else spoken(value, "query")
 
 
 def _judged_grade(value: dict[str, Any]) -> Grade:
     judgment, reply = value["judgment"], value.get("prediction")
-    said = reply if isinstance(reply, str) else None
+    reply_text = reply if isinstance(reply, str) else None
     detail = {key: value[key] for key in _STORED if key in value}
     is_rating = isinstance(judgment, int) and not isinstance(judgment, bool)
     if value.get("result_status") == 0:
-        reason = "umbrela could not read_umbrela the reply"
+        reason = "umbrela could not read the reply"
     elif is_rating and 0 <= judgment <= _HIGHEST_JUDGMENT:
-        return Grade("", State.GRADED, judgment, said, "imported", detail=detail or None)
+        return Grade("", State.GRADED, judgment, reply_text, "imported", detail=detail or None)
     else:
         reason = f"the judgment is {brief(judgment)}"
-    kept = {"reason": reason, "raw": judgment, **detail}
-    return Grade("", State.UNPARSED, None, said, "imported", detail=kept)
+    failure = {"reason": reason, "raw": judgment, **detail}
+    return Grade("", State.UNPARSED, None, reply_text, "imported", detail=failure)
 
 
 UMBRELA = Format(
@@ -479,6 +490,6 @@ UMBRELA = Format(
     shapes=(Shape((("query",), ("passage",), ("judgment",)), frozenset(plain_bank.QUERY_KEYS)),),
     record=Judged,
     looks="JSON-lines of `query`, `passage` and `judgment` (0 to 3), perhaps `model`, "
-    "`prediction`, `result_status`; grades of the query and the passage that have these texts",
+    "`prediction`, `result_status`; the query and the passage are found by their texts",
     source="castorini's umbrela",
 )

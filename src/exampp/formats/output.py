@@ -1,7 +1,7 @@
-"""Files as they are written: whole or not at all, packed by their names, and never over a source.
+"""Write files as a whole or not at all, compressed by suffix, and never over an input.
 
-What is being written stands beside its place under a name of its own, with the process that writes
-it. One that was killed leaves it there; the next to write the same file takes it away.
+An unfinished file has a temporary name next to its target, with the id of the writing process. If
+that process was killed, the next writer of the same target removes it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from exampp.sanitize import check_path
 from exampp.store.connection import connect, is_collection, link_collection, put_in_place
 
 _GZIP_LEVEL = 6
-"""zlib's own: 9, which Python takes, needs two to three times the CPU for 4 to 9 % of the size."""
+"""zlib's default; Python's 9 needs two to three times the CPU for 4 to 9 % less size."""
 _LONGEST = 60
-"""Characters of a name that its unfinished file begins with: names have an end."""
+"""Longest part of a name in the temporary name; file systems limit the length."""
 _UNFINISHED = re.compile(r"\.(?P<pid>[0-9]{1,10})@(?P<host>.+)\.[0-9a-f]{8}\.unfinished")
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/(?:self|thread-self|[0-9]+))/fd/([0-9]{1,9})")
 
 
 def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | None]) -> None:
-    """Refuse to write what is read, by whatever link, or two things into one file.
+    """Reject outputs that are also inputs (by any link), and duplicate outputs.
 
     Raises:
         InputError: An output is among the inputs, or given twice.
@@ -44,7 +44,9 @@ def check_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | str | 
     read = [check_path(path) for path in inputs if path]
     for number, path in enumerate(written):
         if any(_same_file(path, other) for other in read):
-            raise InputError("is read, and would be lost", file=path, hint="Write to another file")
+            raise InputError(
+                "is an input and would be overwritten", file=path, hint="Write to another file"
+            )
         if any(_same_file(path, other) for other in written[:number]):
             raise InputError("would be written twice", file=path, hint="Name two files")
 
@@ -57,43 +59,43 @@ def _same_file(one: Path, other: Path) -> bool:
 
 
 def descriptor(path: str | Path) -> int | None:
-    """Return the number of the open file that the path stands for, as /dev/stdout does.
-
-    Else None.
-    """
+    """Return the open file descriptor that the path names, such as /dev/stdout, or None."""
     name = os.path.normpath(path)
-    found = _DESCRIPTOR.fullmatch(name)
-    if found and name.split("/")[2] not in ("fd", "self", "thread-self", str(os.getpid())):
+    match = _DESCRIPTOR.fullmatch(name)
+    if match and name.split("/")[2] not in ("fd", "self", "thread-self", str(os.getpid())):
         return None
-    return int(found[1]) if found else _STREAMS.get(name)
+    return int(match[1]) if match else _STREAMS.get(name)
 
 
 _NO_TEXT = re.compile(
     r"\.(pdf|png|jpe?g|gif|xlsx?|ods|docx?|odt|parquet|feather|arrow|zip|tar|bz2|lz4|7z|db|sqlite3?"
     r"|pkl|np[yz])"
 )
-"""Endings of files that hold no text, or are packed in a way that is not known here."""
+"""Suffixes of binary files and of unsupported compressions."""
 
 
 @contextmanager
 def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
-    """Yield a stream whose content becomes the file when all of it is written, and never before.
+    """Yield a stream; the file appears only when its content is complete.
 
-    The name's ending (.gz, .xz, .zst) chooses the compression. An existing file is replaced in
-    one step, so that reader and writer may be the same file. Devices, pipes and open files such
-    as /dev/stdout are written to as it comes. Raises InputError for a place that cannot be
-    written, for a collection, and, unless `text` is false, for an ending of files without text.
+    The suffix (.gz, .xz, .zst) selects the compression. An existing file is replaced in one step,
+    so reader and writer may be the same file. Devices, pipes and open files such as /dev/stdout are
+    written directly.
+
+    Raises:
+        InputError: The path is not writable or is a collection, or `text` is true and the suffix is
+            that of a binary file.
     """
-    # a link stays a link: what it leads to is replaced
+    # replace the target of a link, not the link
     path = check_path(path)
     place = Path(os.path.realpath(path))
     if path.is_dir():
         raise InputError("is a folder, not a file", file=path)
     if text and _NO_TEXT.fullmatch(ending := path.suffix.lower()):
         raise InputError(
-            f"what is written is text, and no {ending} file",
+            f"the output is text, not a {ending} file",
             file=path,
-            hint="Give the file another ending",
+            hint="Use another suffix",
         )
     if descriptor(path) is not None or (path.exists() and not path.is_file()):
         with _through(path) as stream:
@@ -115,18 +117,18 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
-            # a full disk does not say whose
+            # the error of a full disk does not name the file
             error.filename = str(place)
         raise
 
 
 @contextmanager
 def _through(place: Path) -> Iterator[BinaryIO]:
-    """Yield a device, a pipe, or a file that is open already, written to where it stands."""
+    """Yield a stream that writes directly to a device, a pipe or an open file."""
     number = descriptor(place)
     try:
         if number == 1 and sys.stdout is not None:
-            # what was printed before comes before
+            # keep the order of earlier output
             sys.stdout.flush()
         target: int | Path = place if number is None else os.dup(number)
         stream = open(target, "wb")  # noqa: PTH123, SIM115
@@ -142,26 +144,28 @@ def _through(place: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def temporary_file(place: Path) -> Iterator[Path]:
-    """Yield a file beside the place to be filled; it is removed at the end, with what is beside it.
+    """Yield a temporary file next to the target; it is removed on exit, with its SQLite files.
 
-    `store.durable` makes it the file at that place.
+    `store.durable` moves it to the target.
 
     Raises:
-        InputError: The place cannot be written.
-        StorageFault: The disk refuses the file; nothing is left behind.
+        InputError: The path is not writable.
+        StorageFault: The disk rejected the file; nothing is left behind.
     """
     try:
         remove_leftovers(place)
-        held = _unfinished(place)
+        lock = _unfinished(place)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
-    made = Path(held.name)
-    with held:
+    made = Path(lock.name)
+    with lock:
         try:
             yield made
         except StorageFault as error:
             raise StorageFault(
-                place, error.why, "Nothing was written. Make room, then run the same command again"
+                place,
+                error.why,
+                "Nothing was written. Free some space, then run the same command again",
             ) from None
         except (InputError, OSError) as error:
             _name(error, made, place)
@@ -171,7 +175,7 @@ def temporary_file(place: Path) -> Iterator[Path]:
 
 
 def create_collection(path: Path) -> None:
-    """Make an empty collection, whole or not at all; InputError where it cannot be made."""
+    """Create an empty collection, in one step; raise InputError if that fails."""
     if path.exists() or not path.parent.is_dir():
         connect(path, create=True).close()
         return
@@ -182,12 +186,13 @@ def create_collection(path: Path) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Yield a folder beside the path, which takes its place in one step when all of it is written.
+    """Yield a temporary folder that becomes the target in one step when complete.
 
-    Raises InputError where there is something already, and for a place that cannot be written.
+    Raises:
+        InputError: The target exists, or is not writable.
     """
     if path.exists():
-        raise InputError("is there already", file=path, hint="Name a folder that is not")
+        raise InputError("already exists", file=path, hint="Use a new folder name")
     made = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         made.mkdir()
@@ -204,7 +209,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def _name(error: InputError | OSError, made: Path, place: Path) -> None:
-    """Let an error name the place, not what is being made beside it."""
+    """Make an error name the target instead of the temporary file."""
     if isinstance(error, OSError):
         error.filename = str(error.filename or place).replace(str(made), str(place))
     else:
@@ -213,21 +218,18 @@ def _name(error: InputError | OSError, made: Path, place: Path) -> None:
 
 
 def _unfinished(place: Path) -> BinaryIO:
-    """Return a new file beside the place.
-
-    Locked as long as it is open, with the rights of a new file.
-    """
+    """Return a new, locked temporary file next to the target, with default permissions."""
     owner = f"{os.getpid()}@{socket.gethostname()}"
     name = f".{place.name[:_LONGEST]}.{owner}.{secrets.token_hex(4)}.unfinished"
     stream = place.with_name(name).open("xb")
     with suppress(OSError):
-        # some network folders know no locks: there the process alone tells
+        # some network file systems have no locks; the process id then decides
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return stream
 
 
 def remove_leftovers(place: Path) -> None:
-    """Remove what processes of this machine that are gone have left of the same file."""
+    """Remove temporary files that dead processes of this machine left for the same target."""
     start = f".{place.name[:_LONGEST]}"
     for left in place.parent.iterdir():
         rest = left.name.removeprefix(start)
@@ -248,27 +250,29 @@ def _is_gone(pid: int) -> bool:
 
 
 def _remove_unlocked(left: Path) -> None:
-    # a process of another container may have the number, and then it holds the lock
+    # a process in another container may have the same id; it then has the lock
     with left.open("rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _remove(left)
 
 
 def _remove(left: Path) -> None:
-    """Remove an unfinished file; if it is a collection, with what SQLite keeps beside it."""
+    """Remove a temporary file, and the SQLite files next to a collection."""
     for beside in ("-wal", "-shm", "-journal", ""):
         Path(f"{left}{beside}").unlink(missing_ok=True)
 
 
 def _spare_collections(path: Path) -> None:
-    """Refuse to replace a collection, and the files that SQLite keeps beside an open one."""
+    """Refuse to overwrite a collection or its SQLite files."""
     named = re.fullmatch(r"(.+)-(?:wal|shm|journal)", path.name)
     beside = path.with_name(named[1]) if named else None
     what = "is a collection" if is_collection(path) else ""
     if beside and is_collection(beside):
         what = f"belongs to the collection {beside.name}"
     if what:
-        raise InputError(f"{what}, and would be lost", file=path, hint="Write to another file")
+        raise InputError(
+            f"{what} and would be overwritten", file=path, hint="Write to another file"
+        )
 
 
 @contextmanager

@@ -1,6 +1,7 @@
-"""Passages: JSON-lines under the key names of many collections, or columns of id, text, title.
+"""Passages: JSON-lines with the keys of many collections, or columns of id, text, title.
 
-Alone, with the query to whose pool they belong, or as what a system retrieved.
+A file has passages alone, passages with the query whose pool they belong to, or the results of a
+system.
 """
 
 from __future__ import annotations
@@ -41,20 +42,27 @@ from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.records import Passage, RankedPassage
 
-ID_KEYS = ("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid")
-"""Names of an id, the preferred one first: MS MARCO has a document's id, too."""
-TEXT_KEYS = ("text", "passage", "segment", "contents", "body")
+ID_KEYS = (
+    *("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid"),
+    *("chunk_id", "doc_id", "document_id"),
+)
+"""Names of an id, the preferred one first: MS MARCO has a document id, too."""
+TEXT_KEYS = (
+    *("text", "passage", "segment", "contents", "body"),
+    *("content", "chunk", "chunk_text", "passage_text"),
+)
 _TITLE_KEYS = ("title",)
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *_TITLE_KEYS))
 _WRITTEN_KEYS = frozenset({ID_KEYS[0], TEXT_KEYS[0], _TITLE_KEYS[0]})
 
 
 def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]:
-    """Yield the passages of a file in file order; the layout is told from the first line.
+    """Yield the passages of a file in file order; the first line decides the layout.
 
-    A number as id is taken as it is written. Keys of the JSON-lines that are neither id, text nor
-    title are kept in `Passage.extra`. InputError for a passage without id, without text or with a
-    blank one, and for an id that occurs twice.
+    A numeric id is read as text. Other keys of JSON-lines are stored in `Passage.extra`.
+
+    Raises:
+        InputError: A passage has no id or no text, or an id occurs twice.
     """
     lines = read_lines(path)
     start, head = next(lines)
@@ -64,10 +72,10 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]
     skips_header = is_passage_header(columns)
     if column_names(columns) and not skips_header:
         raise InputError(
-            f"the columns are {', '.join(columns)}, which are not those of passages",
+            f"the columns {', '.join(columns)} are not those of passages",
             file=path,
             line=start,
-            hint="Passages have two or three columns: id, text and perhaps title",
+            hint="Passages have two or three columns: id, text and optionally title",
         )
     if columns and not skips_header and (slips := slips_of(columns, _KNOWN_KEYS)):
         raise InputError(slips, file=path, line=start, hint="Correct the header")
@@ -87,7 +95,7 @@ _KEY = Key(lambda one: one.passage_id, lambda one: f"passage {brief(one.passage_
 
 
 def parse_passage(line: bytes, path: str | Path, number: int) -> Passage:
-    """Return the passage of one line, whichever layout it has; its text may be blank."""
+    """Return the passage of one line in either layout; its text may be blank."""
     is_json = line.lstrip().startswith((b"{", b"["))
     return (_from_object if is_json else _from_columns)(line, path, number)
 
@@ -95,7 +103,7 @@ def parse_passage(line: bytes, path: str | Path, number: int) -> Passage:
 def check_passage_text(passage: Passage) -> None:
     """Raise InputError for a passage whose text is blank."""
     if not passage.text or passage.text.isspace():
-        raise InputError(f"passage {brief(passage.passage_id)} has a blank text", field="text")
+        raise InputError(f"passage {brief(passage.passage_id)} has no text", field="text")
 
 
 def _from_object(line: bytes, path: str | Path, number: int) -> Passage:
@@ -113,16 +121,16 @@ def _from_columns(line: bytes, path: str | Path, number: int) -> Passage:
     if len(columns) not in (2, 3):
         raise InputError(
             f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 or 3 (id, text, title)",
-            hint="Separate the columns by one tab, or use JSON-lines",
+            hint="Separate the columns by single tabs, or use JSON-lines",
         )
     passage_id = columns[0].strip()
     if not passage_id:
-        raise InputError("the id of a passage is blank", field="column 1")
+        raise InputError("the passage id is blank", field="column 1")
     return Passage(passage_id, columns[1], "".join(columns[2:]))
 
 
 def is_passage_header(columns: list[str]) -> bool:
-    """Return whether the first line of a file of columns names them."""
+    """Return whether the first line of a table is a header."""
     names = column_names(columns)
     return (
         len(names) in (2, 3)
@@ -133,16 +141,17 @@ def is_passage_header(columns: list[str]) -> bool:
 
 
 def write(path: str | Path, passages: Iterable[Passage]) -> None:
-    """Write passages as JSON-lines with `passage_id`, `text`, `title` if any, and their `extra`.
+    """Write passages as JSON-lines with `passage_id`, `text`, `title` (if any) and their `extra`.
 
-    InputError where `extra` holds one of these keys.
+    Raises:
+        InputError: `extra` has one of these keys.
     """
     with writing(path) as stream:
         for passage in passages:
             if not _WRITTEN_KEYS.isdisjoint(passage.extra):
                 raise InputError(
-                    f"the extra keys of passage {brief(passage.passage_id)} hold one of "
-                    f"{', '.join(sorted(_WRITTEN_KEYS))}",
+                    f"the extra fields of passage {brief(passage.passage_id)} include a "
+                    f"reserved name ({', '.join(sorted(_WRITTEN_KEYS))})",
                     file=path,
                 )
             title = {"title": passage.title} if passage.title else {}
@@ -160,11 +169,11 @@ _RESULTS = frozenset(
     | {"nuggets", "items", "questions", "candidates", "candidate_text", "subtopics"}
 )
 POOL = Shape(((*POOL_QUERY_KEYS, *_POOL_TEXT_KEYS), PASSAGE | {"_id"}, TEXT_KEYS), _RESULTS)
-"""Objects that are passages with their query, and nothing else."""
+"""Objects that have a passage with its query, and nothing else."""
 
 
 class PooledText(NamedTuple):
-    """A passage of a query's pool; `query_text` is empty where the file has the id alone."""
+    """Passage of a query's pool; `query_text` is empty if the file has only the id."""
 
     query_id: str
     query_text: str
@@ -174,8 +183,10 @@ class PooledText(NamedTuple):
 def read_pool(path: str | Path, on_error: OnError = raise_error) -> Iterator[PooledText]:
     """Yield the passages with their queries; a query without an id gets the MD5 of its text.
 
-    A passage of several queries is one passage. InputError for a pair without a query, an id or a
-    text, for a pair that occurs twice, and for a passage id that has two texts.
+    A passage may occur with several queries.
+
+    Raises:
+        InputError: A pair has no query, id or text or occurs twice, or a passage id has two texts.
     """
     known = {*POOL_QUERY_KEYS, *_POOL_TEXT_KEYS, *POOL_ID_KEYS, *TEXT_KEYS, "title"}
     keys = Keys(path, known)
@@ -197,7 +208,7 @@ def read_pool(path: str | Path, on_error: OnError = raise_error) -> Iterator[Poo
             raise InputError(
                 f"passage {brief(passage_id)} has another text on line {first}",
                 field="text",
-                hint="Give different texts different ids",
+                hint="Use different ids for different texts",
             )
         return PooledText(query_id, query_text, passage)
 
@@ -225,7 +236,8 @@ FORMAT = Format(
     header=r"(passage_id|paragraph_id|pid|docno|docid)\t",
     file_name="passage|paragraph|corpus|collection|segment",
     looks="JSON-lines of `id` (`_id`, `docid`, `docno`, `pid`, `paragraph_id`) and `text` "
-    "(`contents`, `body`, `segment`), perhaps `title`; columns id, text, title with tabs",
+    "(`contents`, `body`, `segment`), optionally `title`; tab-separated columns id, text, "
+    "title",
     source="exampp, BEIR, MS MARCO, Pyserini",
     lossless="yes",
 )
@@ -235,8 +247,8 @@ POOLS = Format(
     name="pool",
     shapes=(POOL,),
     record=PooledText,
-    looks="passages with their query, which puts them into its pool: JSON-lines, CSV or TSV of "
-    "`query_id` or `query` (its text), `passage_id` and `text`, perhaps `title`",
+    looks="passages of a query's pool: JSON-lines, CSV or TSV of `query_id` or `query` (its "
+    "text), `passage_id` and `text`, optionally `title`",
     source="people",
 )
 
@@ -260,7 +272,7 @@ class _Line(msgspec.Struct):
 class Retrieved(NamedTuple):
     """A system's ranking for a query, and the passages that have a text.
 
-    `query_text` is empty where the file does not say it.
+    `query_text` is empty if the file does not have it.
     """
 
     ranking: tuple[RankedPassage, ...]
@@ -271,10 +283,12 @@ class Retrieved(NamedTuple):
 def read_candidates(
     path: str | Path, on_error: OnError = raise_error, system: str | None = None
 ) -> Iterator[Retrieved]:
-    """Yield the lines of a file; the order of the candidates is their rank.
+    """Yield the lines of a file; candidates are ranked in their order.
 
-    The system is what the line says, else `system`, else the name of the file. InputError for a
-    candidate without id or twice in a line, and for a query that occurs twice.
+    The system is named by the line, else by `system`, else by the file name.
+
+    Raises:
+        InputError: A candidate has no id or occurs twice in a line, or a query occurs twice.
     """
     decoder = msgspec.json.Decoder(_Line)
     named = system or system_of(path)
@@ -318,8 +332,8 @@ def _query_text(line: _Line) -> str:
     if isinstance(line.query, str):
         return line.query
     holder = line.query or {}
-    found = (holder[key] for key in _QUERY_TEXT_KEYS if isinstance(holder.get(key), str))
-    return next(found, "")
+    query = (holder[key] for key in _QUERY_TEXT_KEYS if isinstance(holder.get(key), str))
+    return next(query, "")
 
 
 def _retrieved(query_id: str, system: str, candidates: list[dict[str, Any]]) -> Retrieved:
@@ -353,10 +367,10 @@ def _passage(passage_id: str, doc: Any) -> Passage | None:
     return Passage(passage_id, fields[key], title if isinstance(title, str) else "")
 
 
-def write_candidates(path: str | Path, found: Iterable[Retrieved]) -> None:
-    """Write what systems retrieved, one line for each of them and query, best first."""
+def write_candidates(path: str | Path, results: Iterable[Retrieved]) -> None:
+    """Write the results of systems, one line per system and query, best first."""
     with writing(path) as stream:
-        for one in found:
+        for one in results:
             texts = {passage.passage_id: passage for passage in one.passages}
             rows = [
                 {"docid": r.passage_id, "score": r.score, "doc": _doc(texts.get(r.passage_id))}
@@ -381,8 +395,8 @@ CANDIDATES = Format(
     name="candidates",
     shapes=(Shape((("candidates",),)),),
     record=Retrieved,
-    looks='JSON-lines of `{"query": {"qid", "text"}, "candidates": [{"docid", "score", "doc"}]}`; '
-    "brings the texts of passages and of new queries",
+    looks='JSON-lines of `{"query": {"qid", "text"}, "candidates": [{"docid", "score", '
+    '"doc"}]}`; adds the texts of passages and of new queries',
     source="Anserini, Pyserini, RankLLM, umbrela",
     lossless="yes",
 )

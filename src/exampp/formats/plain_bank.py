@@ -1,8 +1,8 @@
-"""Banks of one item a row: tables as people write them, rows of frames, and JSON-lines.
+"""Banks with one item per row: tables, rows of data frames, and JSON-lines.
 
-Columns go by the names in `fields.BANK_NAMES`. In JSON-lines, the layout of the workbench's loaders
-(`query_id`, `query_text`, `qid`, `question`, `choices`, `correctKey`, `correct`, `facet_id`), `qid`
-is the id of the question, unless a line has no `query_id`, and other keys stay with the item.
+Column names are those of `fields.BANK_NAMES`. JSON-lines have the layout of the Workbench's loaders
+(`query_id`, `query_text`, `qid`, `question`, `choices`, `correctKey`, `correct`, `facet_id`): `qid`
+is the id of the question unless a line has no `query_id`. Other keys are stored with the item.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 class _Row(NamedTuple):
-    """One item: `cells` by the keys of `BANK_NAMES`, and what else its file says of it."""
+    """One item: `cells` by the keys of `BANK_NAMES`, and its other fields."""
 
     cells: Mapping[str, str]
     answers: tuple[str, ...] = ()
@@ -73,19 +73,22 @@ class _Row(NamedTuple):
 
 
 def no_query(_text: str) -> str:
-    """Raise InputError: no queries are known by their texts."""
+    """Raise InputError: queries cannot be found by text."""
     raise InputError("the item has no query id", field="query_id")
 
 
 def read(
     path: str | Path, on_error: OnError = raise_error, query_of: Callable[[str], str] = no_query
 ) -> Iterator[BankEntry]:
-    """Yield the entries of a table or of rows in memory, one for each query and subtopic.
+    """Yield the entries of a table or of rows in memory, one per query and subtopic.
 
-    Items without an id get the one of their content, those without a query id the query that has
-    their `query_text`, by `query_of`. Raises InputError, with the line, for an item without text or
-    query, unknown columns, a weight that is negative or no number, an id that one query has twice,
-    and texts of one query that differ.
+    An item without an id gets a hash of its content. An item without a query id is matched by its
+    `query_text` (`query_of`).
+
+    Raises:
+        InputError: With the line: an item without text or query, an unknown column, a weight that
+            is negative or not a number, a duplicate id within a query, or different texts of one
+            query.
     """
     in_memory = lines_in_memory(path)
     rows = (
@@ -100,7 +103,7 @@ def _entries(
     on_error: OnError,
     query_of: Callable[[str], str] = no_query,
 ) -> Iterator[BankEntry]:
-    """Yield one entry per query, or per subtopic of one, in the order of their first items."""
+    """Yield one entry per query or subtopic, in the order of their first items."""
     texts: dict[tuple[str, str | None], tuple[int, dict[str, str]]] = {}
 
     def parse(row: _Row, number: int) -> Item:
@@ -115,17 +118,17 @@ def _entries(
                 raise InputError(
                     f"differs from the one on line {line}",
                     field=name,
-                    hint="Give it once, or the same every time",
+                    hint="Give it once, or use the same text every time",
                 )
         return item
 
     items: dict[tuple[str, str | None], list[Item]] = {}
     for item in parse_each(rows, path, on_error, parse, _ITEM_KEY):
         items.setdefault((item.query_id, item.subtopic_id), []).append(item)
-    for (query_id, subtopic_id), found in items.items():
+    for (query_id, subtopic_id), of_query in items.items():
         _, known = texts[query_id, subtopic_id]
         query_text, subtopic_text = (known.get(n, "") for n in ("query_text", "subtopic_text"))
-        yield BankEntry(query_id, tuple(found), query_text, subtopic_id, subtopic_text)
+        yield BankEntry(query_id, tuple(of_query), query_text, subtopic_id, subtopic_text)
 
 
 _ITEM_KEY = Key(
@@ -135,7 +138,7 @@ _ITEM_KEY = Key(
 
 
 def _item(row: _Row) -> Item:
-    """Return the item of a row; InputError with the field that is not what it must be."""
+    """Return the item of a row; raise InputError with the invalid field."""
     query_id = row.cells.get("query_id", "")
     if not query_id.strip():
         raise InputError("the item has no query id", field="query_id")
@@ -155,47 +158,47 @@ def _extra(word: str, makers: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _kind_and_text(cells: Mapping[str, str]) -> tuple[str, str]:
-    given = [name for name in ITEM_TEXTS if cells.get(name, "").strip()]
-    if not given:
+    kinds = [name for name in ITEM_TEXTS if cells.get(name, "").strip()]
+    if not kinds:
         raise InputError("the item has no text", field=_KINDS[0])
-    if len(given) > 1:
-        raise InputError(f"the item has both a {given[0]} and a {given[1]}", field=given[1])
-    kind = cells.get("kind", "").strip().lower() or given[0]
-    if kind not in _KINDS or given[0] not in (kind, "text"):
+    if len(kinds) > 1:
+        raise InputError(f"the item has both a {kinds[0]} and a {kinds[1]}", field=kinds[1])
+    kind = cells.get("kind", "").strip().lower() or kinds[0]
+    if kind not in _KINDS or kinds[0] not in (kind, "text"):
         raise InputError(
-            f"the kind of a {given[0]} cannot be {brief(cells.get('kind', ''))}",
+            f"the kind of a {kinds[0]} cannot be {brief(cells.get('kind', ''))}",
             field="kind",
-            hint="It is either question or nugget",
+            hint="Use question or nugget",
         )
-    return kind, cells[given[0]]
+    return kind, cells[kinds[0]]
 
 
 # ---- tables and rows of frames -------------------------------------------------------------------
 
 
 def split_cell(cell: str) -> tuple[str, ...]:
-    """Return the parts between the bars of a cell; a bar after a backslash belongs to a part."""
+    """Return the parts of a cell between bars; a bar after a backslash is literal."""
     parts = (part.replace("\\|", "|").strip() for part in re.split(r"(?<!\\)\|", cell))
     return tuple(part for part in parts if part)
 
 
 def join_cell(parts: Iterable[str]) -> str:
-    """Return the cell that `split_cell` takes apart."""
+    """Return the cell that `split_cell` splits into these parts."""
     return " | ".join(part.replace("|", "\\|") for part in parts)
 
 
 def _table_rows(text: str, path: str | Path, on_error: OnError) -> Iterator[tuple[int, _Row]]:
-    """Yield every row below the header; ids come without the spaces around them."""
+    """Yield every row below the header; ids are stripped."""
     head = next(line for line in text.splitlines() if line.strip())
     separator = bank_separator(head)
     if separator is None:
         slips = nearly(re.split("[\t,;]", head), BANK_COLUMNS)
-        hint = "The texts of queries, in a column query, do in place of their ids"
+        hint = "A column query with the texts of queries may replace query_id"
         raise InputError(
-            "the first line does not name the columns query_id and question or nugget",
+            "the header has no columns query_id and question or nugget",
             file=path,
             line=1,
-            hint=f"{slips}: correct it" if slips else hint,
+            hint=f"{slips}. Correct it" if slips else hint,
         )
     rows = table_rows(text, separator, path)
     number, names = next(rows)
@@ -211,15 +214,15 @@ def _table_rows(text: str, path: str | Path, on_error: OnError) -> Iterator[tupl
 
 
 def _meanings(names: Sequence[str], path: str | Path, number: int) -> list[str]:
-    """Return what columns hold; InputError for one that is unknown, or there twice."""
+    """Return the field of each column; raise InputError for an unknown or duplicate column."""
     header: list[str] = []
     for name in names:
         meaning = BANK_COLUMNS.get(normalize_name(name))
         if meaning is None or meaning in header:
             slips = nearly([name], BANK_COLUMNS) if meaning is None else ""
-            known = f"Known columns are {', '.join(names[0] for names in BANK_NAMES.values())}"
+            known = f"Known columns: {', '.join(names[0] for names in BANK_NAMES.values())}"
             raise InputError(
-                f"the column {brief(name)} {'is there twice' if meaning else 'is unknown'}",
+                f"{'duplicate' if meaning else 'unknown'} column {brief(name)}",
                 file=path,
                 line=number,
                 field=name,
@@ -230,7 +233,7 @@ def _meanings(names: Sequence[str], path: str | Path, number: int) -> list[str]:
 
 
 def _object_rows(path: str | Path, on_error: OnError) -> Iterator[tuple[int, _Row]]:
-    """Yield the rows of a frame; InputError for an unknown column, and for a wrong type."""
+    """Yield the rows of a data frame; raise InputError for an unknown column or a wrong type."""
 
     def parse(line: bytes, number: int) -> tuple[int, _Row]:
         fields: Fields = decode_json(line, OBJECT, path, number)
@@ -249,10 +252,10 @@ def _cell(meaning: str, fields: Fields, column: str) -> Any:
         texts = split_cell(value) if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
             raise InputError("must be a text or a list of texts", field=column)
-        found = tuple(dict.fromkeys(one.strip() for one in texts if one.strip()))
-        return found if meaning == "answers" else join_cell(found)
+        parts = tuple(dict.fromkeys(one.strip() for one in texts if one.strip()))
+        return parts if meaning == "answers" else join_cell(parts)
     if meaning in ("query_id", "subtopic_id", "item_id"):
-        # a blank cell of a table is no id, and none of an item is the id of its content
+        # a blank id cell of a table means no id; such an item gets a hash of its content
         is_blank = bytes(fields[column]) == b'""'
         return "" if is_blank else identifier(fields, [column]).strip()
     if meaning == "weight":
@@ -263,24 +266,27 @@ def _cell(meaning: str, fields: Fields, column: str) -> Any:
 def write(
     path: str | Path, entries: Iterable[BankEntry], *, ids: bool = False, remark: str = ""
 ) -> None:
-    """Write a bank as a table for people, as the name's ending says: .csv or .tsv.
+    """Write a bank as a .csv or .tsv table.
 
-    `ids` gives every item its id, even where reading would supply it. `remark` starts with
-    `tables.REMARK` and is the last line, which readers skip.
+    `ids` writes every item's id, even if reading could restore it. `remark` starts with
+    `tables.REMARK` and becomes the last line, which readers skip.
 
-    Of the `extra` of entries and items only an importance and who made an item are written.
-    Otherwise reading gives the same entries; raises InputError where it would not: for an entry
-    without items or there twice, an item id that a query has twice, an answer with spaces around
-    it.
+    Of the `extra` of entries and items, only the importance and the model are written. The rest is
+    restored by reading.
+
+    Raises:
+        InputError: Reading would not restore the bank: an entry without items or given twice, a
+            duplicate item id, or an answer with spaces around it.
     """
     separator = _SEPARATORS.get(re.sub(r"^.*(?=\.)", "", plain_name(path)))
     if separator is None:
-        raise InputError(f"the name must end in {' or '.join(_SEPARATORS)}", file=path)
+        raise InputError(f"the file name must end in {' or '.join(_SEPARATORS)}", file=path)
     bare = []
     for entry in entries:
         if not entry.items:
             raise InputError(
-                f"query {brief(entry.query_id)} has no items, which a table cannot say", file=path
+                f"query {brief(entry.query_id)} has no items; a table cannot express that",
+                file=path,
             )
         encode_text("".join((entry.query_id, *(item.text for item in entry.items))), path)
         items = (replace(item, extra=_written_extra(entry, item)) for item in entry.items)
@@ -293,7 +299,7 @@ def write(
 
 
 def _check_read_back(bare: Sequence[BankEntry], text: str, path: str | Path) -> None:
-    """Raise InputError where the table does not give the entries."""
+    """Raise InputError if reading the table does not restore the entries."""
     why = ""
     back: list[BankEntry] = []
     try:
@@ -301,25 +307,25 @@ def _check_read_back(bare: Sequence[BankEntry], text: str, path: str | Path) -> 
     except InputError as error:
         why = f": {error.what}"
     if back != list(bare):
-        found = {(entry.query_id, entry.subtopic_id): entry for entry in back}
-        wrong = (one for one in bare if found.get((one.query_id, one.subtopic_id)) != one)
+        read_entries = {(entry.query_id, entry.subtopic_id): entry for entry in back}
+        wrong = (one for one in bare if read_entries.get((one.query_id, one.subtopic_id)) != one)
         entry = next(wrong, bare[0])
         raise InputError(
-            f"query {brief(entry.query_id)} would not read back the same from a table{why}",
+            f"a table cannot store query {brief(entry.query_id)} without loss{why}",
             file=path,
             hint="Write the bank as JSON-lines",
         )
 
 
 def _written_extra(entry: BankEntry, item: Item) -> dict[str, Any]:
-    """Return the importance and who made an item, all that a table holds of the `extra`."""
+    """Return the parts of the `extra` that a table has: importance and model."""
     word = importance(item.extra, item.weight)
     known = word if word is not None and word in WEIGHTS else ""
     return _extra(known, makers_of(item.extra, entry.extra))
 
 
 def _table_text(entries: Iterable[BankEntry], separator: str, ids: bool) -> str:
-    """Return the table of the entries' items, with the columns that any of them needs."""
+    """Return the table of all items, with the columns that any of them needs."""
     rows = [_cells(entry, item, ids) for entry in entries for item in entry.items]
     used = [key for key in BANK_NAMES if any(row.get(key) for row in rows)]
     lines = [[BANK_NAMES[key][0] for key in used]]
@@ -330,7 +336,7 @@ def _table_text(entries: Iterable[BankEntry], separator: str, ids: bool) -> str:
 
 
 def _cells(entry: BankEntry, item: Item, ids: bool) -> dict[str, str]:
-    """Return the cells of an item's row, blank where reading supplies what they say."""
+    """Return the cells of an item's row; cells that reading restores are blank."""
     word = item.extra.get("importance")
     usual = WEIGHTS[word] if word else 1.0
     own_id = ids or item.item_id != item_id(item.query_id, item.text, item.subtopic_id)
@@ -349,7 +355,7 @@ def _cells(entry: BankEntry, item: Item, ids: bool) -> dict[str, str]:
 
 
 def _quoted_cell(cell: str, separator: str) -> str:
-    # The csv module leaves a lone carriage return bare, which ends the line for readers.
+    # The csv module does not quote a lone carriage return, which readers take for a line end.
     if any(mark in cell for mark in (separator, '"', "\n", "\r")):
         return '"' + cell.replace('"', '""') + '"'
     return cell
@@ -361,8 +367,8 @@ FORMAT = Format(
     sniff=lambda sample: sample.is_bank_table,
     name="plain-bank",
     looks="CSV or TSV with a header: `query_id` (or `query`, its text) and `question` or "
-    "`nugget`, perhaps `subtopic_id`, `item_id`, `answer`, `weight`, `importance`, `model` (who "
-    "made it)",
+    "`nugget`, optionally `subtopic_id`, `item_id`, `answer`, `weight`, `importance`, "
+    "`model` (who made it)",
     source="people",
     exports="bank",
     lossless="yes",
@@ -374,7 +380,7 @@ FORMAT = Format(
 
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 ANSWER_KEYS = ("gold_answers", "answers", "correct")
-"""Keys of known answers: no system's response has one of these."""
+"""Keys of known answers; responses of systems have none of these."""
 TEXT_KEYS = ("question", "question_text", "nugget", "nugget_text")
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "query_text": ("query_text", "query"),
@@ -397,11 +403,13 @@ _OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 
 
 def read_item_lines(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
-    """Yield one entry per query, or per subtopic of one, in the order of their first items.
+    """Yield one entry per query or subtopic, in the order of their first items.
 
-    Other keys of a line stay in `Item.extra`. Raises InputError for an item without a query,
-    without a text or with two, with a weight that is negative, and for one that its query has
-    twice.
+    Other keys of a line are stored in `Item.extra`.
+
+    Raises:
+        InputError: An item has no query, no text or two texts, a negative weight, or a duplicate
+            id.
     """
     keys = Keys(path, _KNOWN | {"importance", *MODEL_KEYS}, stored=True)
 
@@ -418,11 +426,11 @@ def _item_line(row: Json) -> _Row:
     of_query = next((key for key in QUERY_KEYS if key in row), None)
     missing = "" if of_query else f"no query id (any of {', '.join(QUERY_KEYS)})"
     if not missing and row.keys().isdisjoint(TEXT_KEYS):
-        missing = "no question or nugget"
+        missing = "missing question or nugget"
     if missing or of_query is None:
         slips = nearly(row, _KNOWN)
         field = "query_id" if of_query is None else "question"
-        raise InputError(missing, field=field, hint=f"{slips}: correct it" if slips else "")
+        raise InputError(missing, field=field, hint=f"{slips}. Correct it" if slips else "")
     cells = {"query_id": json_id(row, of_query)}
     own_keys = _KEYS["item_id"] + (() if of_query == "qid" else ("qid",))
     for name, keys in {**_KEYS, "item_id": own_keys}.items():
@@ -445,9 +453,9 @@ def _answers(row: Json) -> tuple[str, ...]:
 
 
 def write_item_lines(path: str | Path, entries: Iterable[BankEntry]) -> None:
-    """Write one line per item, in the layout of the workbench's loaders.
+    """Write one line per item, in the layout of the Workbench's loaders.
 
-    One known answer stands under `correct`, several under `gold_answers`.
+    One known answer is written as `correct`, several as `gold_answers`.
     """
     with writing(path) as stream:
         for entry in entries:
@@ -478,7 +486,7 @@ QUESTIONS = Format(
         ),
     ),
     file_name="question|nugget|bank",
-    looks="JSON-lines, an item each: `query_id`, `query_text`, `qid`, `question`",
+    looks="JSON-lines, one item per line: `query_id`, `query_text`, `qid`, `question`",
     source="Autograding Workbench",
     lossless="yes",
 )

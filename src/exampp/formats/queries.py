@@ -1,4 +1,4 @@
-"""Queries: a JSON dictionary of id to text, JSON-lines, lines of id, tab, text, or TREC topics."""
+"""Queries: JSON dictionary of id to text, JSON-lines, tab-separated columns, or TREC topics."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from exampp.records import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
 """Names of a query id, the preferred one first."""
-TEXT_KEYS = ("text", "query", "query_text", "title", "narrative", "question")
+TEXT_KEYS = ("text", "query", "query_text", "title", "narrative", "question", "prompt")
 REQUEST_KEYS = ("title", "problem_statement", "background")
-"""The parts of a report request (TREC RAGTIME, AutoJudge): together they are its text."""
+"""Parts of a report request (TREC RAGTIME, AutoJudge), joined to its text."""
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *REQUEST_KEYS, "subtopics", "metadata"))
 _SUBTOPIC_ID_KEYS = ("subtopic_id", "facet_id", "id")
 _SUBTOPIC_TEXT_KEYS = ("text", "title")
@@ -57,11 +57,13 @@ _STARTS_A_QUERY = re.compile(
 
 
 def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
-    """Yield the queries of a file in file order; the layout is told from the first line.
+    """Yield the queries of a file in file order; the first line decides the layout.
 
-    InputError for a query without id or text key, an id that occurs twice (twice in the
-    dictionary, too) and a line that does not have two columns. A text may be empty, where only the
-    id is known. A first line that names the columns (`query_id`, tab, `text`) is skipped.
+    A text may be empty if only the id is known. A header line (`query_id`, tab, `text`) is skipped.
+
+    Raises:
+        InputError: A query has no id or no text key, an id occurs twice, or a line does not have
+            two columns.
     """
     start, head = next(read_lines(path))
     if head.lstrip().startswith(b"<") and is_topics(read_text(path)[:_START]):
@@ -81,11 +83,11 @@ _KEY = Key(lambda query: query.query_id, lambda query: f"query {brief(query.quer
 
 
 def _is_a_query(head: bytes) -> bool:
-    """Return whether a line that starts an object is one query and not a dictionary of queries."""
+    """Return whether the object that starts here is one query, not a dictionary of queries."""
     try:
         keys = OBJECT.decode(head).keys()
     except (ValueError, RecursionError):
-        # A broken or cut line: the faults are better told line by line.
+        # Broken or truncated: reading line by line gives better messages.
         return _STARTS_A_QUERY.match(head) is not None
     return not keys.isdisjoint(ID_KEYS + TEXT_KEYS)
 
@@ -93,13 +95,11 @@ def _is_a_query(head: bytes) -> bool:
 def _from_pair(pair: tuple[str, object], _: int) -> Query:
     key, value = pair
     if key in ID_KEYS:
-        raise InputError(
-            "a query is spread over several lines", field=key, hint="Write one query a line"
-        )
+        raise InputError("a query spans several lines", field=key, hint="Write one query per line")
     if not key.strip():
-        raise InputError("the id of a query is blank")
+        raise InputError("the query id is blank")
     if not isinstance(value, str):
-        raise InputError("the text of a query must be a string", field=key)
+        raise InputError("the query text must be a string", field=key)
     return Query(key, value)
 
 
@@ -152,7 +152,7 @@ def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Que
             return None
         if column_names(columns):
             raise InputError(
-                f"the columns are {', '.join(columns)}, which are not those of queries",
+                f"the columns {', '.join(columns)} are not those of queries",
                 hint="Queries have two columns, id and text",
             )
         if slips := slips_of(columns, frozenset(ID_KEYS + TEXT_KEYS)):
@@ -160,15 +160,15 @@ def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Que
     if len(columns) != 2:
         raise InputError(
             f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (id, text)",
-            hint="Separate id and text by one tab",
+            hint="Separate id and text by a single tab",
         )
     if not columns[0].strip():
-        raise InputError("the id of a query is blank", field="column 1")
+        raise InputError("the query id is blank", field="column 1")
     return Query(columns[0].strip(), columns[1])
 
 
 def is_query_header(columns: list[str]) -> bool:
-    """Return whether the first line of a file of columns names them."""
+    """Return whether the first line of a table is a header."""
     names = column_names(columns)
     return len(names) == 2 and names[0] in ID_KEYS and names[1] in TEXT_KEYS
 
@@ -176,8 +176,8 @@ def is_query_header(columns: list[str]) -> bool:
 def write(path: str | Path, queries: Iterable[Query]) -> None:
     """Write queries as JSON-lines with `query_id`, `text` and `subtopics`.
 
-    Where the name ends in .json, as a dictionary of id to text; InputError for a query with
-    subtopics, which that cannot hold.
+    A name that ends in .json gives a dictionary of id to text; raise InputError for a query with
+    subtopics.
     """
     as_dictionary = plain_name(path).endswith(".json")
     with writing(path) as stream:
@@ -189,7 +189,7 @@ def write(path: str | Path, queries: Iterable[Query]) -> None:
             subtopics = [
                 {"subtopic_id": one.subtopic_id, "text": one.text} for one in query.subtopics
             ]
-            # a list of none, too: it tells queries from responses, which have the other two keys
+            # write empty subtopics, too: they distinguish queries from responses
             row = {"query_id": query.query_id, "text": query.text, "subtopics": subtopics}
             stream.write(encode_json(row, path))
 
@@ -197,9 +197,9 @@ def write(path: str | Path, queries: Iterable[Query]) -> None:
 def _without_subtopics(query: Query, path: str | Path) -> tuple[str, str]:
     if query.subtopics:
         raise InputError(
-            f"query {brief(query.query_id)} has subtopics, and a JSON dictionary has none",
+            f"query {brief(query.query_id)} has subtopics, which a JSON dictionary cannot store",
             file=path,
-            hint="End the name of the file in .jsonl",
+            hint="Use a file name that ends in .jsonl",
         )
     return query.query_id, query.text
 
@@ -217,7 +217,7 @@ def _sniff(sample: FirstRecords) -> bool:
 
 
 def _confirm(sample: FirstRecords) -> bool:
-    # a data set has the same columns for documents: its name then decides
+    # documents of a data set have the same columns; the file name then decides
     keys = frozenset(sample.keys)
     is_document = keys >= {"title", "text"} and keys.isdisjoint(_ONLY_QUERIES)
     return not is_document or re.search(_NAME, sample.name) is not None
@@ -242,13 +242,13 @@ FORMAT = Format(
     header=r"(query_id|qid|topic_id)\t",
     file_name=_NAME,
     looks="JSON dictionary id → text; JSON-lines of `query_id` (`qid`, `topic_id`, "
-    "`narrative_id`, `request_id`, `id`) and `text` (`query`, `title`, `narrative`), perhaps "
-    "`subtopics`; two columns separated by a tab; topics of TREC in SGML or XML (their title, or "
-    "else the query, question or description)",
+    "`narrative_id`, `request_id`, `id`) and `text` (`query`, `title`, `narrative`), "
+    "optionally `subtopics`; two tab-separated columns; TREC topics in SGML or XML (their "
+    "title, or else the query, question or description)",
     source="exampp, TREC, BEIR, MS MARCO, TREC RAG, RAGTIME, AutoJudge",
-    lossless="yes; of a topic in SGML or XML the text; of a request (`title`, "
-    "`problem_statement`, `background`) the whole text; as a dictionary (`--format queries` to a "
-    "name that ends in .json) without subtopics",
+    lossless="yes; of SGML and XML topics the text; of a request (`title`, `problem_statement`, "
+    "`background`) the whole text; a dictionary (`--format queries` to a name that "
+    "ends in .json) has no subtopics",
 )
 
 
@@ -265,28 +265,31 @@ _PART = re.compile(r"<(\w+)[^>]*>(.*?)(?=</\1\s*>|<\w|$)", re.I | re.S)
 _LABEL = re.compile(r"\s*(?:number|topic|description|narrative)\s*:", re.I)
 _ID_TAGS = ("num", "number", "id")
 _TEXT_TAGS = ("title", "query", "question", "desc", "description", "summary", "narr", "narrative")
-"""The first that a topic has is its text."""
+"""The first of these that a topic has is its text."""
 
 
 def is_topics(head: str) -> bool:
-    """Return whether a file that starts so holds topics in SGML or XML."""
+    """Return whether a file with this start has topics in SGML or XML."""
     return _TOPICS_START.match(head) is not None
 
 
 def read_topics(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Query]]:
-    """Yield (line where it begins, topic as a query) in file order.
+    """Yield (first line, topic as a query) in file order.
 
-    Its text is the title, else the query, the question or the description; that the others are not
-    read is remarked. InputError for a topic without a number or a text, or that does not end.
+    The text is the title, else the query, the question or the description; a warning lists the
+    parts that are not read.
+
+    Raises:
+        InputError: A topic has no number or text, or does not end.
     """
     text = read_text(path)
-    left: dict[str, None] = {}
-    line, counted, ended = 1, 0, 0
+    unread: dict[str, None] = {}
+    line, numbered, ended = 1, 0, 0
     for topic in _TOPIC.finditer(text):
-        line += text.count("\n", counted, topic.start())
-        counted = topic.start()
+        line += text.count("\n", numbered, topic.start())
+        numbered = topic.start()
         try:
-            yield line, _topic_query(topic[2], topic[3], left)
+            yield line, _topic_query(topic[2], topic[3], unread)
         except InputError as error:
             on_error(error.at(path, line))
         ended = topic.end()
@@ -294,12 +297,12 @@ def read_topics(path: str | Path, on_error: OnError) -> Iterator[tuple[int, Quer
         line = text.count("\n", 0, cut.start()) + 1
         on_error(InputError("the topic does not end", file=path, line=line))
     elif not ended:
-        raise InputError("there are no topics", file=path)
-    if left:
-        add_warning(path, None, f"parts of topics that are not read: {', '.join(left)}")
+        raise InputError("the file has no topics", file=path)
+    if unread:
+        add_warning(path, None, f"parts of topics not read: {', '.join(unread)}")
 
 
-def _topic_query(attributes: str, inside: str, left: dict[str, None]) -> Query:
+def _topic_query(attributes: str, inside: str, unread: dict[str, None]) -> Query:
     parts: dict[str, str] = {}
     for tag, content in _PART.findall(inside):
         clean = " ".join(html.unescape(_LABEL.sub("", content, count=1)).split())
@@ -312,5 +315,5 @@ def _topic_query(attributes: str, inside: str, left: dict[str, None]) -> Query:
     text = next((tag for tag in _TEXT_TAGS if tag in parts), None)
     if text is None:
         raise InputError(f"no text (any of {', '.join(_TEXT_TAGS)})", field=_TEXT_TAGS[0])
-    left |= dict.fromkeys(tag for tag in parts if tag in _TEXT_TAGS and tag != text)
+    unread |= dict.fromkeys(tag for tag in parts if tag in _TEXT_TAGS and tag != text)
     return Query(query_id, parts[text])

@@ -1,8 +1,8 @@
-"""Files of other programs for RAG systems: a question, what was retrieved, what was answered.
+"""Files of RAG programs: a question, the retrieved contexts and the answer.
 
-A preset, a TOML file, says in which fields a program keeps these. Files are JSON-lines, an array,
-an object with the records inside, Parquet, Arrow, or a table whose lists are JSON, Python literals
-or a text with a separator. The spans of a trace are put together to one record.
+A preset (TOML) names the fields of a program. Files are JSON-lines, an array, an object with the
+records inside, Parquet, Arrow, or a table whose lists are JSON, Python literals or texts with a
+separator. The spans of a trace are merged to one record.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain, compress
@@ -22,8 +22,17 @@ import msgspec
 from msgspec.structs import asdict, astuple, replace
 
 from exampp.errors import InputError
-from exampp.formats import tables
-from exampp.formats.fields import normalize_name, text_digest
+from exampp.formats.columns import (
+    CERTAIN_ANSWERS,
+    SYNONYMS,
+    Roles,
+    identifies_queries,
+    names_of,
+    roles_of,
+    settle,
+    value_of,
+)
+from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
@@ -56,17 +65,17 @@ from exampp.records.toml import parse_toml, read_toml
 
 Row = Mapping[str, Any]
 _FOLDER = Path(__file__).parent / "presets"
-_FIELD_OF_COLUMN = {
+_FIELD_OF_ROLE = {
     "question": "query",
     "query_text": "query",
     "query_id": "query_id",
     "contexts": "contexts",
-    "response": "response",
+    "context_ids": "ids",
     "answer": "response",
     "reference": "reference",
     "reference_contexts": "relevant",
 }
-"""The field of a preset by the name that `--columns` has for it."""
+"""The field of a preset for each name in `--columns`."""
 _QUESTION_KEYS = (
     *("question", "query", "input", "inputs", "user_input", "user_query", "prompt", "text"),
     *("content", "message", "messages"),
@@ -77,7 +86,7 @@ _ANSWER_KEYS = (
 )
 _NUMBERED = re.compile(r"(?:retrieved_)?(?:context|document|doc|passage|chunk)_?(\d{1,4})")
 _AMBIGUOUS_CONTEXTS = frozenset(["contexts", "context", "documents", "docs", "passages", "chunks"])
-"""Contexts that a system retrieved, or that a data set gives with its questions."""
+"""Names of contexts that a system retrieved or that belong to a data set."""
 _AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
 _LONGEST_HEADER = 1 << 14
 _LONGEST_SYSTEM = 60
@@ -86,7 +95,7 @@ _FIRST_LINES = 500
 
 
 Paths = tuple[str, ...]
-"""Dotted paths to one value; the first path that a record has counts. A path goes through lists."""
+"""Dotted paths to one value; the first path in the record is used. Paths may cross lists."""
 
 
 class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -109,7 +118,7 @@ class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Places of the question, its contexts, the answer and the reference in records.
 
-    `ids` are those of the contexts; `relevant` are passages from which a reference is made.
+    `ids` are those of the contexts; `relevant` are passages that make up a reference.
     """
 
     query: Annotated[Paths, msgspec.Meta(min_length=1)]
@@ -123,16 +132,23 @@ class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a program; docs/reference/formats.md has a table of all keys.
+    """The fields of a program; docs/reference/formats.md lists all keys.
 
-    A file is of the program if it has a field of every set of one of the alternatives in `sniff`;
-    `@query` stands for the fields of the query. A preset that is named by `--as` needs no `sniff`
-    and no `name`. `rows` are the places of the records in a file that is one object. `separator`
-    is between the parts of a list in a cell. The parts `system` name the system; the parts
-    `variants` are added where they differ within a file. `contexts_may_be_gold` says that contexts
-    may be those of a data set; `normalize_names` that the spelling of fields varies. Contexts that
-    are objects have their id under `document_id`, and their text under `document_text` or a usual
-    name. `looks` and `source` are for the documentation, `needs` for a hint on unknown files.
+    Attributes:
+        sniff: A file is from the program if it has a field of every set of one alternative;
+            `@query` means the fields of the query. A preset named by `--as` needs neither `sniff`
+            nor `name`.
+        rows: Places of the records in a file that is one object.
+        separator: Separator of lists in a cell.
+        system: Parts that name the system.
+        variants: Parts added to the system name if they differ within a file.
+        contexts_may_be_gold: Whether contexts may be those of a data set.
+        normalize_names: Whether the spelling of fields varies.
+        document_id: Field of the id of contexts that are objects.
+        document_text: Field of their text, besides the usual names.
+        looks: Layout, for the documentation.
+        source: Programs, for the documentation.
+        needs: Fields for the hint on unknown files.
     """
 
     fields: Fields
@@ -153,11 +169,11 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def paths(self, field: str) -> Paths:
         """Return the paths of a field."""
-        found: Paths = getattr(self.fields, field)
-        return found
+        paths_of_field: Paths = getattr(self.fields, field)
+        return paths_of_field
 
     def fits(self, names: frozenset[str]) -> int | None:
-        """Return which alternative of `sniff` fits the fields of a record; None for none."""
+        """Return the alternative of `sniff` that fits the fields of a record, or None."""
         if self.normalize_names:
             names = frozenset(map(normalize_name, names))
             names |= {"contexts"} if any(map(_NUMBERED.fullmatch, names)) else set()
@@ -165,11 +181,11 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             [self.paths(one[1:]) if one[0] == "@" else one.split() for one in alternative]
             for alternative in self.sniff
         )
-        found = (place for place, some in enumerate(sets) if all(names & {*one} for one in some))
-        return next(found, None)
+        matches = (place for place, some in enumerate(sets) if all(names & {*one} for one in some))
+        return next(matches, None)
 
     def every_path(self) -> set[str]:
-        """Return all paths that are read of a record."""
+        """Return all paths that are read from a record."""
         of_spans = self.spans and (*self.spans.trace, *self.spans.parent, *self.spans.kind)
         named = (
             path
@@ -183,15 +199,15 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {path.partition(".")[0] for path in self.every_path() if "." in path}
 
     def with_columns(self, columns: Mapping[str, str]) -> Preset:
-        """Return the preset with the fields that `columns` names, which then hold nothing else."""
+        """Return the preset with the fields in `columns` replaced."""
         fields = {
             name: tuple(path for path in paths if path not in columns.values())
             for name, paths in asdict(self.fields).items()
         }
         fields |= {
-            _FIELD_OF_COLUMN[name]: (column,)
+            _FIELD_OF_ROLE[name]: (column,)
             for name, column in columns.items()
-            if name in _FIELD_OF_COLUMN
+            if name in _FIELD_OF_ROLE
         }
         if "system" in columns:
             named = replace(self, system=((columns["system"],),), variants=())
@@ -201,15 +217,41 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def presets() -> Mapping[str, Preset]:
-    """Return the presets of the programs that are known, by name."""
+    """Return all built-in presets by name."""
     texts = ((path, path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
-    found = [_preset(parse_toml(text, path.name), path) for path, text in texts]
     # usual names come last: programs use them, too
-    return {one.name: one for one in sorted(found, key=lambda one: one.normalize_names)}
+    found = (*(_preset(parse_toml(text, path.name), path) for path, text in texts), _answers())
+    return {one.name: one for one in found}
+
+
+def _answers() -> Preset:
+    """Return the preset of custom tables and objects, whose fields have usual names."""
+    fields = {field: names_of(role) for role, field in _FIELD_OF_ROLE.items() if role in SYNONYMS}
+    query, contexts, system, answer, reference = (
+        " ".join(chain(*SYNONYMS[role][:2]))
+        for role in ("question", "contexts", "system", "answer", "reference")
+    )
+    return Preset(
+        Fields(**fields),
+        name="answers",
+        sniff=(
+            (query, contexts),
+            (query, answer, system),
+            (query, " ".join(CERTAIN_ANSWERS)),
+            (query, answer, reference),
+        ),
+        looks="a question with contexts or an answer under usual names, as a table or as JSON; "
+        "see below",
+        source="people",
+        needs=("question", "contexts", "answer"),
+        system=(names_of("system"),),
+        contexts_may_be_gold=True,
+        normalize_names=True,
+    )
 
 
 def preset_of(kind: str) -> Preset | None:
-    """Return the preset of this name, or in a TOML file of this name; None for any other kind."""
+    """Return the preset of this name, or of a TOML file of this name, or None."""
     if not kind.endswith(".toml"):
         return presets().get(kind)
     return _preset(read_toml(kind), kind)
@@ -219,13 +261,13 @@ def _preset(value: dict[str, Any], path: str | Path) -> Preset:
     try:
         preset = msgspec.convert(value, Preset)
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$.")
+        fault, _, place = str(error).partition(" - at `$.")
         raise InputError(
-            f"is not a preset of RAG files: {what}", file=path, field=place.rstrip("`")
+            f"is not a preset of RAG files: {fault}", file=path, field=place.rstrip("`")
         ) from None
     if not (preset.fields.contexts or preset.fields.response):
         raise InputError(
-            "names neither contexts nor a response",
+            "the preset names neither contexts nor a response",
             file=path,
             field="fields",
             hint='Add one, as in contexts = ["retrieved.text"]',
@@ -234,9 +276,9 @@ def _preset(value: dict[str, Any], path: str | Path) -> Preset:
 
 
 class RagRecord(NamedTuple):
-    """One question to a RAG system; empty is what the file does not have.
+    """One question to a RAG system; missing fields are empty.
 
-    `system` is empty where only the file names the system.
+    `system` is empty if only the file names the system.
     """
 
     query_id: str
@@ -248,18 +290,42 @@ class RagRecord(NamedTuple):
     system: str = ""
 
 
-def detect_preset(path: str | Path) -> tuple[Preset | None, bool]:
+def detect_preset(
+    path: str | Path,
+    columns: Mapping[str, str],
+    long_names: Callable[[Sequence[str]], Sequence[str]] = tuple,
+) -> tuple[Preset | None, int]:
     """Return the preset that fits the first record of a file, or None.
 
-    And whether that is sure: answers without what was retrieved may be something else, which the
-    caller has to rule out.
+    And the place of the alternative that fits. Only the first is sure: for others the caller has to
+    rule out that the file is something else. `columns` names fields by what they hold, `long_names`
+    are those of a table with one column per system. A table that names systems is read by the
+    preset that reads them.
     """
     with suppress(InputError, OSError, ValueError, RecursionError, csv.Error, StopIteration):
-        fields = frozenset(next(_raw_rows(path, raise_error, (), is_sample=True))[1])
-        for preset in presets().values():
-            if (place := preset.fits(fields)) is not None:
-                return preset, place == 0
-    return None, True
+        names = long_names(first_columns(path))
+        fields = frozenset(names).difference(columns.values()).union(columns)
+        fitting = [
+            (one, place) for one in presets().values() if (place := one.fits(fields)) is not None
+        ]
+        with_system = [
+            (one, place)
+            for one, place in fitting
+            if one.normalize_names and roles_of(fields, {}, ["system"])
+        ]
+        plain = fitting[:1] if fitting and (fitting[0][0].system or fitting[0][0].variants) else []
+        return next(iter(plain or with_system or fitting), (None, 0))
+    return None, 0
+
+
+def is_text_table(path: str | Path) -> bool:
+    """Return whether a file of text starts with names of columns, and not with JSON."""
+    return not next(read_lines(path))[1].lstrip().startswith((b"{", b"["))
+
+
+def first_columns(path: str | Path) -> list[str]:
+    """Return the columns of a table, or the fields of its first record."""
+    return [*next(raw_rows(path, raise_error, is_sample=True))[1]]
 
 
 # ---- records -------------------------------------------------------------------------------------
@@ -267,6 +333,7 @@ def detect_preset(path: str | Path) -> tuple[Preset | None, bool]:
 
 def read(
     path: str | Path,
+    given: Iterable[tuple[int, Row]],
     preset: Preset,
     on_error: OnError,
     columns: Mapping[str, str],
@@ -274,17 +341,24 @@ def read(
     *,
     is_stated: bool,
 ) -> Iterator[tuple[int, RagRecord]]:
-    """Yield the records of a file with their lines.
+    """Yield the records of a file with their lines, from its rows; see `raw_rows`.
 
-    `columns` names fields by what they hold; `seen` gets the fields of the file. Unless the user
-    states that the file is of this kind, contexts that may be gold are refused. `on_error` takes a
-    record without a question or without anything that a system returned, a conversation, and a
-    field with a wrong value. A file without fields of a system gives questions and references.
+    A file without fields of a system gives questions and references. `on_error` takes a record
+    without a question or any result of a system, a conversation, and a field with an invalid value.
+
+    Args:
+        path: The file.
+        preset: The fields of the program.
+        on_error: Takes the error of a bad record.
+        columns: Custom fields by their content.
+        seen: Is filled with the fields of the file.
+        is_stated: Whether the user named the type; otherwise contexts that may be gold are
+            rejected.
 
     Raises:
         InputError: Contexts or answers may be those of a system or of a data set.
     """
-    rows = [*_rows(path, preset, on_error)]
+    rows = [(number, _opened_row(row, preset)) for number, row in given]
     if preset.spans is not None:
         rows = [*_traces(preset, preset.spans, rows, path)]
         fields = Fields(("query",), contexts=("contexts",), response=("response",))
@@ -298,22 +372,64 @@ def read(
         if any(find_value(row, (written,), in_lists=True)[0] for _, row in rows)
     }
     names = dict.fromkeys(name for _, row in rows for name in row)
-    seen[str(path)] = [*names, *(columns[name] for name in named)]
+    known = seen.get(str(path), [*names])
+    seen[str(path)] = [*known, *(columns[one] for one in named if columns[one] not in known)]
     preset = preset.with_columns(named)
+    if preset.normalize_names:
+        preset, rows = _settled(path, preset, rows, named)
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
-    found = [*_records(path, preset, rows, on_error)]
-    by_part = zip(*(parts for _, _, parts in found), strict=True)
+    records = [*_records(path, preset, rows, on_error)]
+    by_part = zip(*(parts for _, _, parts in records), strict=True)
     names_system = [
         number < len(preset.system) or len(set(parts)) > 1 for number, parts in enumerate(by_part)
     ]
-    for number, record, parts in found:
+    for number, record, parts in records:
         used = [part for part in compress(parts, names_system) if part]
         yield number, record._replace(system="/".join(used))
 
 
+def _settled(
+    path: str | Path, preset: Preset, rows: list[tuple[int, Row]], named: Mapping[str, str]
+) -> tuple[Preset, list[tuple[int, Row]]]:
+    """Return a preset that reads one column per role, and rows whose questions have their id."""
+    among = [role for role in (*_FIELD_OF_ROLE, "system") if role in SYNONYMS]
+    plain = [row for _, row in rows]
+    roles = settle(path, plain, roles_of(dict.fromkeys(chain(*plain)), named, among))
+    if not identifies_queries(plain, roles):
+        add_warning(
+            path,
+            None,
+            f"the column {brief(roles['query_id'][0])} numbers the rows and is not read; "
+            "queries are identified by the text of the question",
+        )
+        roles = {**roles, "query_id": ()}
+    fields = {
+        _FIELD_OF_ROLE[role]: names for role, names in roles.items() if role in _FIELD_OF_ROLE
+    }
+    preset = replace(preset, fields=Fields(**{"query": preset.fields.query, **fields}))
+    if "system" in roles:
+        preset = replace(preset, system=(roles["system"],))
+    return preset, [*_with_ids(rows, roles)]
+
+
+def _with_ids(rows: Iterable[tuple[int, Row]], roles: Roles) -> Iterator[tuple[int, Row]]:
+    """Yield the rows; one without an id gets that of the only query with its question."""
+    rows = [*rows]
+    ids: dict[str, dict[str, Any]] = {}
+    for _, row in rows:
+        query_id, text = value_of(row, roles, "query_id"), value_of(row, roles, "question")
+        if query_id is not None and text is not None:
+            ids.setdefault(str(text), {})[str(query_id)] = query_id
+    for number, row in rows:
+        known = ids.get(str(value_of(row, roles, "question")), {})
+        if len(known) == 1 and value_of(row, roles, "query_id") is None:
+            row = {**row, roles["query_id"][0]: next(iter(known.values()))}
+        yield number, row
+
+
 def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
-    """Refuse contexts, alone or with answers, that may be those of a data set."""
+    """Reject contexts that may be those of a data set."""
     fields: dict[str, None] = {}
     for paths in (*map(preset.paths, ("contexts", "response", "reference")), *preset.system):
         fields |= dict.fromkeys(name for _, row in rows if (name := find_value(row, paths)[0]))
@@ -322,13 +438,13 @@ def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Pres
     is_pair = "context" in contexts and _AMBIGUOUS_ANSWERS.issuperset(answers)
     is_pair = is_pair and set(fields) == {*contexts, *answers}
     if contexts and _AMBIGUOUS_CONTEXTS.issuperset(contexts) and (not answers or is_pair):
-        found = f" and {', '.join(map(repr, answers))}" if answers else ""
+        answers_too = f" and {', '.join(map(repr, answers))}" if answers else ""
         raise InputError(
-            f"{', '.join(map(repr, contexts))}{found} may be what a system returned, or the gold "
+            f"{', '.join(map(repr, contexts))}{answers_too} may be a system's results, or gold "
             "passages and answers of a data set",
             file=path,
             field=contexts[0],
-            hint="If a system returned them, say --as answers. If they are gold, say --columns "
+            hint="If a system returned them, add --as answers. If they are gold, add --columns "
             f"reference_contexts={contexts[0]}"
             + (f" --columns reference={answers[0]}" if answers else ""),
         )
@@ -337,7 +453,7 @@ def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Pres
 def _records(
     path: str | Path, preset: Preset, rows: Iterable[tuple[int, Row]], on_error: OnError
 ) -> Iterator[tuple[int, RagRecord, tuple[str, ...]]]:
-    """Yield the records with their lines and the parts of the names of their systems."""
+    """Yield the records with their lines and the parts of their system names."""
     conversations: dict[str, int] = {}
     blanks: list[int] = []
     for number, row in rows:
@@ -361,12 +477,12 @@ def _records(
         add_warning(
             path,
             blanks[0],
-            f"{len(blanks)} contexts have no text and are left out, the first of them here",
+            f"skipped {len(blanks)} contexts without text, the first one here",
         )
 
 
 def _check_no_contexts(row: Row, preset: Preset, used: set[str]) -> None:
-    """Refuse a record without contexts, if it has an object for them of which nothing is read."""
+    """Reject a record if none of its contexts could be read."""
     heads = {path.partition(".")[0] for path in used}
     for path in preset.paths("contexts"):
         if path.partition(".")[0] not in heads:
@@ -374,13 +490,13 @@ def _check_no_contexts(row: Row, preset: Preset, used: set[str]) -> None:
 
 
 def _part(row: Row, paths: Paths, used: set[str]) -> str:
-    """Return a part of a system's name, which stands in one column of run files."""
+    """Return a part of a system name, which must fit into one column of run files."""
     place, value = _first(row, paths, used)
     if isinstance(value, list):
         raise InputError(
-            "is a list, where the name of a system is expected",
+            "is a list instead of the name of a system",
             field=place,
-            hint="Name a field that holds a text or a whole number",
+            hint="Name a field that has a text or a whole number",
         )
     text = "_".join(str(value).split()) if isinstance(value, str | int) else ""
     return text if len(text) <= _LONGEST_SYSTEM else f"{text[:30]}_{text_digest(text)[:8]}"
@@ -396,7 +512,7 @@ def _first(row: Row, paths: Paths, used: set[str]) -> tuple[str, Any]:
 
 
 def _unread(value: Any, used: set[str], path: str = "") -> Iterator[str]:
-    """Yield the paths of what is not empty and was not read, without the places in lists."""
+    """Yield the paths of non-empty values that were not read, without list indexes."""
     inside = f"{path}." if path else ""
     if not path or any(one.startswith(inside) for one in used):
         rows = value if isinstance(value, list) else [value]
@@ -409,7 +525,7 @@ def _unread(value: Any, used: set[str], path: str = "") -> Iterator[str]:
 
 
 def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
-    """Return the record of a row, and how many of its contexts have no text."""
+    """Return the record of a row, and the number of its contexts without text."""
 
     def first(field: str) -> tuple[str, Any]:
         return _first(row, preset.paths(field), used)
@@ -435,13 +551,13 @@ def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
 
 
 def _check_bank(row: Row, preset: Preset, has_reference: bool) -> None:
-    """Refuse a record without a result, unless it has no field of a system at all."""
+    """Reject a record without a result, unless it has no field of a system at all."""
     wanted = (*preset.paths("contexts"), *preset.paths("response"))
     if has_reference and {one.partition(".")[0] for one in wanted}.isdisjoint(row):
         return
     failed = row.get("error")
     raise InputError(
-        f"nothing that a system returned{_any_of(wanted)}"
+        f"missing results of a system{_any_of(wanted)}"
         + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
         field=next(iter(wanted), ""),
     )
@@ -451,27 +567,27 @@ def _any_of(paths: Paths) -> str:
     return f" (any of {', '.join(paths)})" if paths else ""
 
 
-def _query(row: Row, preset: Preset, found: tuple[str, Any]) -> str:
-    place, value = found
+def _query(row: Row, preset: Preset, source: tuple[str, Any]) -> str:
+    place, value = source
     if isinstance(value, dict) and "0" in value:
         raise InputError(
-            "is a table, column by column",
+            "is a column-wise table",
             field=place,
-            hint="Write it record by record, as pandas does by "
-            "to_json(FILE, orient='records', lines=True)",
+            hint="Write one record per line, as pandas does with to_json(FILE, "
+            "orient='records', lines=True)",
         )
     query = _text(value, place, preset, is_question=True)
     if not query:
         known = ", ".join(map(str, row))
         names = preset.paths("query")
         raise InputError(
-            f"no question{_any_of(names)}; fields found: {known}", field=next(iter(names), "")
+            f"missing question{_any_of(names)}; fields found: {known}", field=next(iter(names), "")
         )
     return query
 
 
 def _response(row: Row, preset: Preset, used: set[str]) -> str:
-    # the first field that is there counts, be it empty: `answer` beside it may be the reference
+    # the first existing field is used, even if empty: a later `answer` may be the reference
     for path in preset.paths("response"):
         if path in row or find_value(row, (path,), in_lists=True)[0]:
             return _text(_first(row, (path,), used)[1], path, preset)
@@ -490,44 +606,40 @@ def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) 
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def _rows(path: str | Path, preset: Preset, on_error: OnError) -> Iterator[tuple[int, Row]]:
-    for number, row in _raw_rows(path, on_error, preset.rows):
-        if isinstance(row, _Cells):
-            row = {name: _opened(name, cell, preset) for name, cell in row.items()}
-        yield number, _normalized_row(row) if preset.normalize_names else row
+def _opened_row(row: Row, preset: Preset) -> Row:
+    if isinstance(row, Cells):
+        row = {name: _opened(name, cell, preset) for name, cell in row.items()}
+    return _normalized_row(row) if preset.normalize_names else row
 
 
-class _Cells(dict[str, str]):
-    """A row of a table, whose lists and objects are texts."""
+class Cells(dict[str, str]):
+    """A row of a table; its lists and objects are texts."""
 
 
 def _opened(name: str, cell: str, preset: Preset) -> Any:
     lists = [path for one in ("contexts", "ids", "relevant") for path in preset.paths(one)]
     if name in lists or normalize_name(name) in lists:
-        return _listed(cell, preset.separator)
+        return _list_of(cell, preset.separator)
     is_object = preset.spans is None and name in preset.objects()
     return decoded_json(cell, name) if is_object else cell
 
 
 def _normalized_row(row: Row) -> Row:
-    """Return a row with normalized names, whose columns of one context each are one."""
+    """Return a row with normalized names; numbered context columns are merged."""
     named = {normalize_name(name): value for name, value in row.items()}
     places = {name: int(match[1]) for name in named if (match := _NUMBERED.fullmatch(name))}
     contexts = [named.pop(name) for name in sorted(places, key=places.__getitem__)]
-    return named | {"contexts": found} if (found := [*filter(None, contexts)]) else named
+    return named | {"contexts": texts} if (texts := [*filter(None, contexts)]) else named
 
 
-def _raw_rows(
-    path: str | Path, on_error: OnError, places: Paths, *, is_sample: bool = False
+def raw_rows(
+    path: str | Path, on_error: OnError, places: Paths = (), *, is_sample: bool = False
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a file with their lines, whatever program wrote it.
+    """Yield the rows of a file with their lines, from any program.
 
-    In a file that is one object they are at one of `places`, or where a known program has them. The
-    first row of a table of which this `is_sample` has the names of the columns alone.
+    In a file that is one object, they are at one of `places` or at the place of a known program.
+    With `is_sample`, a table's first row is its header.
     """
-    if tables.name_of(path):
-        yield from tables.read_rows(path)
-        return
     lines = read_lines(path)
     first = [next(lines)]
     head = first[0][1]
@@ -550,7 +662,7 @@ def _raw_rows(
 
 
 def _place_of_records(path: str | Path, first: Sequence[bytes], places: Paths) -> str | None:
-    """Return where the records are in a file that is one object; None for lines of objects."""
+    """Return the place of the records in a file that is one object; None for lines of objects."""
     with suppress(ValueError, RecursionError):
         head = valid_json(first[0].replace(b"NaN", b"null"), path, None)
         fields = frozenset(OBJECT.decode(head))
@@ -564,7 +676,7 @@ def _place_of_records(path: str | Path, first: Sequence[bytes], places: Paths) -
 
 
 def _decoded(line: bytes, path: str | Path, number: int) -> Row:
-    """Return an object of JSON-lines; NaN, which Python writes and JSON does not know, is null."""
+    """Return an object of JSON-lines; NaN, which Python writes but JSON does not allow, is null."""
     try:
         return decode_json(line, _ROW, path, number)
     except InputError:
@@ -586,24 +698,24 @@ def _table(
     line = head.decode(errors="replace")
     if len(line) > _LONGEST_HEADER:
         raise InputError("the first line is too long for the names of columns", file=path, line=1)
-    split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;"}
+    split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;|"}
     separator = max(split, key=lambda mark: len(split[mark]))
     if is_sample:
         yield 1, dict.fromkeys(split[separator], "")
     for number, row in named_rows(read_text(path), separator, path, on_error):
-        yield number, _Cells(row)
+        yield number, Cells(row)
 
 
-def _listed(cell: str, separator: str) -> Any:
-    """Return the list in a cell: as JSON or Python write it, else split, else the only one."""
-    found = _literal(cell) if cell.lstrip().startswith("[") else cell
-    if found is not cell:
-        return found
+def _list_of(cell: str, separator: str) -> Any:
+    """Return the list in a cell: JSON, a Python literal, parts between separators, or one text."""
+    value = _literal(cell) if cell.lstrip().startswith("[") else cell
+    if value is not cell:
+        return value
     return cell.split(separator) if separator and cell else [cell]
 
 
 def _literal(text: str) -> Any:
-    """Return what a text spells that is a list, an object or a quoted text; else the text."""
+    """Return a literal list, object or quoted text; otherwise the text itself."""
     if text.lstrip()[:1] in ("{", "[", '"'):
         for read_value in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
@@ -617,10 +729,10 @@ def _literal(text: str) -> Any:
 def _traces(
     preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]], path: str | Path
 ) -> Iterator[tuple[int, Row]]:
-    """Yield a row for every trace: question and answer of its root, results of its retrievers.
+    """Yield one row per trace: question and answer of its root, results of its retrievers.
 
-    The documents are those of the last reranker where there is one, else of all retrievers. A
-    question that the root does not have is that of the first retriever.
+    The documents come from the last reranker, or else from all retrievers. If the
+    root has no question, that of the first retriever is used.
     """
     by_trace: dict[str, list[tuple[int, Row]]] = {}
     for number, row in rows:
@@ -652,20 +764,20 @@ def _row_of_trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
 
 
 def _documents(span: Row, preset: Preset) -> list[Any]:
-    """Return the documents of a span; of LangChain or LlamaIndex they may stand in an object."""
+    """Return the documents of a span; LangChain and LlamaIndex may nest them in an object."""
     paths = preset.paths("contexts")
-    # the whole output comes before a field of each of its documents, which may be of another kind
+    # the whole output comes before a field of each document, which may have another type
     path, value = find_value(span, paths)
     value = value if path else find_value(span, paths, in_lists=True)[1]
     documents = value if isinstance(value, list) else [] if value is None else [value]
     opened = (find_value(one, ("kwargs", "document", "node"))[1] or one for one in documents)
-    # an object in place of a list may be anything
+    # an object instead of a list may be anything
     keys = preset.document_text
     return [one for one in opened if isinstance(value, list | str) or holds_text(one, keys)]
 
 
 def _nested(value: Any) -> Any:
-    """Return a value whose dotted keys are nested objects, and numbered ones lists."""
+    """Return a value with dotted keys as nested objects and numbered keys as lists."""
     if isinstance(value, list):
         return [*map(_nested, value)]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Values of the fields of RAG files: texts, chat messages, documents and ids."""
+"""Field values of RAG files: texts, chat messages, documents and ids."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.read_warnings import is_empty
 
 Document = tuple[str, str]
-"""(id, text); the id is the MD5 of the text where the file has none."""
+"""(id, text); the id is the MD5 of the text if the file has none."""
 
-_TEXT_KEYS = ("text", "content", "page_content", "context", "kwargs.content", "data.content")
-_ID_KEYS = ("document_id", "id", "doc_id", "docid", "source", "metadata.id", "metadata.source")
+_TEXT_KEYS = (
+    *("text", "content", "page_content", "context", "kwargs.content", "data.content"),
+    *("chunk", "passage", "contents", "body"),
+)
+_ID_KEYS = (
+    *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
+    *("metadata.id", "metadata.source"),
+)
 _USERS = frozenset({"user", "human"})
 _SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
 _OTHERS = frozenset({"system", "developer", "tool", "function"})
@@ -27,7 +33,7 @@ _ROLE_KEYS = {
     **dict.fromkeys(("type", "kwargs.type"), frozenset({"human", "ai", "system"})),
 }
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
-"""The types of the parts of a message that are text."""
+"""Message part types that contain text."""
 _HISTORY = frozenset(
     (
         *("history", "chat_history", "message_history", "conversation_history", "messages"),
@@ -40,10 +46,10 @@ _CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue
 
 
 def find_value(row: Any, paths: Sequence[str], *, in_lists: bool = False) -> tuple[str, Any]:
-    """Return (path, value) of the first path with a value that is neither null nor empty.
+    """Return (path, value) of the first path with a value, or ("", None).
 
-    ("", None) where there is none. A path may be a key that has dots, too. If it goes through
-    `in_lists`, the value is the list of what every object has there, in their order.
+    Null and empty values do not count. A path may also be a key that contains dots. If it goes
+    through `in_lists`, the value is the list of the values of all objects there.
     """
     for path in paths:
         value = row.get(path) if isinstance(row, dict) else None
@@ -57,7 +63,7 @@ def find_value(row: Any, paths: Sequence[str], *, in_lists: bool = False) -> tup
 
 
 def _field_of(value: Any, key: str) -> Any:
-    """Return a field of an object, or that of every object of a list; None where there is none."""
+    """Return a field of an object or of every object in a list; None if missing."""
     if not isinstance(value, list):
         return value.get(key) if isinstance(value, dict) else None
     flat = _flat(value)
@@ -67,7 +73,7 @@ def _field_of(value: Any, key: str) -> Any:
 
 
 def _flat(value: Any) -> list[Any]:
-    """Return the parts of a list, and of the lists in it; or the only value."""
+    """Return the elements of nested lists, or the value itself."""
     if not isinstance(value, list):
         return [value]
     return [one for part in value for one in (part if isinstance(part, list) else [part])]
@@ -76,7 +82,7 @@ def _flat(value: Any) -> list[Any]:
 def check_dotted_path(row: Mapping[str, Any], path: str, *, is_required: bool = False) -> None:
     """Raise InputError for a dotted path that ends at a value without the next field.
 
-    A single object may be without the field, unless it `is_required`; an empty value is no error.
+    A single object may miss the field unless it `is_required`; empty values are accepted.
     """
     value: Any = row
     place: list[str] = []
@@ -94,9 +100,9 @@ def check_dotted_path(row: Mapping[str, Any], path: str, *, is_required: bool = 
         field = ".".join(place)
         better = f"{field}.{next(iter(names))} or another field" if names else field
         raise InputError(
-            f"has no field {key!r}" + (f", and has {', '.join(names)}" if names else ""),
+            f"has no field {key!r}" + (f"; fields found: {', '.join(names)}" if names else ""),
             field=field,
-            hint=f"Name {better} in place of {path}, in a preset or by --columns",
+            hint=f"Use {better} instead of {path}, in a preset or with --columns",
         )
 
 
@@ -105,10 +111,13 @@ def _is_missing(value: Any) -> bool:
 
 
 def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
-    """Return a text; of chat messages the question of the user (`is_question`) or the answer to it.
+    """Return a text; of chat messages the user's question (`is_question`) or the answer to it.
 
-    The text is empty where there is none. Raises InputError for a value that is not a text, for
-    several texts where one is expected, and for a conversation of several turns.
+    The text is empty if there is none.
+
+    Raises:
+        InputError: The value is not a text, has several texts, or is a conversation of several
+            turns.
     """
     if _is_missing(value):
         return ""
@@ -120,12 +129,12 @@ def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
             raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
         return message_text(inside, f"{field}.{key}", is_question=is_question)
     if not isinstance(value, list):
-        raise InputError(f"must be a text, and is {brief(value)}", field=field)
+        raise InputError(f"must be a text, not {brief(value)}", field=field)
     if any(_role(one) for one in value):
         return _message(value, field, is_question=is_question)
     parts = [message_text(one, field, is_question=is_question) for one in value]
     if len(parts) > 1 and not all(_is_part(one) for one in value):
-        raise InputError(f"is a list of {len(value)}, where one text is expected", field=field)
+        raise InputError(f"has {len(value)} texts instead of one", field=field)
     return "\n".join(filter(None, parts))
 
 
@@ -134,32 +143,32 @@ def _is_part(value: Any) -> bool:
 
 
 def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
-    """Return the only question of the user, or the last message of the system behind it."""
+    """Return the only user message, or the last message of the system after it."""
     users = [one for one in messages if _role(one) in _USERS]
     if len(users) > 1:
         raise _conversation(f"is a conversation of {len(users)} turns", field)
     if is_question:
         if not users:
-            raise InputError("has no message of the user", field=field)
+            raise InputError("has no user message", field=field)
         return message_text(users[0], field, is_question=True)
     start = messages.index(users[0]) if users else 0
-    said = [message_text(one, field) for one in messages[start:] if _role(one) in _SYSTEMS]
-    if len(said) > 1 and not users:
-        raise InputError(f"is a list of {len(said)}, where one text is expected", field=field)
-    return next(filter(None, reversed(said)), "")
+    replies = [message_text(one, field) for one in messages[start:] if _role(one) in _SYSTEMS]
+    if len(replies) > 1 and not users:
+        raise InputError(f"has {len(replies)} texts instead of one", field=field)
+    return next(filter(None, reversed(replies)), "")
 
 
 def _conversation(what: str, field: str) -> InputError:
     return InputError(
-        f"{what}, and exampp reads single questions",
+        f"{what}; exampp reads single questions",
         field=field,
-        hint="Write one question that stands alone into each record, such as the rewritten "
-        "question, or leave conversations out with --on-error skip",
+        hint="Write one standalone question per record, such as the rewritten question, or skip "
+        "conversations with --on-error skip",
     )
 
 
 def _role(value: Any) -> str:
-    """Return who says a chat message; empty for a value that is not one."""
+    """Return the role of a chat message; empty for other values."""
     if not isinstance(value, dict):
         return ""
     for key, roles in _ROLE_KEYS.items():
@@ -174,7 +183,7 @@ def check_single_turn(
 ) -> None:
     """Raise InputError for a record with earlier turns, or of an earlier conversation.
 
-    `first_lines` remembers where each conversation of a file came first.
+    `first_lines` stores the first line of each conversation.
     """
     for name, value in fields.items():
         if normalize_name(name) in _CONVERSATIONS and isinstance(value, str | int):
@@ -187,7 +196,7 @@ def check_single_turn(
             if str(value).isdecimal() and int(value) > 1:
                 raise _conversation(f"is turn {value} of a conversation", name)
         elif normalize_name(name) in _HISTORY and _has_history(value, question):
-            raise _conversation("holds other turns of a conversation", name)
+            raise _conversation("has other turns of a conversation", name)
 
 
 def _has_history(value: Any, question: str) -> bool:
@@ -205,8 +214,11 @@ def _has_history(value: Any, question: str) -> bool:
 def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: bool = False) -> str:
     """Return the text of a value that may be an object with the text under one of `keys`.
 
-    JSON in a text is decoded first. Raises InputError for an object that has none of the keys, or
-    different texts under several of them, for broken JSON, and as `message_text` does.
+    JSON in a text is decoded first.
+
+    Raises:
+        InputError: As in `message_text`; or an object has none of the keys or different texts under
+            several, or JSON is broken.
     """
     if isinstance(value, str):
         value = decoded_json(value, field)
@@ -225,31 +237,32 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
         f"is an object with the fields {', '.join(value)}, which has {what}"
         + (f" under {', '.join(present)}" if present else ""),
         field=field,
-        hint=f"Keep the text under one of {', '.join(keys)}",
+        hint=f"Write the text under one of {', '.join(keys)}",
     )
 
 
 def decoded_json(text: str, field: str) -> Any:
-    """Return the value of a text that is a JSON object, list or quoted text; else the text.
+    """Return the decoded value of a JSON object, list or string; otherwise the text.
 
-    Raises InputError for a text that begins as a JSON object and is broken or cut off.
+    Raises:
+        InputError: The text starts as a JSON object, but is broken or truncated.
     """
     if text.lstrip()[:1] not in ("{", "[", '"'):
         return text
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     if re.match(r'\s*\[?\s*\{\s*"[^"]*"\s*:', text):
-        raise InputError("is broken JSON, or cut off", field=field)
+        raise InputError("is broken or truncated JSON", field=field)
     return text
 
 
 def holds_text(value: Any, keys: Sequence[str] = ()) -> bool:
-    """Return whether an object has a text under one of `keys`, or under a usual name."""
+    """Return whether an object has a text under one of `keys` or a usual name."""
     return bool(find_value(value, (*keys, *_TEXT_KEYS))[0])
 
 
 def text_values(value: Any, field: str) -> tuple[str, ...]:
-    """Return the texts of a value that may be one text or a list of several, each once."""
+    """Return the distinct texts of a value: one text or a list."""
     if isinstance(value, list) and not any(map(_role, value)):
         texts = (message_text(one, f"{field}[{number}]") for number, one in enumerate(value))
         return tuple(dict.fromkeys(filter(None, texts)))
@@ -258,10 +271,10 @@ def text_values(value: Any, field: str) -> tuple[str, ...]:
 
 
 def ids_of(field: str, value: Any) -> tuple[str, ...]:
-    """Return the ids of a value that may be one id, or lists of ids, each once."""
+    """Return the distinct ids of a value: one id or nested lists."""
     if isinstance(value, list):
-        found = (one for part in value for one in ids_of(field, part))
-        return tuple(dict.fromkeys(found))
+        ids = (one for part in value for one in ids_of(field, part))
+        return tuple(dict.fromkeys(ids))
     name = id_of(value, field)
     return (name,) if name else ()
 
@@ -273,18 +286,20 @@ def documents_of(
     text_keys: Sequence[str] = (),
     ids: Any = None,
 ) -> tuple[tuple[Document, ...], int]:
-    """Return (texts with their ids, each once and in their order; how many had no text).
+    """Return the distinct (id, text) pairs in order, and the number of documents without text.
 
-    A document that is an object has its text under `text_keys`, or under a usual name. Its id is in
-    the list `ids`, which is as long, or under `id_keys`, by default the usual names.
-    Raises InputError for what is no text, and for an id that two texts have.
+    The text of an object is under `text_keys` or a usual name. Its id is the one at the same
+    position in `ids`, or is under `id_keys`.
+
+    Raises:
+        InputError: A value is not a text, or an id has two texts.
     """
     if _is_missing(value):
         return (), 0
     many = value if isinstance(value, list) else [value]
     if ids is not None and (not isinstance(ids, list) or len(ids) != len(many)):
         count = len(ids) if isinstance(ids, list) else "no list of"
-        raise InputError(f"{len(many)} texts, and {count} ids", field=field)
+        raise InputError(f"{len(many)} texts, but {count} ids", field=field)
     documents: dict[str, str] = {}
     blank = 0
     for number, one in enumerate(many):
@@ -299,16 +314,16 @@ def documents_of(
         own = find_value(one, id_keys or _ID_KEYS)[1] if isinstance(one, dict) else None
         name = id_of(own if ids is None else ids[number], place) or text_digest(text)
         if documents.setdefault(name, text) != text:
-            raise InputError(f"the id {brief(name)} has another text, too", field=place)
+            raise InputError(f"the id {brief(name)} has two different texts", field=place)
     return tuple(documents.items()), blank
 
 
 def id_of(value: Any, field: str) -> str:
-    """Return an id: a text, or a whole number as it is written; empty for none, InputError else."""
+    """Return an id (text or whole number), or ""; raise InputError for other values."""
     if _is_missing(value):
         return ""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise InputError(f"an id must be a text or a whole number, and is {brief(value)}", field=field)
+    raise InputError(f"an id must be a text or a whole number, not {brief(value)}", field=field)

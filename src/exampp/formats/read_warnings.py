@@ -1,6 +1,6 @@
-"""Notes of readers on files that they accept, and the fields that they do not use.
+"""Warnings of readers, and the fields that they do not use.
 
-A reader notes where it finds something; `hearing` collects the notes of one import.
+Readers call `add_warning`; `collect_warnings` collects the warnings of one import.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _EMPTY: tuple[Any, ...] = (None, "", [], {}, b"null", b'""', b"[]", b"{}")
 
 @dataclass(slots=True)
 class ReadWarnings:
-    """The notes on the files of one import.
+    """Warnings on the files of one import.
 
     `unread` counts, by file and field, the records whose field is dropped; `stored` those whose
-    field is stored and exported, and not used for anything.
+    field is stored and exported, but not used.
     """
 
     notes: dict[str, None] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class ReadWarnings:
     stored: dict[str, Counter[str]] = field(default_factory=dict)
 
     def sentences(self) -> tuple[str, ...]:
-        """Return the notes, then one sentence on the fields of each file that are dropped."""
+        """Return the warnings, then one sentence per file on its dropped fields."""
         unused = (
             f"{path}: {counted(len(fields), 'field')} not read: {_listed(fields)}"
             for path, fields in self.unread.items()
@@ -55,7 +55,7 @@ _HEARD: ContextVar[ReadWarnings | None] = ContextVar("heard", default=None)
 
 @contextmanager
 def collect_warnings() -> Iterator[ReadWarnings]:
-    """Collect the notes that readers make meanwhile."""
+    """Collect the warnings of readers within the context."""
     heard = ReadWarnings()
     token = _HEARD.set(heard)
     try:
@@ -65,7 +65,7 @@ def collect_warnings() -> Iterator[ReadWarnings]:
 
 
 def add_warning(path: str | Path, line: int | None, sentence: str) -> None:
-    """Note a sentence about a file, or a line of it; the same sentence once."""
+    """Add a warning about a file or line; duplicates are dropped."""
     heard = _HEARD.get()
     if heard is not None:
         place = sanitize_name(str(path)) + ("" if line is None else f":{line}")
@@ -73,12 +73,12 @@ def add_warning(path: str | Path, line: int | None, sentence: str) -> None:
 
 
 def is_empty(value: Any) -> bool:
-    """Return whether a field, decoded or raw JSON, holds nothing that could be lost."""
+    """Return whether a field, decoded or raw JSON, has no content to lose."""
     return (bytes(value) if isinstance(value, msgspec.Raw) else value) in _EMPTY
 
 
 def count_unused(path: str | Path, fields: Collection[str], *, stored: bool = False) -> None:
-    """Count the fields of one record that its reader drops, or stores without using them."""
+    """Count the fields of a record that its reader drops, or only stores."""
     heard = _HEARD.get()
     if heard is not None and fields:
         files = heard.stored if stored else heard.unread
@@ -86,10 +86,10 @@ def count_unused(path: str | Path, fields: Collection[str], *, stored: bool = Fa
 
 
 class Keys:
-    """Looks at the keys of a file's objects; notes those that are not used, or nearly known.
+    """Checks the keys of a file's objects for unused and misspelled ones.
 
-    `within` is where the objects are in a record, as in `metadata.`. `stored` says that the reader
-    stores the keys that it does not use.
+    `within` is the place of the objects in a record, as in `metadata.`. `stored` means that the
+    reader stores keys that it does not use.
     """
 
     def __init__(
@@ -102,25 +102,28 @@ class Keys:
         self._stored = stored
 
     def see(
-        self, found: Mapping[str, Any], line: int | None, used: Collection[str | None] | None = None
+        self,
+        fields: Mapping[str, Any],
+        line: int | None,
+        used: Collection[str | None] | None = None,
     ) -> None:
-        """Take an object; `used` are the keys that are read of it, by default all known ones.
+        """Check an object; `used` are the keys read from it, by default all known ones.
 
-        A key that nearly is a known one is noted where it comes first.
+        Each misspelled key is reported once.
         """
         used = self._known if used is None else used
-        others = [key for key in found if key not in used]
-        if not others:
+        unknown = [key for key in fields if key not in used]
+        if not unknown:
             return
         count_unused(
             self._path,
-            [self._within + key for key in others if not is_empty(found[key])],
+            [self._within + key for key in unknown if not is_empty(fields[key])],
             stored=self._stored,
         )
-        for key in others:
+        for key in unknown:
             if key in self._seen:
                 continue
             self._seen.add(key)
-            # a second spelling of what the object has already is something else
-            if (one := near(key, self._known)) and one not in found:
-                add_warning(self._path, line, f"the key `{key}` is not read; it is nearly `{one}`")
+            # not a misspelling if the object has the known key, too
+            if (one := near(key, self._known)) and one not in fields:
+                add_warning(self._path, line, f"the key `{key}` is not read; did you mean `{one}`?")

@@ -1,8 +1,9 @@
 """Generated answers: TREC RAG answers, RAGTIME and ARGUE reports, plain answers, text files.
 
-JSON-lines, one response a line. Sources: the guidelines of the TREC RAG track 2024 (`topic_id`,
-`run_id`, `references`, `answer`) and 2025 (the same with `metadata` and `narrative_id`), and of
-TREC RAGTIME 2025 (`metadata`, `responses`), whose reports Auto-ARGUE reads too.
+JSON-lines with one response per line. Sources: the guidelines of the TREC RAG track 2024
+(`topic_id`, `run_id`, `references`, `answer`) and 2025 (the same with `metadata` and
+`narrative_id`), and of TREC RAGTIME 2025 (`metadata`, `responses`), whose reports Auto-ARGUE reads,
+too.
 """
 
 from __future__ import annotations
@@ -31,24 +32,33 @@ from exampp.records import Passage
 from exampp.sanitize import sanitize_name
 
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
-SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
+SYSTEM_KEYS = (
+    "system",
+    "run_id",
+    "run_tag",
+    "method",
+    "variant",
+    "pipeline",
+    "experiment",
+    "model",
+)
 STATEMENT_KEYS = ("responses", "answer", "sentences", "response", "text", "output")
 """Names of the response: a list of statements, or one text."""
 QUERY_TEXT_KEYS = ("narrative", "topic", "query_text", "query")
-"""Names of the query's text."""
+"""Names of the query text."""
 _KNOWN_KEYS = frozenset(
     {*QUERY_KEYS, *SYSTEM_KEYS, *STATEMENT_KEYS, *QUERY_TEXT_KEYS}
     | {"metadata", "references", "documents"}
 )
 _SUFFIXES = frozenset({".txt", ".text", ".md", ".markdown", ".html", ".htm"})
-"""Endings of text files; HTML is detected by the text, not by the ending."""
+"""Suffixes of text files; HTML is detected by content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A part of a response, with the ids of what it cites.
+    """A part of a response, with the ids of its citations.
 
-    A citation that points beyond the references is kept as the number that was written.
+    A citation beyond the list of references is stored as the number in the file.
     """
 
     text: str
@@ -59,8 +69,7 @@ class Statement:
 class Response:
     """A system's response to a query (or `query/subtopic`), in order.
 
-    `documents` are texts of what it cites, and `query_text` is what was asked, where its file has
-    them.
+    `documents` are the texts of its citations and `query_text` the question, if the file has them.
     """
 
     query_id: str
@@ -71,7 +80,7 @@ class Response:
 
     @property
     def cited(self) -> tuple[str, ...]:
-        """The ids of what the response cites, each once, in the order in which it does."""
+        """The distinct cited ids, in order of citation."""
         return tuple(dict.fromkeys(one for part in self.statements for one in part.citations))
 
 
@@ -80,8 +89,11 @@ def read(
 ) -> Iterator[Response]:
     """Yield the responses of a JSON-lines file in file order.
 
-    `system` names the system of lines that do not say it. InputError for a line without query,
-    system or text, for an empty response, and for a second one of a system for the same query.
+    `system` names the system of lines that name none.
+
+    Raises:
+        InputError: A response has no query, system or text, is empty, or is the second one of a
+            system and query.
     """
     keys = Keys(path, _KNOWN_KEYS)
     of_metadata = Keys(path, _KNOWN_KEYS, "metadata.")
@@ -93,11 +105,11 @@ def read(
         chosen = (key_of(whole, some) for some in (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
         used = {*chosen, *QUERY_TEXT_KEYS, "metadata", "references", "documents"}
         keys.see(fields, number, used)
-        for found in _objects(fields, "metadata"):
-            of_metadata.see(found, number, used)
+        for response in _objects(fields, "metadata"):
+            of_metadata.see(response, number, used)
         for key in STATEMENT_KEYS:
-            for found in _objects(fields, key):
-                of_statement.see(found, number)
+            for response in _objects(fields, key):
+                of_statement.see(response, number)
         return _response(whole, system)
 
     yield from parse_lines(path, on_error, parse, _KEY)
@@ -110,7 +122,7 @@ _KEY = Key(
 
 
 def _with_metadata(fields: Fields) -> Fields:
-    """Return the fields of a line and those of its metadata."""
+    """Return the fields of a line and of its metadata."""
     if "metadata" not in fields:
         return fields
     if not isinstance(decode_part(fields["metadata"], "metadata"), dict):
@@ -133,24 +145,21 @@ def _response(fields: Fields, system: str | None) -> Response:
     if key is None:
         raise InputError(f"no text (any of {', '.join(STATEMENT_KEYS)})", field=STATEMENT_KEYS[0])
     references = _decoded(fields, "references")
-    found = _statements(decode_part(fields[key], key), key, _names(references))
-    if not any(statement.text.strip() for statement in found):
+    documents = _statements(decode_part(fields[key], key), key, _names(references))
+    if not any(statement.text.strip() for statement in documents):
         raise InputError("the response is empty", field=key)
-    asked = _query_text(fields, query_id)
-    return Response(query_id, system, tuple(found), _documents(fields), asked)
+    query_text = _query_text(fields, query_id)
+    return Response(query_id, system, tuple(documents), _documents(fields), query_text)
 
 
 def _query_text(fields: Fields, query_id: str) -> str:
-    """Return the text of the query; an id is none, which some files write there too."""
+    """Return the query text; empty if the field repeats the query id."""
     texts = (_decoded(fields, key) for key in QUERY_TEXT_KEYS)
     return next((one for one in texts if isinstance(one, str) and one != query_id), "")
 
 
 def _documents(fields: Fields) -> tuple[Passage, ...]:
-    """Return the texts under `documents`.
-
-    An object by their ids, as AutoJudge's reports have it.
-    """
+    """Return the texts under `documents`, an object keyed by id as in AutoJudge reports."""
     documents = _decoded(fields, "documents")
     if not isinstance(documents, dict):
         return ()
@@ -164,7 +173,7 @@ def _documents(fields: Fields) -> tuple[Passage, ...]:
 
 
 def _objects(fields: Fields, key: str) -> list[Any]:
-    """Return the objects under a key, one or a list of them."""
+    """Return the objects under a key: one object or a list."""
     value = _decoded(fields, key)
     return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
 
@@ -194,7 +203,7 @@ def _statements(value: Any, key: str, references: Sequence[str]) -> list[Stateme
             cited = _citations(part.get("citations"), references, f"{key}[{index}].citations")
             found.append(Statement(part["text"], cited))
         else:
-            raise InputError("a statement without a text", field=f"{key}[{index}].text")
+            raise InputError("a statement has no text", field=f"{key}[{index}].text")
     return found
 
 
@@ -216,7 +225,7 @@ def _cited(citation: Any, references: Sequence[str]) -> str:
 
 
 def is_answer_folder(path: str | Path) -> bool:
-    """Return whether the path is a folder with text files in it, at most one folder deeper."""
+    """Return whether the path is a folder of text files, at most one subfolder deep."""
     path = Path(path)
     return path.is_dir() and any(
         file.suffix.lower() in _SUFFIXES for file in (*path.glob("*"), *path.glob("*/*"))
@@ -226,10 +235,10 @@ def is_answer_folder(path: str | Path) -> bool:
 def read_folder(
     path: str | Path, on_error: OnError = raise_error, system: str | None = None
 ) -> Iterator[Response]:
-    """Yield the responses of a folder: `SYSTEM/QUERY.txt`, or `QUERY.txt` if `system` says whose.
+    """Yield the responses of a folder: `SYSTEM/QUERY.txt`, or `QUERY.txt` with `system` given.
 
-    InputError for an empty file, one that is no text
-    file, and one too many for a query.
+    Raises:
+        InputError: A file is empty or not a text file, or a query has several.
     """
     seen: dict[tuple[str, str], Path] = {}
     for file in _files(Path(path)):
@@ -253,23 +262,26 @@ def _files(path: Path) -> Iterator[Path]:
         if file.is_file() and not file.name.startswith(".")
     )
     if not files:
-        raise InputError("the folder holds no files", file=path)
+        raise InputError("the folder has no files", file=path)
     yield from files
 
 
 def _file(file: Path, system: str | None) -> Response:
     if file.suffix.lower() not in _SUFFIXES:
-        raise InputError("is no text file", hint=f"Known: {', '.join(sorted(_SUFFIXES))}")
+        raise InputError("is not a text file", hint=f"Supported: {', '.join(sorted(_SUFFIXES))}")
     if system is None:
         raise InputError(
-            "whose response is this?",
-            hint="Put it into a folder that is named like its system, or name it with --system",
+            "the response has no system",
+            hint="Put it into a folder named after its system, or name it with --system",
         )
     return Response(sanitize_name(file.stem), system, (Statement(read_text(file)),))
 
 
-_QUERY, _SYSTEM, _STATEMENT = map(frozenset, (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
+_QUERY, _SYSTEM, _STATEMENT = map(frozenset, (QUERY_KEYS, SYSTEM_KEYS[:-1], STATEMENT_KEYS))
+_OF_BANKS = frozenset({"question", "nugget", "items", "questions", "nuggets"})
+"""Beside them a model is the one that made an item."""
 CERTAIN = (
+    Shape((("model",), _QUERY, _STATEMENT - {"text"}), _OF_BANKS),
     Shape((("metadata",), _STATEMENT - {"text"}), frozenset({"_id", "id"})),
     Shape((_SYSTEM, _QUERY, _STATEMENT), unless=(Shape((("metadata",), _STATEMENT - {"text"})),)),
 )
@@ -288,7 +300,7 @@ FORMAT = Format(
     shapes=(*CERTAIN, Shape((_QUERY, _STATEMENT), _NOT_RESPONSES)),
     file_name="response|answer|generat|output",
     record=Response,
-    looks="what systems generated, JSON-lines; see [the page on importing](../how-to/import.md)",
+    looks="answers of systems, JSON-lines; see [the page on importing](../how-to/import.md)",
     source="TREC RAG, RAGTIME, AutoJudge, plain answers",
 )
 TEXTS = Format(

@@ -1,4 +1,4 @@
-"""Tables: rows of CSV and TSV, and of Parquet and Arrow files, which polars reads."""
+"""Tables: rows of CSV and TSV files, and of Parquet and Arrow files through polars."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MAGIC: Mapping[bytes, str] = {
     b"ARROW1": "Arrow",
     b"\xff\xff\xff\xff": "Arrow",
 }
-"""First bytes of such files; the last is a stream, as `datasets` stores them."""
+"""Magic bytes of such files; the last is a stream, as stored by `datasets`."""
 
 
 def name_of(path: str | Path) -> str | None:
-    """Return what a file of columns is called, Parquet or Arrow; None for any other file."""
+    """Return "Parquet" or "Arrow"; None for any other file."""
     if lines_in_memory(path) or not Path(path).is_file():
         return None
     with Path(path).open("rb") as stream:
@@ -35,9 +35,10 @@ def name_of(path: str | Path) -> str | None:
 
 
 def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number from 1, row) of a file of columns.
+    """Yield (number from 1, row) of a Parquet or Arrow file.
 
-    Raises InputError for a damaged file, and where polars is not installed.
+    Raises:
+        InputError: The file is damaged, or polars is not installed.
     """
     with _polars_faults(path):
         yield from enumerate(_read(path, None).iter_rows(named=True), 1)
@@ -46,10 +47,7 @@ def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def rows_with(
     path: str | Path, keys: Collection[str], wanted: Collection[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the same for the rows whose id is wanted.
-
-    The id is in the first of `keys` that is there.
-    """
+    """Yield the rows with a wanted id, found in the first existing column of `keys`."""
     with _polars_faults(path):
         yield from enumerate(_read(path, (keys, wanted)).iter_rows(named=True), 1)
 
@@ -85,24 +83,24 @@ def _polars_faults(path: str | Path) -> Iterator[None]:
         import polars
     except ImportError:
         raise InputError(
-            f"is a file of {name_of(path)}, which polars reads",
+            f"is a {name_of(path)} file, which needs polars",
             file=path,
             hint=f"Install it: {install_command('polars')}",
         ) from None
     try:
         yield
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError) as error:
-        # a panic of polars is no Exception
+        # a panic of polars is not an Exception
         first = str(error).partition("\n")[0]
         raise InputError(f"is a damaged {name_of(path)} file ({first})", file=path) from None
 
 
 REMARK = "# exampp "
-"""A row whose first cell starts so is about the table, and not a row of it."""
+"""A row with this start of its first cell is a remark."""
 
 
 def table_rows(text: str, separator: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not blank, with the line on which they start."""
+    """Yield the rows that are not blank, with their first line."""
     table = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     number = 1
     try:
@@ -115,7 +113,7 @@ def table_rows(text: str, separator: str, path: str | Path) -> Iterator[tuple[in
             f"broken CSV ({error})",
             file=path,
             line=number,
-            hint="Put a cell with quotes or line breaks in quotes, and double the quotes inside",
+            hint="Quote cells with quotes or line breaks, and double the quotes inside",
         ) from None
 
 
@@ -126,22 +124,22 @@ def check_width(cells: Sequence[str], header: Sequence[str], path: str | Path, l
             f"{len(cells)} cell{'s' * (len(cells) != 1)}, but the header has {len(header)}",
             file=path,
             line=line,
-            hint="Put a cell that holds a separator in double quotes, and leave no cell out",
+            hint="Quote cells that contain a separator, and write every cell",
         )
 
 
 def named_rows(
     text: str, separator: str, path: str | Path, on_error: Callable[[InputError], None]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows below the header by the names of the columns.
+    """Yield the rows below the header by column name.
 
-    InputError for a column that is there twice, and through `on_error` for a row of another length.
+    A row of another length goes to `on_error`. Raises InputError for a duplicate column.
     """
     rows = table_rows(text, separator, path)
     start, header = next(rows)
     names = [name.strip() for name in header]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"the column {brief(twice)} is there twice", file=path, line=start)
+        raise InputError(f"duplicate column {brief(twice)}", file=path, line=start)
     for number, cells in rows:
         try:
             check_width(cells, names, path, number)

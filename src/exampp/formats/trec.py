@@ -1,4 +1,4 @@
-"""Columns of TREC files, split at whitespace, and rows of runs and qrels as JSON objects."""
+"""TREC files of whitespace-separated columns; runs and qrels as JSON objects."""
 
 from __future__ import annotations
 
@@ -39,14 +39,17 @@ QUERY_KEYS = (
     *("query_id", "qid", "topic_id", "narrative_id", "request_id", "queryid", "query-id"),
     *("topic", "q_id", "query"),
 )
-"""The last is the text of the query where there is one of the others."""
+"""The last name means the query text if another one is present."""
 PASSAGE_KEYS = (
     *("passage_id", "paragraph_id", "pid", "docno", "docid", "doc_id", "document_id"),
-    *("corpus_id", "corpus-id", "_id"),
+    *("corpus_id", "corpus-id", "chunk_id", "_id"),
 )
 RANK_KEYS = ("rank",)
 SCORE_KEYS = ("score",)
-SYSTEM_KEYS = ("system", "run_id", "run_tag", "run", "method", "tag")
+SYSTEM_KEYS = (
+    *("system", "run_id", "run_tag", "run", "method", "tag"),
+    *("variant", "model", "pipeline", "experiment", "config", "retriever"),
+)
 RELEVANCE_KEYS = ("relevance", "rel", "label", "judgment", "judgement", "grade", "rating", "score")
 HIGHEST_RELEVANCE = 2**15 - 1
 """Judgments are stored in 16 bits."""
@@ -54,11 +57,11 @@ _BOM = "\ufeff"
 
 
 BEIR = Shape((("query-id", "query_id"), ("corpus-id", "corpus_id"), ("score",)), most=3)
-"""Rows of BEIR's qrels, where a score is a judgment."""
+"""Rows of BEIR qrels, where a score is a judgment."""
 
 
 def whole_number(fields: Fields, keys: tuple[str, ...], highest: int = 2**31 - 1) -> int:
-    """Return the integer under the first of `keys`; 2.0 is one, as frames with gaps have it."""
+    """Return the integer under the first of `keys`; 2.0 (from frames with gaps) is accepted."""
     value = any_number(fields, keys)
     if value != int(value):
         raise InputError(f"{brief(value)} is not an integer", field=keys[0])
@@ -68,7 +71,7 @@ def whole_number(fields: Fields, keys: tuple[str, ...], highest: int = 2**31 - 1
 
 
 def any_number(fields: Fields, keys: tuple[str, ...]) -> float:
-    """Return the finite number under the first of `keys`, which may be written as a text."""
+    """Return the finite number under the first of `keys`; accepts numbers as text."""
     key = key_of(fields, keys)
     if key is None:
         raise InputError(f"no {keys[0]} (any of {', '.join(keys)})", field=keys[0])
@@ -77,21 +80,21 @@ def any_number(fields: Fields, keys: tuple[str, ...]) -> float:
 
 
 def columns(line: bytes, names: tuple[str, ...], form: str) -> list[bytes]:
-    """Return the columns of a line; InputError if they are not as many as `names`.
+    """Return the columns of a line; raise InputError for a wrong number.
 
-    Only ASCII whitespace separates, as in trec_eval: an id may hold any other character.
+    Only ASCII whitespace separates columns, as in trec_eval.
     """
-    found = line.split()
-    if len(found) != len(names):
+    words = line.split()
+    if len(words) != len(names):
         raise InputError(
-            f"{len(found)} column{'s' * (len(found) != 1)} instead of the {len(names)} of {form} "
-            f"({' '.join(names)})"
+            f"{len(words)} column{'s' * (len(words) != 1)} instead of the {len(names)} of "
+            f"{form} ({' '.join(names)})"
         )
-    return found
+    return words
 
 
 class Words(dict[bytes, str]):
-    """Ids by how they are written: one copy of each that recurs on many lines."""
+    """Deduplicated ids: one copy of each id that occurs on many lines."""
 
     def common(self, data: bytes, field: str) -> str:
         """Return an id that recurs: a query, a system."""
@@ -102,7 +105,7 @@ class Words(dict[bytes, str]):
 
 
 def word_of(data: bytes, field: str) -> str:
-    """Return an id; InputError if it is not UTF-8 or starts with a byte-order mark."""
+    """Return an id; raise InputError if it is not UTF-8 or starts with a byte-order mark."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -111,21 +114,21 @@ def word_of(data: bytes, field: str) -> str:
         raise InputError(
             "a byte-order mark inside the file",
             field=field,
-            hint="It comes from joining files that start with one; remove it",
+            hint="Remove it; it comes from concatenating files that start with one",
         )
     return text
 
 
 def check_word(text: str, field: str, path: str | Path) -> str:
-    """Return a text that can be written as one column; InputError otherwise.
+    """Return a text that fits into one column; raise InputError otherwise.
 
-    Refused are empty text, whitespace of any alphabet (tools differ in what they split at) and a
-    byte-order mark at the start (readers drop it).
+    Rejected are empty text, any Unicode whitespace (tools split differently) and a leading
+    byte-order mark (readers drop it).
     """
     if text.split() != [text] or text.startswith(_BOM):
         raise InputError(
-            f"{brief(text)} cannot be a column of a TREC file: it is empty, holds whitespace or "
-            "starts with a byte-order mark",
+            f"{brief(text)} cannot be a column of a TREC file: it is empty, has whitespace "
+            "or starts with a byte-order mark",
             file=path,
             field=field,
         )
@@ -149,15 +152,21 @@ def read_run(
 ) -> Iterator[RankedPassage]:
     """Yield the lines of a run in file order; the last column names the system.
 
-    `check` may refuse a line by raising InputError, which then says where the line is.
-    One file may hold several systems, unless `system` says whose it is. Lines of three columns are
-    query, passage and rank, of `system` or of one that the file is named after; their scores are
-    the reciprocals of the ranks. Lines of JSON are rows under the names of many tools; where the
-    first has no rank, ranks follow from the scores. InputError for a wrong number of columns, a
-    rank that is no integer, a score that is no finite number, a passage that a system returns twice
-    for a query.
+    Three columns are query, passage and rank of `system` or of the system in the file name; the
+    scores are the reciprocal ranks. JSON lines are rows with the field names of many tools; if the
+    first has no rank, ranks follow from the scores.
 
     Source: the run formats of trec_eval and MS MARCO.
+
+    Args:
+        path: The file.
+        on_error: Takes the error of a bad line.
+        check: May reject a line by raising InputError.
+        system: The only system of the file; by default the file may have several.
+
+    Raises:
+        InputError: A line has a wrong number of columns, a rank that is not an integer, a score
+            that is not finite, or a duplicate passage of a query and system.
     """
     start, head = next(lines_below_metadata(path))
     named = system or system_of(path)
@@ -174,9 +183,9 @@ def read_run(
             tags[found.system] = None
             if len(tags) > 1:
                 raise InputError(
-                    f"the file holds several systems, {' and '.join(tags)}, but is named after one",
+                    f"the file has several systems ({' and '.join(tags)}), but one name",
                     field="system",
-                    hint="Import it by itself, where the last column names them",
+                    hint="Import it separately; the last column then names the systems",
                 )
             found = replace(found, system=system)
         check(found)
@@ -219,7 +228,7 @@ def _from_columns(named: str, is_short: bool) -> Callable[[bytes], RankedPassage
 def _from_objects(
     path: str | Path, named: str, with_ranks: bool
 ) -> Callable[[bytes], RankedPassage]:
-    """Parse rows of JSON; without ranks, 0 stands for a rank that `_placed` finds."""
+    """Parse JSON rows; without ranks, rank 0 marks a row for `_placed`."""
     keys = Keys(path, _RUN_FIELDS)
 
     def parse(line: bytes) -> RankedPassage:
@@ -244,7 +253,7 @@ def _from_objects(
 
 
 def _placed(rankeds: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
-    """Yield rows with ranks by descending score; those of equal score by passage id."""
+    """Yield rows ranked by descending score; ties by passage id."""
     groups: dict[tuple[str, str], list[RankedPassage]] = {}
     for one in rankeds:
         groups.setdefault((one.system, one.query_id), []).append(one)
@@ -254,10 +263,12 @@ def _placed(rankeds: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
 
 
 def write_run(path: str | Path, rankeds: Iterable[RankedPassage], head: str = "") -> None:
-    """Write a run, columns separated by one space; scores read back exactly.
+    """Write a run with space-separated columns; scores are restored exactly by reading.
 
-    `head` are lines that come before it. InputError for an id that cannot be a column, and for a
-    score that is not finite.
+    `head` are lines before it.
+
+    Raises:
+        InputError: An id cannot be a column, or a score is not finite.
     """
     with writing(path) as stream:
         stream.write(encode_text(head, path))
@@ -295,7 +306,7 @@ RUN = Format(
     exports="runs",
     looks="`query Q0 passage rank score system`; `query passage rank` with `--runs`",
     source="trec_eval, MS MARCO",
-    lossless="yes; MS MARCO's comes out as trec_eval's",
+    lossless="yes; MS MARCO's is written as trec_eval's",
 )
 
 
@@ -316,15 +327,17 @@ def read_qrels(
 ) -> Iterator[Judgment]:
     """Yield the judgments of a qrels file in file order.
 
-    Lines of three columns, query, passage and relevance, are read where the first line names them
-    or separates them by tabs, as in BEIR; a first line that names the columns is skipped.
-    The second column means nothing, unless `subtopics` says that it names the subtopic (TREC
-    diversity qrels): nothing in the file tells the two apart. Lines of JSON are rows under the
-    names of many tools. A query id `q/subtopic` is left as written. `check` may refuse a line by
-    raising InputError. InputError for a wrong number of columns, a relevance that is no integer
-    (negative ones are fine) and a passage judged twice, also where both lines agree.
+    Three columns (query, passage, relevance) are accepted with a header or with tabs, as in BEIR; a
+    header line is skipped. The second of four columns is ignored unless `subtopics` says that it is
+    the subtopic (TREC diversity qrels), because the file cannot tell. JSON lines are rows with the
+    field names of many tools. A query id `q/subtopic` is not split. `check` may reject a line by
+    raising InputError.
 
     Source: the qrels formats of trec_eval, ndeval and BEIR.
+
+    Raises:
+        InputError: A line has a wrong number of columns or a relevance that is not an integer
+            (negative ones are valid), or a passage is judged twice, even with the same relevance.
     """
     words = Words()
     keys = Keys(path, (*QUERY_KEYS, *PASSAGE_KEYS, *RELEVANCE_KEYS))
@@ -370,10 +383,10 @@ _QRELS_KEY = Key(
 
 
 def write_qrels(path: str | Path, judgments: Iterable[Judgment], iteration: str = "0") -> None:
-    """Write judgments as `query iteration passage relevance`, separated by one space.
+    """Write judgments as `query iteration passage relevance`, separated by spaces.
 
-    The second column of a judgment of a subtopic is the subtopic. InputError for an id that cannot
-    be a column.
+    The second column of a judgment of a subtopic is the subtopic. Raises InputError for an id that
+    cannot be a column.
     """
     check_word(iteration, "iteration", path)
     with writing(path) as stream:
@@ -406,9 +419,9 @@ QRELS = Format(
     shapes=(Shape((QUERY_KEYS, set(PASSAGE_KEYS) - {"_id"}, RELEVANCE_KEYS[:5])), BEIR),
     file_name=r"qrels?$|^qrels?\b",
     exports="judgments",
-    looks="`query 0 passage relevance`; `query-id`, `corpus-id`, `score`, separated by tabs",
+    looks="`query 0 passage relevance`; tab-separated `query-id`, `corpus-id`, `score`",
     source="trec_eval, BEIR, MS MARCO",
-    lossless="yes, but the second column; BEIR's comes out as trec_eval's",
+    lossless="yes, except for the second column; BEIR's is written as trec_eval's",
 )
 
 
@@ -429,10 +442,12 @@ def read_ranx(
     *,
     system: str | None = None,
 ) -> Iterator[RankedPassage]:
-    """Yield the rankings of a file, those of a query by descending score.
+    """Yield the rankings of a file, each by descending score.
 
-    `system` names the system, by default the file does. `check` may refuse a passage. InputError
-    for what is no object of numbers, and for a query that occurs twice.
+    `system` names the system, by default the file name does. `check` may reject a passage.
+
+    Raises:
+        InputError: The file is not an object of numbers, or a query occurs twice.
     """
     named = system or system_of(path)
 
@@ -449,13 +464,13 @@ def read_ranx(
 def read_ranx_qrels(
     path: str | Path, on_error: OnError = raise_error, check: Callable[[Judgment], None] = accept
 ) -> Iterator[Judgment]:
-    """Yield the judgments of a file; InputError as in `read_ranx`, and for what is no integer."""
+    """Yield the judgments of a file; raise InputError as in `read_ranx`, and for non-integers."""
 
     def judged(query_id: str, values: dict[str, float]) -> list[Judgment]:
         for passage, value in values.items():
             if value != int(value) or abs(value) > HIGHEST_RELEVANCE:
                 raise InputError(
-                    f"{brief(value)} is no integer up to {HIGHEST_RELEVANCE}",
+                    f"{brief(value)} is not an integer up to {HIGHEST_RELEVANCE}",
                     field=f"{brief(query_id)}.{brief(passage)}",
                 )
         return [Judgment(query_id, passage, int(value)) for passage, value in values.items()]
@@ -477,7 +492,7 @@ def _read_ranx(
             if not query_id.strip() or query_id in seen:
                 twice = f"query {brief(query_id)} occurs twice"
                 raise InputError(
-                    twice if query_id.strip() else "the id of a query is blank",
+                    twice if query_id.strip() else "the query id is blank",
                     field=brief(query_id),
                 )
             seen.add(query_id)
@@ -495,9 +510,9 @@ def _read_ranx(
 
 
 def write_ranx(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
-    """Write the run of one system; InputError where there are several.
+    """Write the run of one system; raise InputError for several.
 
-    The passages of a query stand in the order of their ranks, which reading takes from the scores.
+    The passages of a query are written in rank order; reading derives ranks from scores.
     """
     by_query: dict[str, dict[str, float]] = {}
     systems: dict[str, None] = {}
@@ -506,9 +521,9 @@ def write_ranx(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
         by_query.setdefault(ranked.query_id, {})[ranked.passage_id] = ranked.score
     if len(systems) > 1:
         raise InputError(
-            f"a run of ranx is that of one system, and there are {len(systems)}",
+            f"a ranx run has one system, but there are {len(systems)}",
             file=path,
-            hint="Write the runs as TREC runs, which name theirs: --format runs",
+            hint="Write TREC runs, which name their systems: --format runs",
         )
     with writing(path) as stream:
         stream.write(encode_json(by_query, path))
@@ -531,9 +546,9 @@ RANX = Format(
     _sniff_ranx,
     name="ranx",
     file_name=r"\brun",
-    looks="one JSON object, query → passage → score; the system is named like the file",
+    looks="one JSON object, query → passage → score; the file name is the system",
     source="ranx",
-    lossless="yes, one system a file",
+    lossless="yes, one system per file",
 )
 RANX_QRELS = Format(
     "qrels",

@@ -1,8 +1,8 @@
-"""The cells of a workbench entry: `exam_grades` and `grades` to grades and back.
+"""Graded passages of the Autograding Workbench: `exam_grades` and `grades` to grades and back.
 
-A rating that cannot be read (no whole number, or off its grader's scale) is a bad cell and no bad
-file: it is kept as unparsed with the raw value, which is written back. What reading an entry would
-not give back, a state, a rule, a detail or the grader itself, is written beside it under
+A rating that cannot be read (not a whole number, or off its grader's scale) makes a bad cell, not a
+bad file: the cell is stored as unparsed with the raw value, which is written back. Whatever reading
+would not restore (a state, a rule, a detail or the grader itself) is written under
 `llm_options.exampp`.
 """
 
@@ -66,25 +66,25 @@ from exampp.records.readings import IMPORTED, OTHERWISE
 from exampp.sanitize import sanitize_value
 
 _LONGEST = 40
-"""Characters of a raw value that an error shows."""
+"""Characters of a raw value in an error."""
 
 
 class Bad(NamedTuple):
-    """A value in the place of a rating, and why it is not a rating."""
+    """An invalid rating and the reason."""
 
     reason: str
     raw: Any
 
 
 class Marks(NamedTuple):
-    """Rating by item, and by item what is no rating."""
+    """Rating by item, and invalid ratings by item."""
 
     ratings: dict[str, int]
     bad: dict[str, Bad]
 
 
 class Entry(NamedTuple):
-    """An entry of a passage: who made it, its cells as stated, its JSON, and where it stands."""
+    """Grades of a passage by one grader: its cells as written, its JSON, and its place."""
 
     identity: GraderIdentity
     open_scale: bool
@@ -99,9 +99,9 @@ def entries(
     scale: RatingScale | None = None,
     taken: dict[str, int] | None = None,
 ) -> Iterator[Entry]:
-    """Yield a ll entries of one passage, the takes of each grader told apart.
+    """Yield all entries of one passage; repeated entries of a grader are numbered.
 
-    `taken` counts them. Raises InputError with the field for a head that cannot be read.
+    `taken` counts them. Raises InputError with the field for an invalid head.
     """
     taken = {} if taken is None else taken
     heads: list[tuple[str, SheetJson | DirectJson]] = [
@@ -122,9 +122,9 @@ def entries(
 
 
 def cells_of_entry(query_id: str, entry: Entry, on_cell: OnError = accept) -> tuple[Grade, ...]:
-    """Return the cells of an entry, in the order of its answers; those of a direct grade are one.
+    """Return the cells of an entry, in the order of its answers.
 
-    The item of a direct grade is the query.
+    A direct grade is one cell whose item is the query.
     """
     marks = _marks(query_id, entry, on_cell)
     replies, faults = _replies(query_id, entry.typed), _faults(query_id, entry.typed)
@@ -143,7 +143,7 @@ def cells_of_entry(query_id: str, entry: Entry, on_cell: OnError = accept) -> tu
 
 @lru_cache(maxsize=1 << 16)
 def _graded(prompt: str, highest: int, item: str, reply: str | None, rating: int) -> Grade:
-    """Return the grade of a cell: one object for all passages that have it."""
+    """Return the grade of a cell; equal cells share one object."""
     return Grade(item, State.GRADED, rating, reply, _rule_of(prompt, highest, reply, rating))
 
 
@@ -151,8 +151,8 @@ def _graded(prompt: str, highest: int, item: str, reply: str | None, rating: int
 def _rule_of(prompt_name: str, highest: int, reply: str | None, rating: int) -> str:
     """Return the rule by which exampp reads the same rating from a reply.
 
-    `IMPORTED` where there is no reply, or no rules that read one without the answer keys;
-    `OTHERWISE` where exampp reads another rating, or none.
+    `IMPORTED`: there is no reply, or no rule that reads one without the answer keys. `OTHERWISE`:
+    exampp reads another rating, or none.
     """
     if not reply:
         return IMPORTED
@@ -169,7 +169,7 @@ def _rule_of(prompt_name: str, highest: int, reply: str | None, rating: int) -> 
 
 
 _READ_FROM_FILES = frozenset({"self-rating", "rating", "yes-no"})
-"""Readings for which a reply is enough."""
+"""Readings that need only the reply."""
 
 
 def _replies(query_id: str, typed: SheetJson | DirectJson) -> dict[str, str | None]:
@@ -201,13 +201,13 @@ def _grade(
 
 
 def _said(fault: Any) -> str:
-    """Return the reason of a failure: plain text, or the reference's object."""
+    """Return the reason of a failure: plain text, or the Workbench's object."""
     reason = fault.get("failure_reason") if isinstance(fault, dict) else fault
     return reason if isinstance(reason, str) else json.dumps(fault, ensure_ascii=False)
 
 
 def _as_stated(grade: Grade, stated: Any) -> Grade:
-    """Return the grade with what is stated of its cell; as it was where that makes no sense."""
+    """Return the grade with the stored fields of its cell; unchanged if they are invalid."""
     if stated is None:
         return grade
     try:
@@ -230,7 +230,7 @@ def _marks(query_id: str, entry: Entry, on_cell: OnError) -> Marks:
 
 
 def within(place: str, on_cell: OnError) -> OnError:
-    """Tells `on_cell` of errors as errors at a place."""
+    """Return an `on_cell` that adds a place to errors."""
 
     def tell(error: InputError) -> None:
         error.field = f"{place}.{error.field}"
@@ -255,12 +255,12 @@ def _exam_marks(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> M
 
 
 def _sorted_out(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
-    """Return the same where some marks are bad; an item with values that differ has no rating."""
+    """Return the valid and invalid marks; an item with different values has no rating."""
     stated: dict[str, list[Any]] = {}
     places: dict[str, str] = {}
     for place, item_id, value in _stated(entry):
         if item_id is None:
-            on_cell(InputError("a rating of neither question_id nor nugget_id", field=place))
+            on_cell(InputError("the rating has neither question_id nor nugget_id", field=place))
             continue
         values = stated.setdefault(item_id, [])
         places[item_id] = place
@@ -268,7 +268,7 @@ def _sorted_out(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> M
             values.append(value)
     marks = Marks({}, {})
     for item_id, values in stated.items():
-        reason = "the item is graded twice, differently"
+        reason = "the item has two different grades"
         reason = reason if len(values) > 1 else _why_no_rating(values[0], grader)
         if reason:
             marks.bad[item_id] = Bad(reason, _kept(values[0] if len(values) == 1 else values))
@@ -294,11 +294,11 @@ def _stated(entry: SheetJson) -> Iterator[tuple[str, str | None, Any]]:
 def _direct_marks(
     query_id: str, entry: DirectJson, grader: GraderIdentity, on_cell: OnError
 ) -> Marks:
-    """Return the mark of a direct relevance grade: its rating, else its label, else its verdict."""
+    """Return the mark of a direct grade: its rating, else its label, else its verdict."""
     if entry.llm_response_error is not None:
         return Marks({}, {})
     name, value = "correctAnswered", entry.correctAnswered
-    reason = "" if isinstance(value, bool) else f"{_shown(value)} is no verdict (true or false)"
+    reason = "" if isinstance(value, bool) else f"{_shown(value)} is not a verdict (true or false)"
     for label in ("relevance_label", "self_ratings"):
         if getattr(entry, label) is not None:
             name, value = label, getattr(entry, label)
@@ -310,7 +310,7 @@ def _direct_marks(
 
 
 def _are_ratings(values: Collection[Any], grader: GraderIdentity) -> bool:
-    """Return whether there is nothing wrong with any of them (see `_why_no_rating`)."""
+    """Return whether all are valid ratings (see `_why_no_rating`)."""
     if not values:
         return True
     if set(map(type, values)) != {int}:
@@ -320,14 +320,14 @@ def _are_ratings(values: Collection[Any], grader: GraderIdentity) -> bool:
 
 def _why_no_rating(value: Any, grader: GraderIdentity) -> str:
     if type(value) is not int:
-        return f"{_shown(value)} is no rating (a whole number)"
+        return f"{_shown(value)} is not a rating (a whole number)"
     if grader.lowest <= value <= grader.highest:
         return ""
     return f"rating {_shown(value)} is off the scale {grader.lowest}..{grader.highest}"
 
 
 def _kept(raw: Any) -> Any:
-    """Return a raw value as the store can hold it; what that changes is kept as residue."""
+    """Return a raw value as the store can save it; the rest is stored as residue."""
     return sanitize_value(raw)[0]
 
 
@@ -340,13 +340,13 @@ def _shown(value: Any) -> str:
 
 
 def residue_of(sheet: PassageGrades, original: Mapping[str, Any], *, open_scale: bool) -> Residue:
-    """Return what an entry says beyond the record of it."""
+    """Return what an entry has beyond its record."""
     written = _json(sheet)
     plain = dict(original)
     if "llm_options" in plain:
         plain["llm_options"] = parted(plain["llm_options"])[0]
     if open_scale and "self_ratings" not in plain:
-        # other entries may show that there are ratings; this one has none, whatever they show
+        # other entries of the grader may have ratings; this one has none
         written.setdefault("self_ratings", None)
     return difference(written, plain)
 
@@ -354,7 +354,7 @@ def residue_of(sheet: PassageGrades, original: Mapping[str, Any], *, open_scale:
 def sheet_json(sheet: PassageGrades, taken: dict[str, int] | None = None) -> dict[str, Any]:
     """Return an entry of `exam_grades` or `grades`.
 
-    `taken` counts the takes of each grader among the entries of its passage so far.
+    `taken` counts the entries of each grader for the passage so far.
     """
     written: dict[str, Any] = restored(_json(sheet), sheet.residue)
     ours = _beyond(sheet, written, {} if taken is None else taken)
@@ -366,7 +366,7 @@ def sheet_json(sheet: PassageGrades, taken: dict[str, int] | None = None) -> dic
 
 
 def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]) -> dict[str, Any]:
-    """Return what reading the entry as written would not give back."""
+    """Return what reading the written entry would not restore."""
     before = dict(taken)
     text = msgspec.json.encode(written)
     if sheet.grader.kind == "query":
@@ -383,7 +383,7 @@ def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]
     }
     ours: dict[str, Any] = {"cells": cells} if cells else {}
     options = written.get("llm_options")
-    # a note among other options would change what they are
+    # adding a note would change the options
     has_room = isinstance(options, dict) and OURS not in options
     if _tells(entry, sheet) and (has_room or not cells):
         return ours
@@ -394,7 +394,7 @@ def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]
 
 
 def _tells(entry: Entry, sheet: PassageGrades) -> bool:
-    """Return whether the entry as written tells who made it, and on which scale."""
+    """Return whether the written entry identifies the grader and its scale."""
     found, grader = entry.identity, sheet.grader
     if found.key != grader.key:
         return False
@@ -421,7 +421,7 @@ def _cell_json(grade: Grade, read: Grade | None) -> dict[str, Any]:
 
 
 def _json(sheet: PassageGrades) -> dict[str, Any]:
-    """Return an entry as the format has it, its residue not yet applied."""
+    """Return an entry in the format, before its residue is applied."""
     verified = sheet.verified or any("match" in (grade.detail or {}) for grade in sheet.grades)
     head = grader_json(sheet.grader, verified=verified)
     return head | (_direct_json(sheet) if sheet.grader.kind == "query" else _exam_json(sheet))
@@ -463,13 +463,13 @@ def _exam_json(sheet: PassageGrades) -> dict[str, Any]:
 
 
 def _raw(grade: Grade) -> list[Any] | None:
-    """Return the raw value of a bad cell, as the only one of a list; None where there is none."""
+    """Return the raw value of a bad cell in a list; empty if there is none."""
     detail = grade.detail or {}
     return [detail["raw"]] if grade.state is State.UNPARSED and "raw" in detail else None
 
 
 def _fault(grade: Grade) -> dict[str, str]:
-    """Return a failure as the reference writes it."""
+    """Return a failure in the Workbench's notation."""
     reason = str((grade.detail or {}).get("reason", grade.state.name.lower()))
     return {"response": grade.reply or "", "prompt": "", "failure_reason": reason}
 
@@ -489,7 +489,7 @@ _PARTS: tuple[tuple[Callable[[list[Any]], Iterable[Any]], frozenset[str]], ...] 
         frozenset({*SheetJson.__struct_fields__, *DirectJson.__struct_fields__, "exam_ratio"}),
     ),
 )
-"""The objects of a line by what they are, with the keys that these have."""
+"""The objects of a line by type, with their keys."""
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -509,12 +509,17 @@ def read(
     scale: RatingScale | None = None,
     on_cell: OnError = accept,
 ) -> Iterator[QueryPool]:
-    """Yield the pools of a workbench file, line by line.
+    """Yield the pools of a Workbench file, line by line.
 
-    `scale` is that of graders whose prompt is not known, by default from 0 to the highest label.
-    A rating that cannot be read is an unparsed cell, of which `on_cell` hears. Raises InputError
-    (through `on_error`) with line and field for anything else that is malformed, and for a query or
-    a passage that occurs twice.
+    Args:
+        path: The file.
+        on_error: Takes the error of a bad line.
+        scale: Scale of graders with an unknown prompt; by default 0 to the highest label.
+        on_cell: Takes the error of a rating that cannot be read; its cell is unparsed.
+
+    Raises:
+        InputError: With line and field, through `on_error`: other malformed content, or a duplicate
+            query or passage.
     """
     seen: dict[str, int] = {}
     keys = tuple((part, Keys(path, known, stored=True)) for part, known in _PARTS)
@@ -527,9 +532,9 @@ def read(
             query_id = str(typed.query_id)
             if (earlier := seen.setdefault(query_id, number)) != number:
                 raise InputError(
-                    f"query {query_id!r} occurs twice, first in line {earlier}",
+                    f"query {query_id!r} occurs twice, first on line {earlier}",
                     field="[0]",
-                    hint="Put all passages of a query into one line",
+                    hint="Put all passages of a query on one line",
                 )
             pool = _pool(query_id, typed, originals, _Reading(scale, bad.append))
             for part, of_part in keys:
@@ -555,7 +560,7 @@ def _pool(
         place = f"[1][{index}]"
         if (earlier := seen.setdefault(passage.paragraph_id, index)) != index:
             raise InputError(
-                f"passage {passage.paragraph_id!r} occurs twice for this query, first as "
+                f"passage {passage.paragraph_id!r} occurs twice for this query, first at "
                 f"[1][{earlier}]",
                 field=f"{place}.paragraph_id",
             )
@@ -599,7 +604,7 @@ def _judgments(
         judgment = Judgment(query_id, typed.paragraph_id, entry.relevance, subtopic)
         if subtopic in seen:
             raise InputError(
-                "this passage is judged twice for the same query",
+                "this passage has two judgments for the same query",
                 field=f"paragraph_data.judgments[{index}]",
             )
         seen.add(subtopic)
@@ -640,7 +645,7 @@ def _sheets(
 
 
 def write(path: str | Path, pools: Iterable[QueryPool]) -> None:
-    """Write pools as a workbench file; equal as JSON to the file they were read from."""
+    """Write pools as a Workbench file; equal as JSON to the file they were read from."""
     with writing(path) as stream:
         for pool in pools:
             passages = [
@@ -650,7 +655,7 @@ def write(path: str | Path, pools: Iterable[QueryPool]) -> None:
 
 
 def passage_json(passage: PooledPassage) -> dict[str, Any]:
-    """Return a passage as the format wants it, its own residue not yet applied."""
+    """Return a passage in the format, before its residue is applied."""
     exam = [sheet for sheet in passage.sheets if sheet.grader.kind != "query"]
     direct = [sheet for sheet in passage.sheets if sheet.grader.kind == "query"]
     taken: dict[str, int] = {}
@@ -671,13 +676,13 @@ def passage_json(passage: PooledPassage) -> dict[str, Any]:
 
 
 _OF_ORIGIN = {"orig_prompt_class": "prompt_class", "prompt_style": "prompt_style"}
-"""Fields of the reference for verified answers, and the fields of the prompt that they replace."""
+"""Workbench fields of verified answers, and the prompt fields that they replace."""
 
 
 def _with_origins(
     sheets: Sequence[PassageGrades], written: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the entries, those of verified answers with the prompt that extracted them."""
+    """Return the entries; those of verified answers name the prompt that extracted them."""
     said = {
         sheet.grader.key: entry.get("prompt_info")
         for sheet, entry in zip(sheets, written, strict=True)

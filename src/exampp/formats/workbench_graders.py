@@ -1,4 +1,4 @@
-"""The JSON of workbench files, typed as far as it is understood."""
+"""The JSON of Workbench files, typed as far as exampp uses it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from exampp.records.graders import HIGHEST_LABEL, RatingScale
 
 Rank = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Label = Annotated[int, msgspec.Meta(ge=-(2**15) + 1, le=2**15 - 1)]
-"""Judgments are held in 16 bits, ranks in 32."""
+"""Judgments are stored in 16 bits, ranks in 32."""
 
 
 class SelfRatingJson(msgspec.Struct, gc=False):
-    """A rating of one item; what is no rating is a bad cell, and no bad line."""
+    """A rating of one item; an invalid value makes a bad cell, not a bad line."""
 
     self_rating: Any = None
     question_id: str | None = None
@@ -56,7 +56,7 @@ class DirectJson(msgspec.Struct):
 
 
 class CellJson(msgspec.Struct):
-    """Fields of a cell that exampp adds to the format, under `llm_options.exampp`."""
+    """Fields that exampp adds to a cell, under `llm_options.exampp`."""
 
     state: Literal["graded", "unparsed", "refused", "truncated", "failed"] | None = None
     rule: str = ""
@@ -73,7 +73,7 @@ class JudgmentJson(msgspec.Struct, gc=False):
 
 
 class RankingJson(msgspec.Struct, gc=False):
-    """A system returned the passage."""
+    """A rank of the passage in a system's ranking."""
 
     method: str
     rank: Rank
@@ -110,15 +110,15 @@ class WorkbenchLine(NamedTuple):
 
 
 UNNAMED_CLASS = "QuestionPromptWithChoices"
-"""The prompt of grades without prompt_info, which predate it."""
+"""The prompt of grades without prompt_info, which are older."""
 OURS = "exampp"
-"""The key of `llm_options` under which an entry says what the format has no field for."""
+"""The key of `llm_options` for what the format has no field for."""
 
 _KIND_OF_TYPE = {"question": "question", "nugget": "nugget", "direct_grading": "query"}
 
 
 class EntryHead(NamedTuple):
-    """An entry's grader, whether its scale is known from elsewhere, and its cells as stated."""
+    """An entry's grader, whether its scale is known, and its cells as written."""
 
     identity: GraderIdentity
     open_scale: bool
@@ -130,10 +130,11 @@ _scaled: dict[tuple[str, int, int], GraderIdentity] = {}
 
 
 def head_of(entry: SheetJson | DirectJson, scale: RatingScale | None = None) -> EntryHead:
-    """Return the grader of an entry; of several entries the widest scale holds.
+    """Return the grader of an entry; of several entries, the widest scale is used.
 
-    Raises InputError with the field for a `prompt_info` that is none, and for a prompt that grades
-    items where grades of the query itself stand, or the other way around.
+    Raises:
+        InputError: With the field: an invalid `prompt_info`, or a prompt for items in an entry with
+            grades of the query, or vice versa.
     """
     if isinstance(entry, DirectJson):
         head, here, other = _direct_head(entry, scale), "the query itself", "exam_grades"
@@ -143,7 +144,7 @@ def head_of(entry: SheetJson | DirectJson, scale: RatingScale | None = None) -> 
     if (kind == "query") is isinstance(entry, DirectJson):
         return head
     raise InputError(
-        f"here stand grades of {here}, and the prompt {prompt!r} is for a {kind}",
+        f"these are grades of {here}, but the prompt {prompt!r} is for a {kind}",
         field="prompt_info",
         hint=f"Move the entry to {other}, or correct its prompt",
     )
@@ -164,32 +165,32 @@ def _direct_head(entry: DirectJson, scale: RatingScale | None) -> EntryHead:
 
 
 def has_open_scale(grader: GraderIdentity) -> bool:
-    """Return whether a grader's scale is no more than what was found, or given."""
+    """Return whether a grader's scale is only inferred or given."""
     return "llm_options" in grader.settings and grader.prompt not in names()
 
 
 def scale_note(grader: GraderIdentity, origin: str) -> tuple[str, ...]:
-    """Return a note that a grader's scale was found in the file or given; none if it is known."""
+    """Return a note on an inferred or given scale; empty if the prompt is known."""
     if not has_open_scale(grader) or (grader.lowest, grader.highest) == (0, 1):
         return ()
     return (
-        f"The prompt of {grader.name} is not known: its scale, {grader.lowest} to "
-        f"{grader.highest}, is that of the labels {origin} (--scale).",
+        f"The prompt of {grader.name} is unknown. Its scale, {grader.lowest} to "
+        f"{grader.highest}, was {origin} (--scale).",
     )
 
 
 def repeated(identity: GraderIdentity, taken: dict[str, int]) -> GraderIdentity:
-    """Return the identity, numbered where the same grader graded the same passage before.
+    """Return the identity, numbered if the same grader has graded the same passage before.
 
-    Regrading appends to a workbench file; the takes stay apart, so that none is chosen silently.
+    Regrading appends to a Workbench file; numbering keeps all results.
     """
-    found = identity
-    while found.key in taken:
+    number = identity
+    while number.key in taken:
         taken[identity.key] += 1
         settings = {**identity.settings, "repetition": taken[identity.key]}
-        found = replace(identity, settings=settings)
-    taken[found.key] = 1
-    return found
+        number = replace(identity, settings=settings)
+    taken[number.key] = 1
+    return number
 
 
 def _on_scale(head: EntryHead, scale: RatingScale | None, labels: Iterable[object]) -> EntryHead:
@@ -204,11 +205,11 @@ def _on_scale(head: EntryHead, scale: RatingScale | None, labels: Iterable[objec
 
 
 def _head(entry: SheetJson | DirectJson, kind: str, *, rated: bool) -> EntryHead:
-    said = (entry.llm, bytes(entry.llm_options), bytes(entry.prompt_info), entry.prompt_type)
-    if b'"' + OURS.encode() + b'"' in said[1]:
-        # cells differ from passage to passage, and would fill the memory
-        return _read_head(*said, kind, rated)
-    key = (*said, kind, rated)
+    stored = (entry.llm, bytes(entry.llm_options), bytes(entry.prompt_info), entry.prompt_type)
+    if b'"' + OURS.encode() + b'"' in stored[1]:
+        # cells differ between passages; caching them would fill the memory
+        return _read_head(*stored, kind, rated)
+    key = (*stored, kind, rated)
     if key not in _heads:
         _heads[key] = _read_head(*key)
     return _heads[key]
@@ -245,7 +246,7 @@ def _read_head(
 
 
 def parted(options: Any) -> tuple[Any, Mapping[str, Any]]:
-    """Return the options of others, and what exampp says among them."""
+    """Return the options without those of exampp, and those of exampp."""
     ours = options.get(OURS) if isinstance(options, dict) else None
     if not isinstance(ours, dict) or not ("cells" in ours or _stated_identity(ours)):
         return options, {}
@@ -260,7 +261,7 @@ def _stated_identity(ours: Mapping[str, Any]) -> GraderIdentity | None:
     except msgspec.ValidationError:
         return None
     fits = identity.kind in ITEM_KINDS and identity.lowest < identity.highest
-    # as `replace` makes it: no file says what a grader is called
+    # as `replace` would set it: files do not name a grader
     return replace(identity) if fits else None
 
 
@@ -268,9 +269,9 @@ def _stated_identity(ours: Mapping[str, Any]) -> GraderIdentity | None:
 
 
 def grader_json(grader: GraderIdentity, *, verified: bool = False) -> dict[str, Any]:
-    """Return the fields of an entry that say who made it, as far as the format has them.
+    """Return the fields of an entry that identify the grader, as far as the format has them.
 
-    `verified` tells that its replies were compared with known answers.
+    `verified` means that its replies were compared with known answers.
     """
     settings = grader.settings
     if "llm_options" in settings:
@@ -289,10 +290,7 @@ def grader_json(grader: GraderIdentity, *, verified: bool = False) -> dict[str, 
 
 
 def identity_json(grader: GraderIdentity) -> dict[str, Any]:
-    """Return a grader's whole identity, as it stands under `llm_options.exampp`.
-
-    No path is in it.
-    """
+    """Return a grader's complete identity for `llm_options.exampp`, without paths."""
     return {
         "model": grader.model,
         "prompt": grader.prompt,
@@ -304,10 +302,7 @@ def identity_json(grader: GraderIdentity) -> dict[str, Any]:
 
 
 def _prompt_info(grader: GraderIdentity, verified: bool) -> Mapping[str, Any]:
-    """Return the reference's words for a bundled prompt.
-
-    For others the same fields, with its own name.
-    """
+    """Return the Workbench's fields for a bundled prompt; for others the same with its name."""
     info: dict[str, Any] = {
         "prompt_class": grader.prompt,
         "prompt_style": grader.prompt,
@@ -317,5 +312,5 @@ def _prompt_info(grader: GraderIdentity, verified: bool) -> Mapping[str, Any]:
         "is_self_rated": grader.highest > 1,
     }
     sent = grader.settings.get("prompt_hash")
-    said = workbench_info(grader.prompt, verified=verified, sent=sent)
-    return info | {name: said[name] for name in info if name in said}
+    names = workbench_info(grader.prompt, verified=verified, sent=sent)
+    return info | {name: names[name] for name in info if name in names}

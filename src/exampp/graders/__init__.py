@@ -1,1 +1,1 @@
-"""Graders: one small class a backend; the only package that talks to models or servers."""
+"""Graders: one small class per backend; the only package that calls models or servers."""

@@ -1,7 +1,7 @@
 """An event loop on a background thread, for callers that block.
 
-The caller's thread may run an event loop already (notebooks, servers), and requests go on while the
-caller stores replies.
+The caller's thread may already run an event loop (notebooks, servers), and requests must continue
+while the caller stores replies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from exampp.stopping import LOOK_UP_SECONDS
 T = TypeVar("T")
 Input = TypeVar("Input")
 CLOSE_SECONDS = 2.0
-"""Time that cancelled tasks have to end; a thread that still runs is left behind."""
+"""Seconds for cancelled tasks to end; a thread that still runs is abandoned."""
 
 
 class Cancelled(Unfinished):
@@ -34,7 +34,7 @@ class Cancelled(Unfinished):
 
 
 class _DaemonThreads(ThreadPoolExecutor):
-    """Runs every call on a daemon thread: a name server that hangs must not keep the process."""
+    """Run every call on a daemon thread, so that a hanging name server does not block the exit."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Start the call."""
@@ -52,7 +52,7 @@ class _DaemonThreads(ThreadPoolExecutor):
 
 
 class BackgroundLoop:
-    """A context manager: the loop runs inside, and tasks left at its end are cancelled."""
+    """Context manager that runs the loop; remaining tasks are cancelled on exit."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -75,17 +75,17 @@ class BackgroundLoop:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def finish(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Wait for the end of a coroutine, but not for ever: the process may be exiting."""
+        """Wait for a coroutine, with a time limit: the process may be exiting."""
         with suppress(TimeoutError):
             self.submit(coroutine).result(CLOSE_SECONDS)
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call a function on the loop soon; from any thread."""
+        """Call a function on the loop soon; thread-safe."""
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def cancel_all(self, after: float) -> None:
-        """Cancel all tasks in so many seconds; from any thread."""
+        """Cancel all tasks after some seconds; thread-safe."""
         self.call(self._loop.call_later, after, self._cancel_all)
 
     def _cancel_all(self) -> None:
@@ -97,7 +97,6 @@ class BackgroundLoop:
 
         Raises:
             Cancelled: The task was cancelled.
-
         """
         future = self.submit(coroutine)
         while not wait([future], LOOK_UP_SECONDS).done:
@@ -114,9 +113,9 @@ def answer_concurrently(
     call: Callable[[Input], Coroutine[Any, Any, T]],
     concurrency: int,
 ) -> Iterator[tuple[Input, T]]:
-    """Yield inputs with the results of calls as they come, pulling `concurrency` inputs ahead.
+    """Yield inputs with the results of their calls, pulling `concurrency` inputs ahead.
 
-    Calls that are cancelled have no result.
+    Cancelled calls have no result.
     """
     running: dict[Future[T], Input] = {}
     while True:

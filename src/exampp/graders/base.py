@@ -1,9 +1,9 @@
-"""The protocol of every grader: requests go in, raw replies come out.
+"""The protocol of graders: requests in, raw replies out.
 
-A grader neither parses nor stores. It pulls requests from an iterable as it has room for them and
-yields each with its reply, in any order, so that a backend may batch, sort by length or keep many
-requests in flight while the memory of a run stays bounded. When the iterable ends, a grader
-finishes what it has pulled and stops; when its generator is closed, it gives up at once.
+A grader neither parses nor stores. It pulls requests from an iterable and yields each with its
+reply, in any order, so a backend can batch, sort by length or send many requests at once while
+memory stays bounded. When the iterable ends, the grader finishes the pulled requests and stops;
+when its generator is closed, it stops at once.
 """
 
 from __future__ import annotations
@@ -21,23 +21,28 @@ from exampp.errors import InputError
 from exampp.sanitize import sanitize, sanitize_value
 
 LONGEST_REPLY = 1_000_000
-"""Characters that are stored of a reply; one that goes on beyond them is truncated."""
+"""Stored characters of a reply; a longer reply is truncated."""
 MOST_TOKENS = 2**31 - 1
-"""Of one reply; a server that reports more is not believed."""
+"""Maximum tokens of a reply; larger reports of a server are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One cell as a grader sees it.
+    """One cell as a grader sees it. Requests about one passage are consecutive.
 
-    `key` is opaque to graders and comes back with the reply. `item` is the text of the question,
-    nugget or query, `passage` the text of the passage; `user` and `system` are the filled prompt,
-    for graders that read prompts. Requests about one passage come one after another.
+    Attributes:
+        key: Opaque to graders; returned with the reply.
+        item: Text of the question, nugget or query.
+        passage: Text of the passage.
+        user: The filled prompt, for graders that read prompts.
+        system: Its system message.
+        query: Text of the query.
+        answers: Known answers of the item.
+        kind: question, nugget or query.
+        subtopic_id: None for an item of a whole query.
 
-    `query` is the text of the query, `answers` are the item's known answers, `kind` is what the
-    item is: question, nugget or query. Cells of equal texts share one request where the grader
-    declares `same_text_same_grade`; the ids, as the inputs have them, are those of the first.
-    `subtopic_id` is None for an item of a whole query.
+    Cells with equal texts share one request if the grader declares `same_text_same_grade`; the ids
+    are then those of the first cell.
     """
 
     key: int
@@ -56,7 +61,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a reply: read (of which the server had some cached) and written."""
+    """Tokens of a reply: read (some cached by the server) and written."""
 
     read: int = 0
     cached: int = 0
@@ -65,13 +70,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The text of a model, or why there is none.
+    """The text of a model, or the reason why there is none.
 
-    `scores` maps labels to probabilities where the backend knows them (they sum to 1; the mass
-    outside the labels is in `detail["outside"]`). `fault` is the reason why there is no reply,
-    empty where there is one. `truncated`: the model was stopped before its end. `cut`: the backend
-    cut the passage to fit. `detail` is whatever else is worth storing, JSON-able. `later`: the
-    reply has not come yet; the request is repeated after `wait`.
+    Attributes:
+        scores: Probabilities of the labels, if the backend knows them. They sum to 1; the
+            probability of all other replies is in `detail["outside"]`.
+        fault: Reason why there is no reply; empty if there is one.
+        truncated: The model was stopped before the end of its reply.
+        cut: The backend truncated the passage to fit.
+        detail: Other JSON values worth storing.
+        later: The reply is not available yet; the request is repeated after `wait`.
     """
 
     text: str
@@ -85,13 +93,14 @@ class Reply:
 
 
 def sanitize_reply(reply: Reply) -> Reply:
-    """Return the reply as it can be read and stored; `detail` says what was changed.
+    """Return the reply in a form that can be read and stored.
 
-    `replaced` counts characters that are no text (see `exampp.sanitize`), `length` is that of a
-    reply that was cut, and `scores` says why there are none. What is no text at all is a fault.
+    `detail` records changes: `replaced` counts invalid characters (see `exampp.sanitize`), `length`
+    is that of a truncated reply, and `scores` the reason why there are none. A reply that is not a
+    text is a fault.
     """
     if not isinstance(reply.text, str):
-        return Reply("", fault=f"the grader gave {type(reply.text).__name__} in place of a text")
+        return Reply("", fault=f"the grader returned {type(reply.text).__name__} instead of a text")
     text, replaced = sanitize(reply.text[:LONGEST_REPLY])
     detail, more = sanitize_value(dict(reply.detail))
     scores = {sanitize(str(label))[0]: value for label, value in (reply.scores or {}).items()}
@@ -116,7 +125,7 @@ def sanitize_reply(reply: Reply) -> Reply:
 
 
 def plausible_usage(usage: Usage) -> Usage:
-    """Return the tokens that a reply can have cost; 0 where a number is negative or too large."""
+    """Return the tokens of a reply; 0 for negative or implausibly large numbers."""
     counts = (usage.read, usage.cached, usage.written)
     read, cached, written = (
         int(count) if isinstance(count, int) and 0 <= count <= MOST_TOKENS else 0
@@ -126,13 +135,13 @@ def plausible_usage(usage: Usage) -> Usage:
 
 
 LEAST_MASS = 0.5
-"""Probability that labels must have together, for the likeliest of them to be a grade."""
+"""Minimum total probability of the labels; below it the reply counts as unparsed."""
 WRITTEN = frozenset({"self-rating", "rating", "yes-no", "extraction", "support"})
-"""The rules of reading for replies that a model writes, or chooses among labels."""
+"""Rules for replies that a model writes or chooses among labels."""
 MARKED = frozenset({"extraction"})
-"""Prompts whose reply a model marks in the passage."""
+"""Prompts whose reply is a span of the passage."""
 MEASURED = frozenset({"thresholds"})
-"""Prompts whose reply is a number and no text."""
+"""Prompts whose reply is a number."""
 
 
 if TYPE_CHECKING:
@@ -140,7 +149,7 @@ if TYPE_CHECKING:
 else:
 
     class overridable:  # noqa: N801
-        """A property that an attribute of the same name replaces, wherever that is set."""
+        """Property that an attribute of the same name can override."""
 
         def __init__(self, getter):
             self.getter, self.__doc__ = getter, getter.__doc__
@@ -150,75 +159,76 @@ else:
 
 
 class Grader(ABC):
-    """A backend. Every implementation passes the contract tests in `tests/graders`.
+    """Base class of backends. Every implementation passes the contract tests in `tests/graders`.
 
-    Derive from this class and write `settings` and `answer`. The rest has defaults: the properties
-    below can be replaced by an attribute or a property of the same name. A grader with a `limit`
-    writes `offsets` and `length`, too, so that prompts are cut to it.
+    Derive from this class and write `settings` and `answer`. All else has defaults: override the
+    properties below with an attribute or property. A grader with a `limit` also needs `offsets` and
+    `length`, so that prompts are truncated to it.
     """
 
     @overridable
     def settings(self) -> Mapping[str, Any]:
-        """Everything that determines a reply, JSON-able: it becomes part of the identity."""
+        """All settings that determine a reply, JSON-able; part of the grader's identity."""
         raise InputError(
-            f"{type(self).__name__} does not say what determines its replies",
-            hint="Write its settings, such as the name and version of the model",
+            f"{type(self).__name__} does not declare its settings",
+            hint="Add settings, such as the name and version of the model",
         )
 
     @abstractmethod
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every request with its reply, once, in any order, with a bounded look-ahead."""
+        """Yield every request with its reply, once, in any order, with bounded look-ahead."""
 
     late: Sequence[tuple[Request, Reply]] = ()
-    """Replies that had come when `answer` was closed and that it could not yield."""
+    """Replies received but not yielded when `answer` was closed."""
 
     def stop(self, grace: float) -> None:  # noqa: B027
-        """Let `answer` send nothing new from now on, and end within `grace` seconds.
+        """Make `answer` send nothing new and end within `grace` seconds.
 
-        Called by a signal handler or another thread. What has no reply by then is not yielded.
+        Called by a signal handler or another thread. Requests without a reply by then are not
+        yielded.
         """
 
     @overridable
     def readings(self) -> frozenset[str]:
-        """Rules by which its replies can be read: `WRITTEN`, `MARKED`, `MEASURED`, or some."""
+        """Rules for its replies: some of `WRITTEN`, `MARKED` and `MEASURED`."""
         return WRITTEN
 
     @overridable
     def unnumbered(self) -> str | None:
         """Meaning of a text without a number where a rating was requested.
 
-        One of `prompts.replies.UNNUMBERED`; None if its replies are always labels.
+        One of `records.graders.UNNUMBERED`; None if its replies are always labels.
         """
         return "answer"
 
     @overridable
     def varies(self) -> bool:
-        """Return whether a repeated request can get another reply; unreadable ones are repeated."""
+        """Whether a repeated request can get another reply; unreadable replies are then retried."""
         return False
 
     @overridable
     def model_name(self) -> str:
-        """Name of its model; empty where the user names it."""
+        """Name of its model; empty if the user names it."""
         return ""
 
     @overridable
     def note(self) -> str:
-        """Return a note for the user on how it works, or empty."""
+        """A note for the user on how it works, or ""."""
         return ""
 
     @overridable
     def provenance(self) -> Mapping[str, Any] | None:
-        """Facts worth storing with a run that are no part of its identity, such as the device."""
+        """Facts stored with a run that are not part of its identity, such as the device."""
         return None
 
     @overridable
     def billed(self) -> tuple[int, float | None]:
-        """Requests that it has sent since it was made, and their cost, if it knows."""
+        """Number of requests sent so far, and their cost if known."""
         return 0, None
 
     @overridable
     def stopped(self) -> str:
-        """Return why it pulls no more requests although there may be some, empty if it does."""
+        """Reason why it pulls no more requests; empty if it still does."""
         return ""
 
     @overridable
@@ -228,7 +238,7 @@ class Grader(ABC):
 
     @overridable
     def exact_tokens(self) -> bool:
-        """Return whether `offsets` and `length` count the model's own tokens."""
+        """Whether `offsets` and `length` count the model's own tokens."""
         return True
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
@@ -236,93 +246,91 @@ class Grader(ABC):
         raise self._counts_nothing(text)
 
     def length(self, user: str, system: str = "") -> int:
-        """Return the tokens of the prompt, special tokens and chat template included."""
+        """Return the tokens of the prompt, including special tokens and chat template."""
         raise self._counts_nothing(user, system)
 
     same_text_same_grade: bool = False
-    """True if cells of equal texts share one request: the reply depends on the texts alone."""
+    """True if replies depend on the texts alone: cells of equal texts then share one request."""
     prepaid: bool = False
-    """True if replies are paid for before they are read: a row of failures then ends a run only
-    when all are stored.
+    """True if replies are paid before they are read; a series of failures then ends a run only
+    after all are stored.
     """
     share: float = 1.0
-    """The part of the usual price that is paid."""
+    """Discount: the paid fraction of the usual price."""
 
     def wait(self) -> Iterator[str]:
-        """Wait until replies that are `later` may have come; yields how they are doing."""
+        """Wait until postponed replies may be available; yields progress messages."""
         yield from ()
 
     def acknowledge(self, keys: Iterable[int]) -> None:  # noqa: B027
-        """Called when the replies to the requests with these keys are on the disk."""
+        """Called after the replies to the requests with these keys are stored on disk."""
 
     def _counts_nothing(self, *_: str) -> InputError:
         return InputError(
-            f"{type(self).__name__} has a limit and counts no tokens",
-            hint="Write its offsets and length, too, or leave the limit out",
+            f"{type(self).__name__} has a limit, but does not count tokens",
+            hint="Add offsets and length, or remove the limit",
         )
 
 
 def check_grader(grader: object) -> Grader:
-    """Return the grader, which derives from `Grader` or has all that it has.
+    """Return the grader, checked to derive from `Grader` or to have all its attributes.
 
     Raises:
-        InputError: It is none, and what is missing.
-
+        InputError: It is not a grader; the message has the missing attributes.
     """
     kind = type(grader)
     if Grader not in kind.__mro__:
         parts = [name for name in vars(Grader) if not name.startswith("_")]
         if missing := [name for name in parts if not hasattr(grader, name)]:
             raise InputError(
-                f"{kind.__name__} is no grader: it has no {', '.join(missing)}",
-                hint="Derive it from exampp.Grader and write settings and answer; the rest has "
-                "defaults there",
+                f"{kind.__name__} is not a grader: missing {', '.join(missing)}",
+                hint="Derive it from exampp.Grader and write settings and answer; all else has "
+                "defaults",
             )
     return cast(Grader, grader)
 
 
 TEMPLATE_TOKENS = 64
-"""Allowed for the chat template of a request."""
+"""Tokens allowed for the chat template of a request."""
 _TOKEN = re.compile(r" ?(?:[A-Za-z]{1,5}|[^A-Za-z\s])|\s")
 
 
 class ApproximateTokens(Grader):
-    """A grader whose server counts tokens in a way that is not known here.
+    """A grader whose server counts tokens in an unknown way.
 
-    Texts are counted in pieces of up to five letters or one other character: a token of a model for
-    English holds as much or more. So a passage that is cut fits; one that is a little shorter than
-    the limit may lose its end needlessly.
+    Tokens are estimated as up to five letters or one other character; tokens of an English model
+    are at least as long. A truncated passage therefore always fits; a passage just below the limit
+    may be truncated unnecessarily.
     """
 
     exact_tokens = False
 
     @staticmethod
     def offsets(text: str) -> list[tuple[int, int]]:
-        """Return the (start, end) characters of what counts as a token of the text."""
+        """Return the (start, end) characters of each estimated token."""
         return [token.span() for token in _TOKEN.finditer(text)]
 
     def length(self, user: str, system: str = "") -> int:
-        """Return the tokens of a prompt, with those of a chat template."""
+        """Return the tokens of a prompt, with an allowance for the chat template."""
         return len(self.offsets(user)) + len(self.offsets(system)) + TEMPLATE_TOKENS
 
 
 def describe_mismatch(pair: object, waiting: Container[int]) -> str:
-    """Return what is wrong with what a grader yielded while `waiting` keys had no reply; or ""."""
+    """Return what is wrong with a yielded pair, given the `waiting` keys; "" if nothing."""
     match pair:
         case (Request() as request, Reply()):
-            strange = "the grader answered a request that it did not get, or answered it twice"
+            strange = "the grader answered an unknown request, or the same request twice"
             return "" if request.key in waiting else strange
         case (Request(), other):
-            return f"the grader gave {type(other).__name__} in place of a Reply"
-    return f"the grader gave {type(pair).__name__} in place of a Request with its Reply"
+            return f"the grader returned {type(other).__name__} instead of a Reply"
+    return f"the grader returned {type(pair).__name__} instead of a Request and its Reply"
 
 
 class Replies:
     """The replies of a grader, for the code that stores them.
 
-    `arrived` holds every reply that the grader has yielded and nobody has taken out: whatever
-    interrupts the storing, there they are. After `stop` no request is pulled that was not pulled
-    yet (that is up to who makes them), and `receive` ends when the grace is over.
+    `arrived` has every reply that was yielded and not yet taken, even after an interrupt. After
+    `stop`, the caller must provide no new requests, and `receive` ends after the grace period.
     """
 
     def __init__(self, grader: Grader) -> None:
@@ -331,15 +339,15 @@ class Replies:
         self._until = float("inf")
 
     def stop(self, grace: float) -> None:
-        """Wait no longer than `grace` seconds from now, nor longer than in earlier calls."""
+        """Limit further waiting to `grace` seconds; earlier calls may limit it more."""
         self._until = min(self._until, time.monotonic() + grace)
         self._grader.stop(grace)
 
     def receive(self, requests: Iterable[Request]) -> Generator[None, None, None]:
-        """Wait for one reply after the other; each is in `arrived` then."""
+        """Wait for one reply at a time; it is then in `arrived`."""
         replies = self._grader.answer(requests)
         try:
-            # `map` is C: from the grader's yield into `arrived` there is no bytecode between
+            # `map` is C code: no bytecode, and no interrupt, between the yield and `arrived`
             for _ in map(self.arrived.append, replies):
                 yield
                 if time.monotonic() > self._until:

@@ -1,9 +1,9 @@
-"""Requests, tokens and cost so far, and whether the next request may still be sent.
+"""Requests, tokens and cost so far, and whether another request may be sent.
 
-The number of requests is exact. Of a request without a reply only an upper bound of its cost is
-known: no tokenizer makes more tokens than a text has bytes, and no reply is longer than it may be.
-That much is reserved until the server reports the tokens, so that `max_cost` is kept. A request
-that was lost on the way may have been billed: its reserve counts as spent.
+The number of requests is exact. The cost of a request without a reply is estimated from above: a
+text has at most as many tokens as bytes, and a reply is at most as long as allowed. This amount is
+reserved until the server reports the tokens, so `max_cost` is never exceeded. The reserve of a lost
+request counts as spent, because it may have been billed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MILLION = 1_000_000
 
 
 class Price(NamedTuple):
-    """Prices per million tokens, in any one currency."""
+    """Prices per million tokens, in any currency."""
 
     read: float
     written: float
@@ -30,7 +30,7 @@ class Price(NamedTuple):
 
     @classmethod
     def of_options(cls, options: OpenAIOptions, share: float = 1.0) -> Price | None:
-        """Return a share of the price in the options; by default cached tokens cost as others."""
+        """Return a fraction of the price in the options; cached tokens cost the same by default."""
         read, written, cached = options.price_read, options.price_written, options.price_cached
         if read is None or written is None:
             return None
@@ -45,12 +45,11 @@ class Price(NamedTuple):
 
 @dataclass(slots=True)
 class BudgetSpent:
-    """Counters since the grader was made.
+    """Counters since the grader was created.
 
-    `requests` counts all that were sent; among them `probes` were sent to find out what the server
-    can do, and `retries` because the same had failed before. `cost` is an upper bound where a
-    server reported no tokens. `lost` is the upper bound for requests that were cut off and may have
-    been billed.
+    `requests` counts all sent requests, including `probes` (which test the server's features) and
+    `retries`. `cost` is an upper bound if a server reported no tokens. `lost` is the upper bound
+    for interrupted requests that may have been billed.
     """
 
     requests: int = 0
@@ -64,9 +63,9 @@ class BudgetSpent:
 
 
 class Budget:
-    """Counters and limits, shared by the thread that makes requests and the one that sends them.
+    """Counters and limits, shared by the threads that create and send requests.
 
-    `share` is the part of the usual price that is paid.
+    `share` is the paid fraction of the usual price.
     """
 
     def __init__(self, options: OpenAIOptions, share: float = 1.0) -> None:
@@ -81,7 +80,7 @@ class Budget:
 
     @property
     def billed(self) -> tuple[int, float | None]:
-        """Requests, and their cost with lost ones at their upper bound; None without a price."""
+        """Requests and their cost, with lost ones at their upper bound; None without a price."""
         spent = self.spent
         return spent.requests, None if self._price is None else spent.cost + spent.lost
 
@@ -92,7 +91,7 @@ class Budget:
             return dataclasses.replace(self._spent)
 
     def worst(self, texts: Iterable[str], max_written: int | None) -> float:
-        """Return the most that a request with these texts can cost; 0 without a price."""
+        """Return the maximum cost of a request with these texts; 0 without a price."""
         if self._price is None:
             return 0.0
         read = TEMPLATE_TOKENS + sum(len(text.encode(errors="replace")) for text in texts)
@@ -100,14 +99,14 @@ class Budget:
         return (read * dearest + (max_written or 0) * self._price.written) / MILLION
 
     def exhausted(self) -> str:
-        """Return why no further request may be made now; empty if one may."""
+        """Return the reason why no further request is allowed; "" if one is."""
         with self._lock:
             return self._over_requests() or self._over_cost(self._largest)
 
     def reserve(self, worst: float, *, sent: bool = False) -> str:
-        """Grant a request and reserve its cost; returns why not if that is too much.
+        """Grant a request and reserve its cost; return the reason if it exceeds a limit.
 
-        What was `sent` before is reserved whatever the limit is.
+        Requests `sent` before are reserved regardless of the limit.
         """
         with self._lock:
             if sent:
@@ -121,23 +120,23 @@ class Budget:
             return over
 
     def join(self) -> None:
-        """Take back the grant of a request that goes into the request of another cell."""
+        """Return the grant of a request that shares the request of another cell."""
         with self._lock:
             self._granted -= 1
 
     def check_possible(self) -> None:
-        """Raise InputError where one request alone costs more than the limit."""
+        """Raise InputError if a single request exceeds the limit."""
         if self._max_cost is not None and self._largest > self._max_cost:
             raise InputError(
-                f"one request alone could cost {self._largest:.6g}, and max_cost is "
+                f"a single request may cost {self._largest:.6g}, but max_cost is "
                 f"{self._max_cost:g}",
-                hint="Give a greater --max-cost, or a smaller --max-new-tokens",
+                hint="Increase --max-cost or reduce --max-new-tokens",
             )
 
     def retry(self, worst: float, *, lost: bool) -> str:
-        """Grant another request for one that failed; returns why not if it may not be sent.
+        """Grant another request for a failed one; return the reason if a limit forbids it.
 
-        `lost`: the failed one may have been billed, and what is reserved is for the next.
+        `lost`: the failed request may have been billed; the reserve is for the next one.
         """
         with self._lock:
             gone = worst if lost else 0.0
@@ -148,7 +147,7 @@ class Budget:
             return over
 
     def sent(self, *, retry: bool, probe: bool) -> None:
-        """Count a request that goes out now."""
+        """Count a request that is sent now."""
         with self._lock:
             self._spent.requests += 1
             self._spent.retries += retry and not probe
@@ -156,20 +155,20 @@ class Budget:
             self._granted += probe and not retry
 
     def lose(self, worst: float) -> None:
-        """Count a request that was given up after it was sent: it may have been billed."""
+        """Count an abandoned request that was sent and may have been billed."""
         with self._lock:
             self._spent.lost += worst
 
     def release(self) -> None:
-        """Take back what was granted and reserved for requests that will not be sent."""
+        """Return the grants and reserves of requests that will not be sent."""
         with self._lock:
             self._granted = self._spent.requests
             self._reserved = 0.0
 
     def settle(self, worst: float, usage: Usage | None = None, *, lost: bool = False) -> None:
-        """Replace a reserve by the tokens that a reply or a failure cost.
+        """Replace a reserve by the actual cost of a reply or a failure.
 
-        Where the server reported none, the whole reserve counts as spent, or as lost.
+        Without reported tokens, the whole reserve counts as spent or lost.
         """
         with self._lock:
             self._reserved -= worst

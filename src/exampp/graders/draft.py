@@ -1,14 +1,14 @@
-"""The draft grader: an offline stand-in for an LLM, for demonstrations and smoke tests.
+"""The draft grader: an offline substitute for an LLM, for demonstrations and smoke tests.
 
-Late interaction in the manner of ColBERT (Khattab and Zaharia, SIGIR 2020) with a bundled
-all-MiniLM-L6-v2: item and passage are encoded apart, and the score is the mean, over the tokens of
-the item, of the largest cosine with a token of the passage. The reply is that score with four
-decimals; `THRESHOLDS` turn it into a rating. It measures likeness, not whether a passage answers: a
-passage that echoes the question scores high. `draft_model/NOTICE` names the source of the model.
+Late interaction as in ColBERT (Khattab and Zaharia, SIGIR 2020) with a bundled all-MiniLM-L6-v2:
+item and passage are encoded separately, and the score is the mean, over the tokens of the item, of
+the largest cosine with a token of the passage. The reply is this score with four decimals;
+`THRESHOLDS` turn it into a rating. It measures similarity, not whether a passage answers: a passage
+that repeats the question scores high. `draft_model/NOTICE` names the source of the model.
 
-A reply depends on its item and passage only: every text is encoded in a separate batch, on one
-thread, in float32. The threads of the grader work on different passages. Releases of ONNX Runtime
-(1.20 to 1.31 were compared) differ by less than a millionth, which four decimals seldom show.
+A reply depends only on its item and passage: every text is encoded in a separate batch, on one
+thread, in float32. The threads of the grader process different passages. Releases of ONNX Runtime
+(1.20 to 1.31 were compared) differ by less than a millionth, which four decimals rarely show.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ SHA256 = {
     "model.onnx": "37d077db0c0ff5db4506650c160bea4474be33f1e51764a19e300d4e192df01d",
     "tokenizer.json": "5fd1c882abbd30517dced455a2c9768945ec726b96727927e4959348d9de550b",
 }
-"""The hashes of the files in `MODEL_FOLDER`, which `tools/build_draft_model.py` prints."""
+"""Hashes of the files in `MODEL_FOLDER`, printed by `tools/build_draft_model.py`."""
 
 THRESHOLDS = (0.5807, 0.5822, 0.5891, 0.5992, 0.7179)
-"""A score of at least the k-th of these is a rating of k.
+"""A score of at least the k-th threshold is a rating of k.
 
-On TREC DL 2019 (92,600 pairs) they give each rating as often as FLAN-T5-large does. Ratings 1 to 3
-are narrow bands: in substance the grader tells 0, 4 and 5 apart.
+On TREC DL 2019 (92,600 pairs) each rating is as frequent as with FLAN-T5-large. Ratings 1 to 3 are
+narrow bands: the grader mainly separates 0, 4 and 5.
 """
 
 MAX_TOKENS = 256
-"""Of a text, [CLS] and [SEP] included: what the model was made for."""
+"""Maximum tokens of a text, including [CLS] and [SEP]; the model was trained for this length."""
 
 MAX_CHARACTERS = 10_000
-"""Characters of a text that are split into tokens, so that a huge text costs no memory."""
+"""Characters of a text that are tokenized, which bounds memory."""
 
 LOOK_AHEAD = 64
-"""Runs of requests about one passage that are pulled before the first of them has been yielded."""
+"""Runs of requests about one passage that are pulled before the first is yielded."""
 
 RUN_LENGTH = 256
-"""Requests in such a run at most; a longer one is continued by another run."""
+"""Maximum requests in such a run; longer ones are split."""
 
 ITEM_CACHE = 1024
 """Items whose vectors are cached: about 30 MB of questions."""
@@ -65,7 +65,7 @@ Vectors = NDArray[np.float32]
 
 
 class Encoded(NamedTuple):
-    """A text as unit vectors [tokens, 384], without [CLS] and [SEP]; `cut` if it was too long."""
+    """A text as unit vectors [tokens, 384], without [CLS] and [SEP]; `cut` if it was truncated."""
 
     vectors: Vectors
     cut: bool
@@ -74,21 +74,18 @@ class Encoded(NamedTuple):
 def max_similarity(item: Vectors, passage: Vectors) -> float:
     """Return the mean over item tokens of the largest dot product with a passage token.
 
-    Both are [tokens, 384] and not empty. `einsum` and not `@`: a BLAS library may start threads of
-    its own for every one of these small products, and they take longer than the product.
+    Both are non-empty [tokens, 384]. Uses `einsum` instead of `@`, because a BLAS library may start
+    threads for each small product, which takes longer than the product.
     """
     return float(np.einsum("id,pd->ip", item, passage).max(axis=1).mean())
 
 
 @cache
 def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
-    """Load the model and return the function that encodes one text; it may be shared by threads.
-
-    A process loads it once.
+    """Load the model once per process; return a thread-safe function that encodes one text.
 
     Raises:
-        InputError: a file of the model is missing or is not the one of this release.
-
+        InputError: A file of the model is missing or not from this release.
     """
     for name, sha256 in SHA256.items():
         _check(folder / name, sha256)
@@ -101,7 +98,7 @@ def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
         folder / "model.onnx", options, providers=["CPUExecutionProvider"]
     )
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True  # "[SEP]" within a text is text
+    tokenizer.encode_special_tokens = True  # "[SEP]" in a text is plain text
     first, last = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
 
     def encode(text: str) -> Encoded:
@@ -119,13 +116,14 @@ def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
 class DraftGrader(Grader):
     """Grades by `max_similarity`; a reply is the score, such as `0.6123`.
 
-    Loads the model when it is made. `threads` passages are worked on at a time (default: one for
-    each core); their number changes no reply. Replies come in the order of the requests.
-    Consecutive requests about one passage share its vectors. A text without any word is a fault.
+    Replies come in the order of the requests. Consecutive requests about one passage share its
+    vectors. A text without any word is a fault.
+
+    Args:
+        threads: Passages processed at a time; by default one per core. Does not change replies.
 
     Raises:
         InputError: `threads` is not positive, or the model's files are damaged.
-
     """
 
     same_text_same_grade = True
@@ -133,7 +131,7 @@ class DraftGrader(Grader):
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads if threads is not None else os.cpu_count() or 1
         if self._threads < 1:
-            raise InputError(f"{threads} threads", hint="Give 1 or more")
+            raise InputError(f"{threads} threads", hint="Use 1 or more")
         self._encode = load_encoder()
         self._encode_item = lru_cache(ITEM_CACHE)(self._encode)
 
@@ -154,7 +152,7 @@ class DraftGrader(Grader):
         }
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every request with its reply, in order, pulling at most `LOOK_AHEAD` runs ahead."""
+        """Yield every request with its reply, in order, pulling up to `LOOK_AHEAD` runs ahead."""
         pool = ThreadPoolExecutor(self._threads)
         pending: deque[Future[list[tuple[Request, Reply]]]] = deque()
         try:
@@ -187,10 +185,10 @@ def _runs(requests: Iterable[Request]) -> Iterator[list[Request]]:
 
 
 def _check(file: Path, sha256: str) -> None:
-    hint = "Install exampp again"
+    hint = "Reinstall exampp"
     if not file.is_file():
         raise InputError("a file of the draft grader is missing", file=file, hint=hint)
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != sha256:
-        raise InputError("not the file that this release was made with", file=file, hint=hint)
+        raise InputError("not the file of this release", file=file, hint=hint)

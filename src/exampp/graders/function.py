@@ -18,16 +18,16 @@ from exampp.graders.base import Grader, Reply, Request
 from exampp.sanitize import check_integer
 
 CONCURRENCY = 8
-"""Calls of an async function that run at a time."""
+"""Concurrent calls of an async function."""
 FUNCTION = "function"
 """The name of a function in settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemToGrade:
-    """A question, a nugget, or the query itself, as a function gets it.
+    """A question, a nugget or the query itself, as passed to a function.
 
-    `query` is the text of its query, `answers` are the known answers. As a string, it is its text.
+    `query` is the text of its query, `answers` are the known answers. `str()` gives its text.
     """
 
     text: str
@@ -44,7 +44,7 @@ class ItemToGrade:
 
 @dataclass(frozen=True, slots=True)
 class PassageToGrade:
-    """The passage that a function grades. As a string, it is its text."""
+    """The passage that a function grades. `str()` gives its text."""
 
     text: str
     passage_id: str
@@ -54,17 +54,16 @@ class PassageToGrade:
 
 
 class FunctionGrader(Grader):
-    """Calls a function for a rating, a `Reply`, or None where it cannot tell.
+    """Calls a function for a rating, a `Reply`, or None if it cannot decide.
 
-    An async function is called `concurrency` times at once, on a background thread. If it raises,
-    its cell has no rating, with the exception as the reason, and the run goes on.
+    An async function runs `concurrency` times at once, on a background thread. If the function
+    raises, the cell has no rating, the exception is the reason, and the run continues.
 
-    Every cell is a call, unless `same_text_same_grade` declares that the function depends on the
-    texts alone: cells of equal texts then share one.
+    Every cell is a separate call, unless `same_text_same_grade` declares that the result depends on
+    the texts alone; cells with equal texts then share one call.
 
     Raises:
-        InputError: The function cannot be called, or a concurrency below 1.
-
+        InputError: The function is not callable, or the concurrency is below 1.
     """
 
     def __init__(
@@ -76,8 +75,8 @@ class FunctionGrader(Grader):
         same_text_same_grade: bool = False,
     ) -> None:
         if isinstance(function, type) or not callable(function):
-            what = f"{getattr(function, '__name__', function)} is no function"
-            raise InputError(what, hint="Give a function (item, passage) -> rating, or a Grader")
+            what = f"{getattr(function, '__name__', function)} is not a function"
+            raise InputError(what, hint="Pass a function (item, passage) -> rating, or a Grader")
         self._function = function
         self._scale = scale
         self.same_text_same_grade = same_text_same_grade
@@ -89,7 +88,7 @@ class FunctionGrader(Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Settings: that it is a function, and its scale. Only the name distinguishes functions."""
+        """Settings: the kind of grader, and its scale. Only the name distinguishes functions."""
         return {"name": FUNCTION, "scale": list(self._scale)}
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
@@ -112,7 +111,7 @@ class FunctionGrader(Grader):
     async def _call(self, request: Request) -> Any:
         """Return the result of an async function, or its error.
 
-        An interrupt that a task raises would end its loop.
+        An interrupt raised by a task would end its loop.
         """
         try:
             return await self._function(*_arguments(request))
@@ -127,28 +126,30 @@ class FunctionGrader(Grader):
             return rating
         if inspect.isawaitable(rating):
             getattr(rating, "close", lambda: None)()
-            return Reply("", fault="the function gave a coroutine: define it with async def")
+            return Reply("", fault="the function returned a coroutine: define it with async def")
         if isinstance(rating, BaseException):
             return Reply("", fault=f"{type(rating).__name__}: {rating}".removesuffix(": "))
         if isinstance(rating, dict):
             try:
                 return Reply(json.dumps(rating, ensure_ascii=False, default=_json_number))
             except (TypeError, ValueError) as error:
-                return Reply("", fault=f"the function gave a dict that is no JSON: {error}")
+                return Reply(
+                    "", fault=f"the function returned a dict that is not valid JSON: {error}"
+                )
         if isinstance(rating, str):
             # str() of an enumeration would be its name
             return Reply(str.__str__(rating))
         text = self._number(rating)
         if text is None:
-            # digits in how it is printed are no rating
-            kind = f"the function gave {type(rating).__name__}"
-            return Reply("", fault=f"{kind}: give a number, a text, a Reply or None")
+            # digits in the printed form of an object are not a rating
+            kind = f"the function returned {type(rating).__name__}"
+            return Reply("", fault=f"{kind}: return a number, a text, a Reply or None")
         return Reply(text)
 
     def _number(self, rating: Any) -> str | None:
         """Return the text of a number, a bool or None; None for anything else."""
         if str(getattr(rating, "dtype", "")).endswith("bool"):
-            # of numpy or torch, which are no bool, and are equal to 0 or 1
+            # bools of numpy or torch, which are not `bool` but equal 0 or 1
             with suppress(TypeError, ValueError, RuntimeError):
                 rating = bool(rating)
         with suppress(TypeError, ValueError, OverflowError):
@@ -171,7 +172,7 @@ def _arguments(request: Request) -> tuple[ItemToGrade, PassageToGrade]:
 
 
 def _json_number(value: Any) -> Any:
-    """Return a number of numpy as Python's; TypeError for anything else."""
+    """Return a number of numpy as Python's; raise TypeError for anything else."""
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"it holds {type(value).__name__}")
+    raise TypeError(f"it contains {type(value).__name__}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.graders.base import Grader
@@ -16,7 +16,9 @@ from exampp.graders.options import (
     declared_options,
 )
 from exampp.plugins import Registry
-from exampp.prompts import Prompt
+
+if TYPE_CHECKING:
+    from exampp.prompts import Prompt
 
 DEFAULT_PROMPT = "question-self-rating"
 
@@ -53,7 +55,7 @@ def _local(options: LocalOptions, prompt: Prompt) -> Grader:
 def _openai(options: OpenAIOptions, prompt: Prompt) -> Grader:
     from exampp.graders.openai import OpenAICompatibleGrader
 
-    return OpenAICompatibleGrader(options, prompt.labels, prompt.field)
+    return OpenAICompatibleGrader(options, prompt.labels, prompt.reply_field)
 
 
 BUILT_IN: Mapping[str, Backend] = {

@@ -126,7 +126,7 @@ class ChosenGrades:
             # the prompts load for graders of workbench files alone
             from exampp.formats.workbench_graders import scale_note
 
-            yield from scale_note(self.grader, "found or given")
+            yield from scale_note(self.grader, "inferred or given")
         if warning := self.own_bank_warning(book):
             yield warning
 
@@ -359,14 +359,14 @@ class GradesBase(ABC):
         """Yield the agreement of people with each grader and each other, once per kind of scale."""
         from exampp.analysis.raters import compare_people
 
-        found: list[Agreement] = []
+        comparisons: list[Agreement] = []
         among: dict[tuple[str, int], Sequence[Agreement]] = {}
         for _, one in self.named():
             grader = one.grader
             with_grader, pairs = compare_people(one.judged(), grader, min_rating)
-            found += with_grader
+            comparisons += with_grader
             among[grader.kind, grader.highest] = pairs
-        return [*found, *(one for pairs in among.values() for one in pairs)]
+        return [*comparisons, *(one for pairs in among.values() for one in pairs)]
 
 
 # ---- run files in the place of rankings --------------------------------------------------------
@@ -380,12 +380,12 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
     if not paths:
         return book
     runs = read_run_files(paths)
-    found = with_runs(book, runs)
-    if not any(query.rankings for query in found.queries):
+    with_rankings = with_runs(book, runs)
+    if not any(query.rankings for query in with_rankings.queries):
         queries = dict.fromkeys(query for run in runs.values() for query in run)
-        shown = ", ".join(list(queries)[:3])
-        raise InputError(f"none of the runs' queries is known, such as {shown}", file=paths[0])
-    return found
+        examples = ", ".join(list(queries)[:3])
+        raise InputError(f"none of the runs' queries is known, such as {examples}", file=paths[0])
+    return with_rankings
 
 
 def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[ScoredPassage]]]:
@@ -393,7 +393,7 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Scor
 
     Raises InputError if two files hold rankings of one system for one query.
     """
-    found: dict[str, dict[str, list[ScoredPassage]]] = {}
+    by_system: dict[str, dict[str, list[ScoredPassage]]] = {}
     source: dict[tuple[str, str], str | Path] = {}
     # which kinds there are loads with every format, and is needed for runs alone
     from exampp.formats import trec
@@ -411,7 +411,7 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Scor
                     file=path,
                     hint="Give the runs different names in their last column",
                 )
-            run = found.setdefault(ranked.system, {})
+            run = by_system.setdefault(ranked.system, {})
             returned = (ranked.passage_id, ranked.score, ranked.rank)
             run.setdefault(ranked.query_id, []).append(returned)
-    return found
+    return by_system

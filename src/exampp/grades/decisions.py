@@ -124,7 +124,7 @@ class Decisions:
 
         All of them, or those that concern one grader, one bank, or one query.
         """
-        found = []
+        disputes = []
         for cell in cells_decided_by_several(self.connection):
             one, decisions = cell[0], [each.decision for each in cell]
             if (
@@ -134,8 +134,8 @@ class Decisions:
                 and bank in (None, one.bank)
                 and (grader is None or (grader.kind, is_verdict(grader)) == (one.kind, one.verdict))
             ):
-                found.append(_dispute(one, decisions))
-        return found
+                disputes.append(_dispute(one, decisions))
+        return disputes
 
     def undo(self, number: int, *, author: str) -> Decision:
         """Take a decision back: append what it replaced, or a withdrawal; return the last one.
@@ -301,8 +301,8 @@ class Decisions:
         relevance = None if relevance is None else check_integer("the relevance", relevance)
         if relevance is not None and not 0 <= relevance <= HIGHEST_LABEL:
             raise InputError(f"the relevance {relevance} is off the scale", field="rating")
-        drawn = {(one.query_id, one.unit_id) for one in plan.drawn if plan.unit == "passage"}
-        if (query_id, passage_id) not in drawn:
+        in_sample = {(one.query_id, one.unit_id) for one in plan.drawn if plan.unit == "passage"}
+        if (query_id, passage_id) not in in_sample:
             raise InputError(
                 f"the passage {passage_id!r} of query {query_id!r} is not in the sample"
             )

@@ -94,9 +94,9 @@ class SampleProgress(Result):
         return {"units": units_table(self)}
 
 
-def plan_table(found: SampleProgress) -> Table:
+def plan_table(progress: SampleProgress) -> Table:
     """Return the design and the progress, one row per fact."""
-    plan = found.plan
+    plan = progress.plan
     what = "passages" if plan.unit == "passage" else "items"
     rows: list[tuple[str, Value]] = [
         ("plan", plan.number),
@@ -108,29 +108,29 @@ def plan_table(found: SampleProgress) -> Table:
         ("design", f"{plan.design}, seed {plan.seed}"),
         ("labels expected", f"{plan.expected:,.0f}"),
         ("drawn", len(plan.drawn)),
-        ("decided", len(plan.drawn) - len(found.open)),
-        ("open", len(found.open)),
+        ("decided", len(plan.drawn) - len(progress.open)),
+        ("open", len(progress.open)),
     ]
     if plan.unit == "item":
-        rows.append(("passages open", sum(len(one.open) for one in found.open)))
+        rows.append(("passages open", sum(len(one.open) for one in progress.open)))
     rows += [("drawn by", plan.author), ("drawn at", plan.at)]
-    shown = [row for row in rows if row[1] != ""]
-    return Table.of(["sample", ""], shown, notes=list(_notes(found)))
+    filled = [row for row in rows if row[1] != ""]
+    return Table.of(["sample", ""], filled, notes=list(_notes(progress)))
 
 
-def _notes(found: SampleProgress) -> Iterator[str]:
-    plan = found.plan
+def _notes(progress: SampleProgress) -> Iterator[str]:
+    plan = progress.plan
     weights = [1 / one.pi for one in plan.drawn]
     yield (
         f"Every unit of the pool had a known chance to be drawn; a drawn one stands for "
         f"{min(weights):.1f} to {max(weights):.1f} of them."
     )
-    if found.open and plan.unit == "passage":
+    if progress.open and plan.unit == "passage":
         yield (
             "Decide them blind on the page (exampp serve COLLECTION, then Sample), or import "
             "judgments of them (exampp import COLLECTION judged.qrels); --format tsv lists them."
         )
-    elif found.open:
+    elif progress.open:
         yield (
             "Decide them blind on the page (exampp serve COLLECTION, then Sample). Of an item "
             "the passages are asked about until it is settled for every system: fewer, mostly, "
@@ -146,9 +146,9 @@ _RECORDED = (
 )
 
 
-def units_table(found: SampleProgress) -> Table:
+def units_table(progress: SampleProgress) -> Table:
     """Return one row per drawn unit: its probability, label, people, time, and the design."""
-    plan = found.plan
+    plan = progress.plan
     recorded: tuple[Value, ...] = (
         plan.design,
         plan.seed,
@@ -177,11 +177,11 @@ def units_table(found: SampleProgress) -> Table:
             one.at,
             *recorded,
         )
-        for one in found.units
+        for one in progress.units
     ]
     unit = plan.unit
     heads = ["query", unit, Column("pi", 4), "label", "open", "label from", "decided by", "at"]
-    return Table.of([*heads, *_RECORDED], rows, notes=list(_notes(found)))
+    return Table.of([*heads, *_RECORDED], rows, notes=list(_notes(progress)))
 
 
 Floats = NDArray[np.float64]
@@ -227,8 +227,8 @@ def draw_sample(
         InputError: No unit was drawn.
     """
     pi = inclusion_probabilities(units, design)
-    drawn = np.flatnonzero(random_numbers(design.seed, units.names) < pi)
-    if not len(drawn):
+    indices = np.flatnonzero(random_numbers(design.seed, units.names) < pi)
+    if not len(indices):
         raise InputError(
             f"by chance no unit was drawn where {design.labels} were expected",
             hint="Ask for more --labels, or give another --seed",
@@ -249,7 +249,7 @@ def draw_sample(
         pool_hash=pool_hash(units.names),
         pool_size=len(units.names),
         systems=units.systems,
-        drawn=tuple(DrawnUnit(*units.names[one], float(pi[one])) for one in drawn.tolist()),
+        drawn=tuple(DrawnUnit(*units.names[one], float(pi[one])) for one in indices.tolist()),
         author=author,
         at=at,
     )
@@ -266,8 +266,8 @@ def _weights(units: Population, design: Design) -> Floats | None:
     if units.unit == "item":
         # grades that say the same of all systems may be wrong of some
         share = units.graded.mean(axis=0)
-        found: Floats = units.coefficients[0] * uncertainty(share)
-        return found
+        weights: Floats = units.coefficients[0] * uncertainty(share)
+        return weights
     return influence(units.coefficients)
 
 
@@ -293,15 +293,15 @@ def _of_passages(
     who: tuple[str, ...]
     for one in plan.drawn:
         name = (one.query_id, one.unit_id)
-        stands = standing_judgment(judgments.get(name, ()))
-        if stands is not None and stands.relevance is not None:
-            label, who, at, found = stands.relevance, (stands.author,), stands.at, "sample"
+        judgment = standing_judgment(judgments.get(name, ()))
+        if judgment is not None and judgment.relevance is not None:
+            label, who, at, source = judgment.relevance, (judgment.author,), judgment.at, "sample"
         elif name in judged:
-            label, who, at, found = judged[name], (), "", "judgments"
+            label, who, at, source = judged[name], (), "", "judgments"
         else:
             units.append(SampledUnit(one, None, (one.unit_id,)))
             continue
-        units.append(SampledUnit(one, label, (), who, at, found))
+        units.append(SampledUnit(one, label, (), who, at, source))
         labels[name] = np.array(float(label))
     return SampleProgress(plan, tuple(units), labels, 0)
 
@@ -329,7 +329,7 @@ def _of_items(
         of_unit.setdefault((query, item), []).append((one.at, one.author))
     units, labels = [], {}
     empty = ItemVerdict(np.full(len(book.systems), np.nan), ())
-    for drawn, name in zip(plan.drawn, names, strict=True):
+    for unit, name in zip(plan.drawn, names, strict=True):
         verdict = verdicts.get(name, empty)
         decisions = sorted(of_unit.get(name, []))
         who = tuple(dict.fromkeys(author for _, author in decisions))
@@ -338,19 +338,19 @@ def _of_items(
         if whole:
             labels[name] = verdict.covered
         count = int(verdict.covered.sum()) if whole else None
-        units.append(SampledUnit(drawn, count, verdict.open, who, at, "sample" if whole else ""))
+        units.append(SampledUnit(unit, count, verdict.open, who, at, "sample" if whole else ""))
     strays = sum(len(cells) for sample, cells in by_sample.items() if sample != plan.sample)
     return SampleProgress(plan, tuple(units), labels, strays)
 
 
-def open_cells(found: SampleProgress, most: int) -> Sequence[tuple[str, str, str]]:
+def open_cells(progress: SampleProgress, most: int) -> Sequence[tuple[str, str, str]]:
     """Return the next open cells, as (query id, item id, passage id); for passages the item is "".
 
     They come in the order in which a growing sample would take them. For an item a few passages at
     a time: decisions on these show which others still matter.
     """
-    plan = found.plan
-    left = found.open
+    plan = progress.plan
+    left = progress.open
     numbers = random_numbers(plan.seed, [(one.unit.query_id, one.unit.unit_id) for one in left])
     cells: list[tuple[str, str, str]] = []
     probabilities = np.array([one.unit.pi for one in left])
@@ -451,8 +451,8 @@ def find_plan(
         for one in plans:
             if one.number == number:
                 return one
-        known = ", ".join(str(one.number) for one in plans) or "none"
-        raise InputError(f"unknown plan {number}", hint=f"Plans: {known}")
+        numbers = ", ".join(str(one.number) for one in plans) or "none"
+        raise InputError(f"unknown plan {number}", hint=f"Plans: {numbers}")
     fitting = [one for one in plans if unit in (None, one.unit) and k in (0, one.k)]
     return fitting[-1] if fitting else None
 
@@ -494,25 +494,27 @@ def correct_grades(
 
     one = measure_of(measure)
     book = whole_book(grades)
-    found = find_plan(grades.connection, plan, check_linear(one), one.cutoff or 0)
-    if found is not None:
-        min_relevant = found.min_relevant if min_relevant is None else min_relevant
-        min_rating = found.min_rating if min_rating is None and found.unit == "item" else min_rating
+    newest = find_plan(grades.connection, plan, check_linear(one), one.cutoff or 0)
+    if newest is not None:
+        min_relevant = newest.min_relevant if min_relevant is None else min_relevant
+        min_rating = (
+            newest.min_rating if min_rating is None and newest.unit == "item" else min_rating
+        )
     units = units_of(grades, book, one, min_rating, min_relevant)
     least = grades.grader.threshold(min_rating)
-    if found is None:
+    if newest is None:
         judged = _all_judged(units, grades)
     else:
-        _check_plan(found, units, grades, least)
-        done = progress(grades.connection, found, book, grades.grader)
+        _check_plan(newest, units, grades, least)
+        done = progress(grades.connection, newest, book, grades.grader)
         judged = _judged(grades, done, units, min_relevant)
-    wanted = choose_systems(book, grades.systems, grades.without).systems
+    compared = choose_systems(book, grades.systems, grades.without).systems
     return correct(
         units,
         judged,
         or_default("settings", settings, CorrectionSettings),
         min_rating=least,
-        systems=wanted,
+        systems=compared,
         source=_source(grades),
     )
 
@@ -556,21 +558,20 @@ def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least
 
 
 def _judged(
-    grades: ChosenGrades, found: SampleProgress, units: Population, min_relevant: int | None
+    grades: ChosenGrades, progress: SampleProgress, units: Population, min_relevant: int | None
 ) -> JudgedSample:
     """Return the sample with its labels. Raises InputError if units are not decided."""
     from exampp.analysis.corrected import JudgedSample
 
-    plan = found.plan
-    if found.open:
-        named = ", ".join(map(_named, found.open[:NAMED]))
-        more = "" if len(found.open) <= NAMED else f" and {len(found.open) - NAMED:,} more"
+    plan = progress.plan
+    if progress.open:
+        examples = ", ".join(map(_named, progress.open[:NAMED]))
+        more = "" if len(progress.open) <= NAMED else f" and {len(progress.open) - NAMED:,} more"
         path = shlex.quote(str(grades.path))
-        are = "is" if len(found.open) == 1 else "are"
+        are = "is" if len(progress.open) == 1 else "are"
         raise InputError(
-            f"{len(found.open):,} of {len(plan.drawn):,} drawn {plan.unit}s {are} not decided: "
-            f"{named}{more}. Without them the sample is no longer the one that was drawn, and no "
-            "interval would hold",
+            f"{len(progress.open):,} of {len(plan.drawn):,} drawn {plan.unit}s {are} not decided: "
+            f"{examples}{more}. Without them the sample is biased and has no valid interval",
             hint=f"Decide them: exampp serve {path}"
             + (f", or exampp import {path} judged.qrels" if plan.unit == "passage" else ""),
         )
@@ -579,7 +580,7 @@ def _judged(
     order = sorted(range(len(names)), key=lambda number: place[names[number]])
     places = np.array([place[names[number]] for number in order], np.intp)
     pi = np.array([plan.drawn[number].pi for number in order])
-    values = np.array([found.labels[names[number]] for number in order])
+    values = np.array([progress.labels[names[number]] for number in order])
     level = units.measure.param("rel")
     level = level if isinstance(level, int) else (min_relevant or plan.min_relevant)
     labels = (values >= level).astype(np.float64) if plan.unit == "passage" else values.T
@@ -588,8 +589,8 @@ def _judged(
         labels=labels,
         fold_seed=plan.fold_seed,
         design=plan.design,
-        origin=_origin(found),
-        notes=tuple(_said_of(found)),
+        origin=_origin(progress),
+        notes=tuple(_said_of(progress)),
     )
 
 
@@ -599,26 +600,26 @@ def _named(one: SampledUnit) -> str:
     return unit_id if unit_id.startswith(f"{query_id}/") else f"{query_id}/{unit_id}"
 
 
-def _origin(found: SampleProgress) -> str:
-    plan = found.plan
+def _origin(progress: SampleProgress) -> str:
+    plan = progress.plan
     return (
         f"{len(plan.drawn):,} of {plan.pool_size:,} {plan.unit}s drawn (plan {plan.number}: "
         f"{plan.design}, seed {plan.seed}, {plan.expected:,.0f} expected)"
     )
 
 
-def _said_of(found: SampleProgress) -> Iterator[str]:
-    who = Counter(name for one in found.units for name in one.deciders)
+def _said_of(progress: SampleProgress) -> Iterator[str]:
+    who = Counter(name for one in progress.units for name in one.deciders)
     if who:
         people = ", ".join(f"{name} ({count})" for name, count in sorted(who.items()))
         yield f"Decided by {people}."
-    known = sum(one.found == "judgments" for one in found.units)
-    if known:
-        yield f"{known:,} of the drawn passages have their label from imported judgments."
-    if found.strays:
+    imported = sum(one.found == "judgments" for one in progress.units)
+    if imported:
+        yield f"{imported:,} of the drawn passages have their label from imported judgments."
+    if progress.strays:
         yield (
-            f"{found.strays:,} other decisions are left out: they were made from the queue, while "
-            "browsing or on another sample, so that the probability of their cells is unknown."
+            f"{progress.strays:,} other decisions are left out: they were made from the queue, "
+            "while browsing or on another sample, so their selection probability is unknown."
         )
 
 
@@ -633,23 +634,23 @@ def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
     hint = f"Draw a sample: {draw_command(grades, units.measure)}"
     if is_graded_file(grades.connection):
         hint = "Import it into a collection, and draw a sample there: exampp review --help"
-    known = ~np.isnan(units.judged)
-    if units.unit == "passage" and known.all():
+    is_judged = ~np.isnan(units.judged)
+    if units.unit == "passage" and is_judged.all():
         return JudgedSample(
-            sample=Sample(np.arange(len(known)), np.ones(len(known))),
+            sample=Sample(np.arange(len(is_judged)), np.ones(len(is_judged))),
             labels=units.judged,
             fold_seed=0,
             design="all",
-            origin=f"all {len(known):,} passages of the pool are judged: nothing was drawn",
+            origin=f"all {len(is_judged):,} passages of the pool are judged: nothing was drawn",
         )
     other = find_plan(grades.connection, None, units.unit)
     if other is not None:
         _check_plan(other, units, grades, other.min_rating)
     if units.unit == "item":
         raise InputError(f"{_strays(grades)}no items were drawn", hint=hint)
-    count = int(known.sum())
+    count = int(is_judged.sum())
     coverage = (
-        f"{count:,} of {len(known):,} passages of the pool have" if count else "no passage has"
+        f"{count:,} of {len(is_judged):,} passages of the pool have" if count else "no passage has"
     )
     raise InputError(
         f"{coverage} a judgment, and no sample was drawn: the probability that a passage was "
@@ -693,10 +694,10 @@ def corrections(
             min_relevant=min_relevant,
         )
         tries.insert(0, whole_pool)
-    found: list[Corrected | str] = []
+    results: list[Corrected | str] = []
     for correct in tries:
         try:
-            found.append(correct())
+            results.append(correct())
         except InputError as error:
-            found.append(str(error))
-    return found
+            results.append(str(error))
+    return results

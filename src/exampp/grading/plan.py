@@ -182,6 +182,12 @@ WRITTEN_TOKENS = 2048
 """Default maximum tokens of a generated reply."""
 
 
+def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -> dict[str, str]:
+    """Return options of a server's grader that sends nothing: it works as the newest known one."""
+    decodes = (one.settings.get("decode") for one in reversed(known) if one.model == model)
+    return {"assume": str(next(decodes, "auto")), "api_key": "none"}
+
+
 def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     """Return a backend that writes any text, for generating banks."""
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
@@ -225,7 +231,7 @@ def make_grading(
     if backend is None:
         raise _no_grader(name, GRADERS.names())
     values = {option: value for option, value in options.items() if value is not None}
-    read_options(backend.options, values, f"the grader {name}")
+    read_options(backend.options, values, f"the grader {name}", _RUN_OPTIONS)
     prompt = load_grading_prompt(values.get("prompt", backend.prompt))
     prompt_kind(prompt, values.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
@@ -325,6 +331,13 @@ class FunctionOptions(NamedTuple):
     same_text_same_grade: bool = False
 
 
+_RUN_OPTIONS = (
+    *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
+    *("on", "batches", "dry_run", *FunctionOptions._fields),
+)
+"""Options of a run, which a misspelt option of a grader may mean."""
+
+
 def plan_run(
     connection: sqlite3.Connection,
     path: Path,
@@ -342,6 +355,7 @@ def plan_run(
     max_failures: int,
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
+    dry_run: bool = False,
 ) -> GradingRun:
     """Return the run of a grader over a collection that is at `path`; see `Collection.grading`.
 
@@ -361,6 +375,8 @@ def plan_run(
     chosen_batches = Batches() if batches is True else batches or None
     if cluster is not None and chosen_batches:
         raise InputError("a cluster takes no batches", hint="Leave on out, or batches")
+    if dry_run and grader == "openai":
+        options = {**options, **without_server(options.get("model"), known)}
     grading = (
         make_batch_grading(connection, grader, options, chosen_batches, answers)
         if chosen_batches
@@ -440,7 +456,7 @@ def _grading_of(
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Give one that is made of it")
     own = check_grader(grader)
-    wanted = read_options(NamedOptions, options, "a grader that you give")
+    wanted = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
     prompt = load_grading_prompt(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
     name = function.name or wanted.model or own.model_name or type(own).__name__
@@ -483,8 +499,8 @@ def function_grading(
     `kinds` are those that have items; if there are questions and nuggets, `options` choose. Raises
     InputError for a function without a name, and for options of other graders.
     """
+    wanted = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
     checked = _checked_name(settings.name)
-    wanted = read_options(CallOptions, options, "a function")
     low, high = check_scale(settings.scale or USUAL_SCALE)
     grader: Grader = FunctionGrader(
         function,

@@ -14,8 +14,9 @@ from exampp.graders.base import Reply
 from exampp.graders.function import FUNCTION
 from exampp.grading.requests import SELF_RATING, ReplyRules, unnumbered_of, unnumbered_setting
 from exampp.prompts import Prompt, load_grading_prompt, load_named, prompt_content_hash
-from exampp.prompts.replies import READERS, UNNUMBERED
+from exampp.prompts.replies import READERS
 from exampp.records import Grade, GraderIdentity, State
+from exampp.records.graders import UNNUMBERED
 from exampp.store.cells import PendingCells
 from exampp.store.connection import transaction
 from exampp.store.grades import (

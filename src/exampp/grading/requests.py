@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
 from exampp.prompts import Filled, Prompt, answer_text, fill, fit_prompt, read_reply, verify_answer
-from exampp.prompts.replies import UNNUMBERED
 from exampp.records import Grade, GraderIdentity, Outcome, State
+from exampp.records.graders import UNNUMBERED
 from exampp.records.readings import LITTLE_MASS
 from exampp.records.wording import quoted
 from exampp.store.cells import PendingCells
@@ -105,7 +105,7 @@ def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
             f"the model takes {limit}, which leaves {max(0, limit - alone)} for them, and "
             f"{LEAST_PASSAGE} are the least",
             field="prompt",
-            hint="Choose a shorter prompt (exampp prompts list) or a model that takes more",
+            hint="Choose a shorter prompt (exampp prompts) or a model that takes more",
         )
 
 
@@ -209,7 +209,7 @@ class ReplyRules:
             lowest=prompt.lowest,
             highest=prompt.highest,
             mode=self.mode,
-            field=prompt.field,
+            field=prompt.reply_field,
             truncated=reply.truncated,
             thresholds=self.thresholds,
             keys=cells.keys if extracts else (),
@@ -270,7 +270,7 @@ def unnumbered_setting(unnumbered: str) -> dict[str, str]:
     """Return the same as a part of settings, empty for the default.
 
     Raises:
-        InputError: It is not one of `prompts.replies.UNNUMBERED`.
+        InputError: It is not one of `records.graders.UNNUMBERED`.
     """
     if unnumbered not in UNNUMBERED:
         raise InputError(

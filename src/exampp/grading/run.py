@@ -102,7 +102,7 @@ class Progress:
     def __str__(self) -> str:
         """Return a summary of the run in one line, and its cost if tokens are counted."""
         if not self.total:
-            return "Nothing is pending. See what there is to grade: exampp pool"
+            return "Nothing is pending. See what there is to grade: exampp status --pool"
         text = f"{self.done} of {self.total} cells done"
         if self.copied:
             text += f", {self.copied} copied from equal texts"

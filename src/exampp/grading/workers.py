@@ -504,7 +504,7 @@ class RayWorkers:
             each = " and ".join(f"{most} {name}s" for name, most in self._each.items() if most)
             raise InputError(
                 f"no node of the cluster has {each}",
-                hint="Ask less of a worker: --worker-cpus, --worker-gpus",
+                hint="Ask less of a worker: exampp.Cluster(address, cpus=..., gpus=...)",
             )
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:

@@ -128,7 +128,7 @@ class GradedFile:
         from exampp.formats.workbench_graders import scale_note
 
         for one in graders(connection):
-            if note := scale_note(one.identity, "given" if given else "found"):
+            if note := scale_note(one.identity, "given" if given else "inferred from the labels"):
                 yield one.identity.key, list(note)
 
 

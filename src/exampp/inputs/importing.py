@@ -13,7 +13,7 @@ from exampp.formats.format import FORMATS, format_of, of_packages, read_records
 from exampp.formats.lines import reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
 from exampp.inputs.corpus import look_up
-from exampp.inputs.files import GivenFile, Known, Renaming, rows_of_files, tell_all, unfold
+from exampp.inputs.files import GivenFile, Known, Renaming, read_tables, tell_all
 from exampp.inputs.loading import LOADERS, Importer, Loader
 from exampp.results.result import Result, Table, render
 from exampp.sanitize import Replacements, count_replacements
@@ -163,9 +163,8 @@ def import_files(
     """
     with collect_warnings() as heard:
         renaming = Renaming(importer.columns)
-        sources, parts = unfold(sources, importer.system, importer.on_error, renaming)
-        rows = rows_of_files(sources, renaming, importer.on_error)
-        with reading_from_memory({**parts, **rows}):
+        sources, rows = read_tables(sources, importer.system, importer.on_error, renaming)
+        with reading_from_memory(rows):
             report = _import_files(importer, sources, corpus)
     return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)
 
@@ -247,7 +246,7 @@ def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
     if system is not None:
         importer = replace(importer, system=system, is_named=True)
     if form is None:
-        raise InputError(f"{kind} files are not imported")
+        raise InputError(f"{kind} files cannot be imported")
     loader = Loader(importer, path, form.holds)
     return loader.load(read_records(form, path, loader.how()))
 
@@ -267,7 +266,7 @@ def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
         if form is None or form.read is None or form.holds not in LOADERS:
             known = (one.name for one in FORMATS.built_in.values() if one.read)
             raise InputError(
-                f"{file.kind} files are not imported",
+                f"{file.kind} files cannot be imported",
                 file=file.path,
                 hint="An official leaderboard goes to exampp evaluate --official; a run has the "
                 "columns query Q0 passage rank score system"

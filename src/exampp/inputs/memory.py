@@ -16,42 +16,35 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.formats.columns import names_of
 from exampp.formats.fields import PASSAGE, QUERY, brief
+from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import MemoryLines, OnError, as_lines, raise_error
 from exampp.formats.trec import SYSTEM_KEYS
 
 Row = Mapping[str, Any]
-Rename = Callable[[str, Iterator[tuple[int, Row]]], Iterator[tuple[int, Row]]]
-"""A function that renames the columns of the rows of a table."""
 _BY_SYSTEM = ("runs", "responses")
-_IDS = (QUERY - {"query"}) | PASSAGE
+_IDS = (QUERY - {"query"}) | PASSAGE | {*names_of("query_id")}
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
 """The names of id columns, by the name in exampp."""
 _TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
 
 
-def memory_lines(
-    name: str,
-    role: str,
-    data: object,
-    on_error: OnError,
-    system: str | None = None,
-    rename: Rename | None = None,
-) -> MemoryLines:
-    """Return the rows of an argument as lines, for `holding`; `name` is its name in messages.
+def data_lines(name: str, role: str, data: object, on_error: OnError) -> MemoryLines:
+    """Return the rows of an argument as lines, for `reading_from_memory`.
 
     A row's number counts from 1. A missing value (None, NaN, NaT) is a column that the row does not
     have. Raises InputError for data without rows, for columns of the same name, and for an index
     that would be lost; `on_error` receives the faults of rows.
-    """
 
+    Args:
+        name: The name of the argument in messages.
+        role: What it holds; empty if its columns decide.
+        data: A table, or what a role accepts in its place.
+        on_error: Takes the error of a row.
+    """
     try:
-        found = plain_rows(name, role, data, on_error)
-        if rename is not None:
-            found = rename(name, found)
-        if role == "runs" and system is None:
-            found = _with_system(found)
-        return list(as_lines(found))
+        return list(as_lines(plain_rows(name, role, data, on_error)))
     except InputError as error:
         raise error.at(name) from None
 
@@ -67,15 +60,16 @@ def plain_rows(
             on_error(error.at(name, number))
 
 
-def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-    for number, row in rows:
-        if row.keys().isdisjoint(SYSTEM_KEYS):
+def check_systems(name: str, lines: MemoryLines) -> None:
+    """Raise InputError for a row of a run that does not name its system."""
+    for number, line in lines:
+        if OBJECT.decode(line).keys().isdisjoint(SYSTEM_KEYS):
             raise InputError(
                 "which system returned this?",
+                file=name,
                 line=number,
                 hint='Name it, as in runs={"bm25": frame}, or give a column `system`',
             )
-        yield number, row
 
 
 def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]]:
@@ -99,7 +93,14 @@ def _rows(role: str, data: Any) -> Iterable[object]:
             hint=f"Give {_TABLES}; import_files takes files",
         )
     if isinstance(data, Mapping):
-        return _of_columns(data) if is_columns(role, data) else _FROM_MAPPING[role](data)
+        if is_columns(role, data):
+            return _of_columns(data)
+        if role in _FROM_MAPPING:
+            return _FROM_MAPPING[role](data)
+        raise InputError(
+            "is a dict of something else than columns",
+            hint="Say what it holds, as in queries={...}, or give lists of equal length",
+        )
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
         return data.iter_rows(named=True)  # type: ignore[no-any-return]
     if hasattr(data, "itertuples") and hasattr(data, "columns"):  # pandas
@@ -138,7 +139,7 @@ def _check_names(names: Sequence[object]) -> None:
                 hint="Name the columns, as in query_id and text",
             )
         if names.count(name) > 1:
-            raise InputError(f"the column {brief(name)} is there twice", field=name)
+            raise InputError(f"duplicate column {brief(name)}", field=name)
 
 
 # ---- dicts ---------------------------------------------------------------------------------------
@@ -146,8 +147,8 @@ def _check_names(names: Sequence[object]) -> None:
 
 def is_columns(role: str, data: Mapping[Any, Any]) -> bool:
     """Return whether it maps column names to lists of cells, as `frame.to_dict("list")`."""
-    names = SYSTEM_KEYS if role == "official" else _IDS
-    return any(name in data for name in names) and all(
+    names = SYSTEM_KEYS if role == "official" else (*_IDS, *names_of("question"))
+    return (not role or any(name in data for name in names)) and all(
         # a set has no order
         hasattr(cells, "__getitem__")
         and not isinstance(cells, str | bytes | Mapping)

@@ -463,11 +463,11 @@ class ChanceFloor:
     @property
     def drawn(self) -> str:
         """The passages that are drawn, in words."""
-        limits = [f"of {self.judged} of {self.queries} queries"] * (self.judged < self.queries)
-        limits += [f"all of them on {self.short} with fewer"] * bool(self.short)
+        limits = [f"in {self.judged} of {self.queries} queries"] * (self.judged < self.queries)
+        limits += [f"fewer in {self.short}"] * bool(self.short)
         some = f" ({', '.join(limits)})" if limits else ""
         passages = "1 random passage" if self.k == 1 else f"{self.k} random passages"
-        return f"{passages} that people judged 0{some}"
+        return f"{passages} judged 0{some}"
 
 
 def chance_floor(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from exampp.errors import InputError
 from exampp.records.options import keyword
-from exampp.records.selection import BankName, GraderName, ItemKind, PromptName
+from exampp.records.selection import BankName, GraderName
 from exampp.records.toml import check_table, read_toml, toml_types
 
 if TYPE_CHECKING:
@@ -25,62 +25,67 @@ class GateOptions:
             "--require",
             "-r",
             metavar="REQUIREMENT",
-            help="What must hold, such as 'Cover@20>=0.7' or 'nDCG@10>=baseline-0.02'; repeat "
-            "for several.",
+            help="Require this, such as 'Cover@20>=0.7' or 'nDCG@10>=baseline-0.02'. Repeat for "
+            "several.",
         ),
     ] = None
     baseline: Annotated[
         Path | None,
         keyword(
-            help="Compare with this: what evaluate --per-query --format json wrote, a run, a "
-            "collection or graded passages."
+            help="Compare with this collection, run, graded passages, or output of "
+            "evaluate --per-query --format json."
         ),
     ] = None
     baseline_system: Annotated[
         str | None,
         keyword(
             metavar="SYSTEM",
-            help="Compare with this system of the baseline, or of COLLECTION without one. "
-            "[default: that of the same name, or the only one]",
+            help="Compare with this system of the baseline or, without --baseline, of "
+            "COLLECTION. [default: the system of the same name, or the only one]",
         ),
     ] = None
     margin: Annotated[
         float | None,
         keyword(
-            help="How much lower than the baseline's a mean may be, for measures whose "
-            "requirement has no margin."
+            help="Allow means this much lower than the baseline, where a requirement has no margin."
         ),
     ] = None
     min_rating: Annotated[
         int | None,
         keyword(
             help="Lowest rating that counts as an answer. "
-            "[default: 4 of 0-5, two thirds up any other scale]"
+            "[default: 4 on a scale of 0-5, two thirds up another scale]",
+            rare=True,
         ),
     ] = None
     grader: GraderName = None
-    prompt: PromptName = None
-    kind: ItemKind = None
     bank: BankName = None
     run: Annotated[
-        list[Path] | None, keyword(help="Evaluate this run file instead; repeat for several.")
+        list[Path] | None,
+        keyword(
+            help="Evaluate this run file instead of the stored runs. Repeat for several.",
+            rare=True,
+        ),
     ] = None
     system: Annotated[
         list[str] | None,
         keyword(
-            help="Only this system; repeat for several. [default: all]", panel="What is computed"
+            help="Evaluate only this system. Repeat for several. [default: all]",
+            panel="Computation",
         ),
     ] = None
     allow_missing: Annotated[
         float | None,
         keyword(
             metavar="SHARE",
-            help="Share of what a measure reads that may have no grade: such cells count as not "
-            "covered. Beyond it, both bounds must hold. [default: 0]",
+            help="Allow this share of cells without a grade, counted as not covered. Beyond it, "
+            "both bounds must hold. [default: 0]",
+            rare=True,
         ),
     ] = None
     alpha: Annotated[
-        float | None, keyword(help="1 - the level of each interval. [default: 0.05]")
+        float | None,
+        keyword(help="Use intervals of level 1 - alpha. [default: 0.05]", rare=True),
     ] = None
     junit: Annotated[Path | None, keyword(help="Write JUnit XML to this file.")] = None
 
@@ -132,9 +137,7 @@ def run_gate(collection: str | Path, options: GateOptions) -> GateResult:
     )
     require, systems = options.require or (), options.system or ()
     baseline, system = options.baseline, options.baseline_system
-    choice: dict[str, Any] = {
-        name: getattr(options, name) for name in ("grader", "prompt", "kind", "bank")
-    }
+    choice: dict[str, Any] = {name: getattr(options, name) for name in ("grader", "bank")}
     with open_exam(collection) as exam:
         if not exam.graders:
             compares = baseline is not None or system is not None

@@ -20,7 +20,7 @@ from exampp.records.wording import suggest
 from exampp.sanitize import check_path
 
 SUFFIX = ".toml"
-_HINT = "start from a bundled prompt: exampp prompts show NAME --toml"
+_HINT = "start from a bundled prompt: exampp prompts NAME --toml"
 
 
 def _bundled_texts(folder: str) -> dict[str, str]:
@@ -151,7 +151,7 @@ def toml_of(name_or_path: str | Path) -> str:
         raise InputError(
             f"the prompt file cannot be read: {error.strerror}",
             file=path,
-            hint="check the path, or give the name of a bundled prompt (exampp prompts list)",
+            hint="check the path, or give the name of a bundled prompt (exampp prompts)",
         ) from None
 
 

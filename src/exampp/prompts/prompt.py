@@ -80,6 +80,11 @@ class Prompt:
     workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
+    def reply_field(self) -> str:
+        """Return the value that counts in a JSON reply: by default `grade`, if labels are few."""
+        return self.field or ("grade" if self.labels else "")
+
+    @property
     def is_verdict(self) -> bool:
         """Return whether its ratings are only 0 (no) and 1 (yes)."""
         return (self.lowest, self.highest) == (0, 1)
@@ -347,7 +352,7 @@ def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
     if not prompt.user:
         raise InputError(
             f"the prompt '{prompt.name}' has no text: it is graded without asking a model",
-            hint="choose another prompt for this grader (exampp prompts list)",
+            hint="choose another prompt for this grader (exampp prompts)",
         )
     for name in prompt.slots:
         if name not in slots:

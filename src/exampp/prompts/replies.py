@@ -36,14 +36,10 @@ from exampp.prompts.grammar import (
     holds_number,
     plain_reply,
 )
-from exampp.records.graders import Outcome, State
+from exampp.records.graders import UNNUMBERED, Outcome, State
 
 LONGEST = 50_000
 """Maximum characters of a reply that are read, without the thoughts of its model."""
-UNNUMBERED = ("answer", "unparsed")
-"""Rules for a reply without a number to a request for a self-rating. `answer`: the model answered
-instead of rating, which counts one above the lowest rating (EXAM++, section 4.2.2; so do the
-papers' models). `unparsed`: the reply is unparsed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,13 +174,13 @@ def standing_decisions(decisions: Sequence[Decision]) -> dict[str, Decision]:
 
 def adjudication(decisions: Sequence[Decision]) -> Decision | None:
     """Return the newest adjudication, unless it is withdrawn or replaced by its author."""
-    stands: Decision | None = None
+    newest: Decision | None = None
     for one in sorted(decisions, key=lambda one: (one.at, one.number)):
         if one.adjudicates:
-            stands = one if one.rating is not None else None
-        elif stands is not None and one.author == stands.author:
-            stands = None
-    return stands
+            newest = one if one.rating is not None else None
+        elif newest is not None and one.author == newest.author:
+            newest = None
+    return newest
 
 
 def replaces(later: Decision, earlier: Decision) -> bool:

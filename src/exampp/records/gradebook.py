@@ -144,7 +144,7 @@ class Gradebook:
         Only the first `depth` passages count; a passage without a text counts by its id. Equal
         hashes in two collections mean the same passages.
         """
-        found: dict[tuple[str, str], str] = {}
+        by_ranking: dict[tuple[str, str], str] = {}
         for query in self.queries:
             hashes = zip_longest(query.passage_ids, query.text_hashes)
             texts = [text or sha256(one.encode()).digest() for one, text in hashes]
@@ -154,8 +154,8 @@ class Gradebook:
                 returned.setdefault(ranking.system, []).append(b"%d:" % ranking.subtopic)
                 returned[ranking.system] += (texts[one] for one in passages)
             for system, parts in returned.items():
-                found[system, query.query_id] = sha256(b"".join(parts)).hexdigest()[:16]
-        return found
+                by_ranking[system, query.query_id] = sha256(b"".join(parts)).hexdigest()[:16]
+        return by_ranking
 
     @property
     def readings(self) -> tuple[RuleCount, ...]:
@@ -261,9 +261,12 @@ def judged_without_grade(book: Gradebook) -> str:
     judged = without = 0
     for query in book.queries:
         if query.item_ids:
-            known = (query.judgments[:, : query.pool_size] != MISSING).any(axis=0)
+            judged_rows = (query.judgments[:, : query.pool_size] != MISSING).any(axis=0)
             graded = (query.ratings[: query.pool_size] != MISSING).any(axis=1)
-            judged, without = judged + int(known.sum()), without + int((known & ~graded).sum())
+            judged, without = (
+                judged + int(judged_rows.sum()),
+                without + int((judged_rows & ~graded).sum()),
+            )
     if not without:
         return ""
     missing = f"{without} of {judged} judged passages have no grade by {book.grader.name}"

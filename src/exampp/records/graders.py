@@ -214,6 +214,10 @@ def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
     return (f"{grader.name} is the {vote['rule']} of {names}, where {needed} have a grade.",)
 
 
+UNNUMBERED = ("answer", "unparsed")
+"""Rules for a reply without a number to a request for a self-rating. `answer`: the model answered
+instead of rating, which counts one above the lowest rating (EXAM++, section 4.2.2; so do the
+papers' models). `unparsed`: the reply is unparsed."""
 SHORT_KEY = 8
 """Characters of a key for display."""
 
@@ -224,15 +228,15 @@ def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdenti
     A name is `model:prompt`, or the name in the source; if several share it, the decoding settings
     follow, and the start of the key if those are shared too.
     """
-    found = list(graders)
-    names = {one.key: one.name for one in found}
+    identities = list(graders)
+    names = {one.key: one.name for one in identities}
     for more in (_decoding, _short_key):
-        taken = Counter(names.values())
+        uses = Counter(names.values())
         names = {
-            one.key: f"{names[one.key]}{more(one)}" if taken[names[one.key]] > 1 else names[one.key]
-            for one in found
+            one.key: f"{names[one.key]}{more(one)}" if uses[names[one.key]] > 1 else names[one.key]
+            for one in identities
         }
-    return tuple(_shown(one, names[one.key]) for one in found)
+    return tuple(_shown(one, names[one.key]) for one in identities)
 
 
 def _decoding(grader: GraderIdentity) -> str:
@@ -264,9 +268,10 @@ def choose_grader(
 ) -> GraderIdentity:
     """Return the one grader that matches.
 
-    `grader` is a model, a name as shown or short (`model:prompt`), or the start of a key; `prompt`
-    a prompt's name or its class in workbench files; `kind` question, nugget or query. Raises
-    InputError if none matches and AmbiguousGrader if several do.
+    `grader` is a model, a name as shown or short (`model:prompt`), the start of a key, or else a
+    prompt or kind of item, alone or after the model (`model:nugget`); `prompt` is a prompt's name
+    or its class in workbench files; `kind` question, nugget or query. Raises InputError if none
+    matches and AmbiguousGrader if several do.
     """
     fitting = fitting_graders(graders, grader=grader, prompt=prompt, kind=kind)
     if len(fitting) == 1:
@@ -279,8 +284,8 @@ def choose_grader(
         raise InputError(f"no grader fits; these graded:{listed}")
     raise AmbiguousGrader(
         f"{len(fitting)} graders fit, and their grades never mix; "
-        "choose one with --grader, --prompt or --kind (in Python and in a configuration: "
-        f"grader = ...), or see all of them by exampp analyze leaderboards:{listed}",
+        "choose one with --grader: a model, prompt, kind or key (in Python and in a "
+        f"configuration: grader = ...), or see all of them by exampp analyze correlation:{listed}",
         names,
     )
 
@@ -312,12 +317,19 @@ def fitting_graders(
     called = [one for one in candidates if _is_called(one, grader)]
     # a folder is called by its name alone, however it was typed
     folder = grader.rstrip("/").rpartition("/")[2]
-    return called or [one for one in candidates if _is_folder(one) and _is_called(one, folder)]
+    called = called or [one for one in candidates if _is_folder(one) and _is_called(one, folder)]
+    return called or [one for one in candidates if grader in _descriptions(one)]
 
 
-def _is_called(identity: GraderIdentity, wanted: str) -> bool:
+def _is_called(identity: GraderIdentity, name: str) -> bool:
     names = (identity.model, identity.short_name, identity.name)
-    return wanted in names or (len(wanted) >= 4 and identity.key.startswith(wanted))
+    return name in names or (len(name) >= 4 and identity.key.startswith(name))
+
+
+def _descriptions(identity: GraderIdentity) -> set[str]:
+    """Return what describes a grader and perhaps others: prompt or kind, also after the model."""
+    shared = {*_prompts(identity), identity.kind} - {""}
+    return shared | {f"{identity.model}:{one}" for one in shared}
 
 
 def _is_folder(identity: GraderIdentity) -> bool:

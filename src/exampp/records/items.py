@@ -36,9 +36,9 @@ def models_in(extra: Any, depth: int = 0) -> Iterator[str]:
             yield from models_in(one, depth + 1)
     elif isinstance(extra, Mapping):
         for key, value in extra.items():
-            named = _NAMES.fullmatch(str(key).lower().replace("-", "_"))
+            match = _NAMES.fullmatch(str(key).lower().replace("-", "_"))
             by_machine = key == "assessor" and extra.get("is_human") is False
-            if not (named or by_machine):
+            if not (match or by_machine):
                 yield from models_in(value, depth + 1)
                 continue
             for one in value if isinstance(value, list | tuple) else (value,):

@@ -25,6 +25,7 @@ class OptionDeclaration:
     exists: bool
     dir_okay: bool
     panel: str | None
+    rare: bool
 
 
 def keyword(
@@ -36,13 +37,15 @@ def keyword(
     exists: bool = False,
     dir_okay: bool = True,
     panel: str | None = None,
+    rare: bool = False,
 ) -> OptionDeclaration:
     """Declare a parameter that is passed by name.
 
     `min` and `max` bound a number; a path may have to exist, or must not be a folder. `panel` is
-    its section of the help, by default that of `cli.command.PANELS`.
+    its section of the help, by default that of `cli.command.PANELS`. `--help` leaves out the `rare`
+    ones, which `--help-all` shows.
     """
-    return OptionDeclaration(True, names, help, metavar, min, max, exists, dir_okay, panel)
+    return OptionDeclaration(True, names, help, metavar, min, max, exists, dir_okay, panel, rare)
 
 
 def argument(
@@ -53,4 +56,4 @@ def argument(
     dir_okay: bool = True,
 ) -> OptionDeclaration:
     """Declare a parameter that is passed by position."""
-    return OptionDeclaration(False, (), help, metavar, min, None, False, dir_okay, None)
+    return OptionDeclaration(False, (), help, metavar, min, None, False, dir_okay, None, rare=False)

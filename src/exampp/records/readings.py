@@ -88,12 +88,12 @@ class RuleCount:
 
 def merge_counts(readings: Iterable[RuleCount]) -> list[RuleCount]:
     """Merge counts by rule and state, most cells first; ratings that differ become None."""
-    found: dict[tuple[State, str], RuleCount] = {}
+    merged: dict[tuple[State, str], RuleCount] = {}
     for one in readings:
         key = (one.state, one.rule)
-        known = found.get(key)
-        found[key] = one if known is None else _both(known, one)
-    return sorted(found.values(), key=lambda one: (one.state, -one.cells))
+        earlier = merged.get(key)
+        merged[key] = one if earlier is None else _both(earlier, one)
+    return sorted(merged.values(), key=lambda one: (one.state, -one.cells))
 
 
 def _both(one: RuleCount, other: RuleCount) -> RuleCount:
@@ -104,20 +104,20 @@ def _both(one: RuleCount, other: RuleCount) -> RuleCount:
 
 def by_state(readings: Iterable[RuleCount]) -> dict[str, int]:
     """Return how many cells are in each state, by the state's name in lower case."""
-    found: dict[State, int] = {}
+    counts_by_state: dict[State, int] = {}
     for one in readings:
-        found[one.state] = found.get(one.state, 0) + one.cells
-    return {state.name.lower(): found[state] for state in sorted(found)}
+        counts_by_state[one.state] = counts_by_state.get(one.state, 0) + one.cells
+    return {state.name.lower(): counts_by_state[state] for state in sorted(counts_by_state)}
 
 
 def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """Describe the rules that made the grades, and what is worth a warning (see `warned`).
+    """Describe the rules that made the grades; nothing if all are the ratings in the replies.
 
-    Returns nothing for draft grades, which need no reply.
+    Draft grades need no reply.
     """
-    if grader.is_draft:
-        return
     graded = [one for one in readings if one.state is State.GRADED]
+    if grader.is_draft or all(one.rule in PLAIN for one in graded):
+        return
     total = sum(one.cells for one in graded)
     parts = list(_phrases(graded, grader))
     if len(parts) == 1:
@@ -125,7 +125,6 @@ def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> 
         yield f"{'The only grade' if total == 1 else f'All {total:,} grades'} {verb}."
     elif parts:
         yield f"Of {total:,} grades {', '.join(parts)}."
-    yield from reading_warnings(readings, grader)
 
 
 def _phrases(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
@@ -137,8 +136,8 @@ def _phrases(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[st
     for (single, plural), counts in several:
         cells = _cells(counts)
         example = next((one.example for one in counts if one.example), None)
-        shown = "" if example is None else f" (such as {quoted(example)})"
-        yield f"{cells:,} {single if cells == 1 else plural}{shown}"
+        such_as = "" if example is None else f" (such as {quoted(example)})"
+        yield f"{cells:,} {single if cells == 1 else plural}{such_as}"
 
 
 def _cells(counts: Sequence[RuleCount]) -> int:
@@ -192,9 +191,9 @@ def reading_warnings(readings: Sequence[RuleCount], grader: GraderIdentity) -> I
     matching = sum(one.cells for one in readings if one.rule in MATCHED)
     keyed = matching + sum(one.cells for one in readings if one.rule == UNMATCHED)
     if keyed >= LEAST_KEYED and matching < LEAST_MATCHING * keyed:
-        found = "none matches" if not matching else f"only {matching:,} match"
+        matches = "none matches" if not matching else f"only {matching:,} match"
         yield (
-            f"Of {keyed:,} extracted answers {found} a known one: the keys may be worded "
+            f"Of {keyed:,} extracted answers {matches} a known one: the keys may be worded "
             f"otherwise. A model can compare them: exampp grade COLLECTION {_verifier(grader)} "
             f"--prompt answer-verification --answers-of {grader.key[:8]}"
         )
@@ -315,5 +314,5 @@ def without_grade(
 def _why(counts: Sequence[RuleCount]) -> str:
     rule = counts[0].rule
     example = next((one.example for one in counts if one.example), None)
-    shown = "" if example is None else f", such as {quoted(example)}"
-    return f"{_cells(counts):,} {_UNPARSED.get(rule, rule)}{shown}"
+    such_as = "" if example is None else f", such as {quoted(example)}"
+    return f"{_cells(counts):,} {_UNPARSED.get(rule, rule)}{such_as}"

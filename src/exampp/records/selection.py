@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from exampp.records.options import argument, keyword
 
-ASKED_FOR = "What is computed"
+ASKED_FOR = "Computation"
 
 Kind = Literal["question", "nugget", "query"]
 Style = Literal["text", "tsv", "csv", "json", "markdown", "latex", "html"]
@@ -20,6 +20,9 @@ OnBadLine = Literal["refuse", "skip"]
 SubtopicMode = Literal["auto", "query", "subtopic", "pool"]
 MissingPolicy = Literal["zero", "skip", "bounds"]
 Decisions = Literal["with", "without"]
+SearchKind = Literal["queries", "items", "passages", "replies", "decisions", "edits", "systems"]
+"""Kinds of records: texts and ids of queries, items and passages, replies of graders, reasons of
+decisions and of edits of the bank, names of systems."""
 
 CollectionFile = Annotated[
     Path, argument(metavar="COLLECTION", help="The collection, such as my.exam.")
@@ -34,54 +37,48 @@ ExamFiles = Annotated[
 ]
 GraderName = Annotated[
     str | None,
-    keyword(help="Use the grades of this grader: a model, model:prompt, or the start of its key."),
+    keyword(help="Use the grades of this grader: a model, prompt, model:prompt, kind, or key."),
 ]
 GraderNames = Annotated[
     list[str] | None,
     keyword(
-        help="The grader: a model, model:prompt, or the start of its key; repeat for several. "
-        "[default: all]"
+        help="Use the grades of this grader: a model, prompt, model:prompt, kind, or key. Repeat "
+        "for several. [default: all]"
     ),
 ]
-PromptName = Annotated[str | None, keyword(help="Use grades made with this prompt.")]
-ItemKind = Annotated[Kind | None, keyword(help="Use grades of this kind of item.")]
-BankName = Annotated[
-    str | None, keyword(help="The bank, if the collection has several of this kind.")
-]
+BankName = Annotated[str | None, keyword(help="Use this bank, if there are several.")]
 BankNames = Annotated[
     list[str] | None,
-    keyword(help="The bank, if the collection has several of this kind; repeat for several."),
+    keyword(help="Use this bank, if there are several. Repeat for several."),
+]
+PartName = Annotated[
+    Literal["public", "sealed"] | None,
+    keyword("--part", help="Only the public or the sealed part of a split bank.", rare=True),
 ]
 Runs = Annotated[
     list[Path] | None,
-    keyword("--run", help="Evaluate this run file instead of the stored runs; repeat for several."),
+    keyword(
+        "--run",
+        help="Evaluate this run file instead of the stored runs. Repeat for several.",
+        rare=True,
+    ),
 ]
 Systems = Annotated[
     list[str] | None,
     keyword(
         "--system",
-        help="Only this system; repeat for several. [default: all]",
+        help="Evaluate only this system. Repeat for several. [default: all]",
         panel=ASKED_FOR,
+        rare=True,
     ),
 ]
 Without = Annotated[
     list[str] | None,
-    keyword("--leave-out", help="All systems but this one; repeat for several."),
+    keyword("--leave-out", help="Leave this system out. Repeat for several.", rare=True),
 ]
 DecisionMode = Annotated[
     Decisions,
-    keyword(help="Let human decisions override grades, or ignore them."),
-]
-OnError = Annotated[
-    OnBadLine, keyword(help="A bad line of a graded file: refuse the file, or skip.")
-]
-Scale = Annotated[
-    str | None,
-    keyword(
-        metavar="LOW..HIGH",
-        help="The scale of a graded file's graders whose prompt is unknown, such as 0..3. "
-        "[default: 0 to the highest label found]",
-    ),
+    keyword(help="Let human decisions override grades, or ignore them.", rare=True),
 ]
 
 
@@ -89,14 +86,10 @@ Scale = Annotated[
 class SharedSelection:
     """Options that select grades and systems in all commands alike."""
 
-    prompt: PromptName = None
-    kind: ItemKind = None
     runs: Runs = None
     systems: Systems = None
     without: Without = None
     decisions: DecisionMode = "with"
-    on_error: OnError = "refuse"
-    scale: Scale = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +116,23 @@ class Labels:
 
     label: Annotated[
         Literal["best", "count"],
-        keyword(help="Relevance label: best rating, or number of covered items."),
+        keyword(
+            help="Label a passage by its best rating, or by its number of covered items.",
+            rare=True,
+        ),
     ] = "best"
     at_least: Annotated[
         int,
-        keyword(help="How many items must reach the threshold: the label is the m-th best rating."),
+        keyword(
+            help="Label a passage by its n-th best rating, so that n items reach the label.",
+            rare=True,
+        ),
     ] = 1
     gains: Annotated[
         Literal["graded", "above", "binary"],
-        keyword(help="Labels as they are, 0 below the threshold, or 1 and 0."),
+        keyword(
+            help="Keep labels, set those below the threshold to 0, or use only 1 and 0.", rare=True
+        ),
     ] = "graded"
 
 
@@ -139,22 +140,18 @@ class Labels:
 class ResamplingOptions:
     """Options of bootstrap intervals."""
 
-    samples: Annotated[int, keyword(help="Bootstrap samples of the queries, at least 50.")] = 1000
-    seed: Annotated[int, keyword(help="Seed of the samples.")] = 0
+    samples: Annotated[
+        int,
+        keyword(help="Draw this many bootstrap samples of the queries (50 or more).", rare=True),
+    ] = 1000
+    seed: Annotated[int, keyword(help="Seed of the samples.", rare=True)] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """Options of the output of tables."""
+    """The format of tables; all notes are printed."""
 
-    style: Annotated[Style, keyword("--format", help="Format of the tables.")] = "text"
-    wide: Annotated[
-        bool, keyword("--wide", help="Show whole tables, even in a narrow terminal.")
-    ] = False
-
-    notes: Annotated[
-        bool, keyword("--notes", help="Print all notes, not only the three most important.")
-    ] = False
+    style: Annotated[Style, keyword("--format", help="Print tables in this format.")] = "text"
 
     @property
     def for_programs(self) -> bool:
@@ -163,9 +160,20 @@ class Display:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberDisplay(Display):
+class NotesDisplay(Display):
+    """Options of the output of tables with many notes."""
+
+    notes: Annotated[
+        bool,
+        keyword("--notes", help="Print all notes, not only the three most important.", rare=True),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class NumberDisplay(NotesDisplay):
     """Options of the output of tables of numbers."""
 
     digits: Annotated[
-        int | None, keyword(min=0, max=15, help="Decimals of the numbers in tables for people.")
+        int | None,
+        keyword(min=0, max=15, help="Print numbers with this many decimals.", rare=True),
     ] = None

@@ -43,8 +43,8 @@ def parse_toml(text: str, file: str | Path | None = None, hint: str = "") -> dic
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = _LINE.search(str(error))
-        line = int(found[1]) if found else None
+        match = _LINE.search(str(error))
+        line = int(match[1]) if match else None
         raise InputError(f"broken TOML ({error})", file=file, line=line, hint=hint) from None
     except (ValueError, OverflowError) as error:
         # a number of thousands of digits, a date that no calendar has
@@ -119,25 +119,25 @@ def check_table(
             raise InputError(f"must be {_name(types[key])}", file=path, field=field)
 
 
-def _fits(value: Any, wanted: Any) -> bool:
-    if wanted is Path or get_origin(wanted) is Literal:
-        wanted = str
-    if get_origin(wanted) is list:
-        (item,) = get_args(wanted)
+def _fits(value: Any, expected: Any) -> bool:
+    if expected is Path or get_origin(expected) is Literal:
+        expected = str
+    if get_origin(expected) is list:
+        (item,) = get_args(expected)
         return isinstance(value, list) and bool(value) and all(_fits(one, item) for one in value)
-    if not isinstance(wanted, type):
-        return any(_fits(value, one) for one in get_args(wanted) if one is not NoneType)
-    if wanted is float:
-        wanted = (int, float)
-    return isinstance(value, wanted) and isinstance(value, bool) <= (wanted is bool)
+    if not isinstance(expected, type):
+        return any(_fits(value, one) for one in get_args(expected) if one is not NoneType)
+    if expected is float:
+        expected = (int, float)
+    return isinstance(value, expected) and isinstance(value, bool) <= (expected is bool)
 
 
-def _name(wanted: Any) -> str:
-    if wanted is Path or get_origin(wanted) is Literal:
+def _name(type_: Any) -> str:
+    if type_ is Path or get_origin(type_) is Literal:
         return _NAMES[str]
-    if get_origin(wanted) is list:
-        (item,) = get_args(wanted)
+    if get_origin(type_) is list:
+        (item,) = get_args(type_)
         return f"a list of {'whole numbers' if item is int else 'texts'}"
-    if not isinstance(wanted, type):
-        return " or ".join(_name(one) for one in get_args(wanted) if one is not NoneType)
-    return _NAMES[wanted]
+    if not isinstance(type_, type):
+        return " or ".join(_name(one) for one in get_args(type_) if one is not NoneType)
+    return _NAMES[type_]

@@ -246,10 +246,10 @@ def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[n
     """Return the index of every value in the labels, -1 for values that are not labels."""
     if not len(labels):
         return np.full(values.shape, -1, np.intp)
-    known = np.asarray(labels)
-    order = np.argsort(known, kind="stable")
-    places = np.searchsorted(known[order], values).clip(max=len(known) - 1)
-    return np.asarray(np.where(known[order][places] == values, order[places], -1), np.intp)
+    categories = np.asarray(labels)
+    order = np.argsort(categories, kind="stable")
+    places = np.searchsorted(categories[order], values).clip(max=len(categories) - 1)
+    return np.asarray(np.where(categories[order][places] == values, order[places], -1), np.intp)
 
 
 ONE_QUERY = "there is only one query"
@@ -284,24 +284,24 @@ def clustered(
     """
     stack = np.asarray(tables, np.float64)
     total = stack.sum(axis=0)
-    found = statistic_of(statistic, total)
-    if found.value is None:
-        return found
+    value = statistic_of(statistic, total)
+    if value.value is None:
+        return value
     stack = stack[stack.sum(axis=(1, 2)) > 0]
     if len(stack) == 1:
-        return Estimate(found.value, no_interval=ONE_QUERY)
+        return Estimate(value.value, no_interval=ONE_QUERY)
     without = agreements(statistic, total - stack)
     if not without.defined.all():
-        return Estimate(found.value, no_interval=HANGS_ON_ONE)
+        return Estimate(value.value, no_interval=HANGS_ON_ONE)
     error = np.sqrt(np.square(without.values - without.values.mean()).sum() * _share(len(stack)))
     if error < _ROUNDING:
-        return Estimate(found.value, no_interval=NO_SPREAD)
-    ratios = _resampled_ratios(stack, statistic, found.value, samples)
+        return Estimate(value.value, no_interval=NO_SPREAD)
+    ratios = _resampled_ratios(stack, statistic, value.value, samples)
     reach = float(np.quantile(ratios, level, method="higher") * error)
-    low, high = found.value - reach, found.value + reach
+    low, high = value.value - reach, value.value + reach
     if low <= -1 and high >= 1:
-        return Estimate(found.value, no_interval=TOO_FEW_QUERIES)
-    return Estimate(found.value, max(-1.0, low), min(1.0, high))
+        return Estimate(value.value, no_interval=TOO_FEW_QUERIES)
+    return Estimate(value.value, max(-1.0, low), min(1.0, high))
 
 
 def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples: int) -> Floats:
@@ -309,11 +309,11 @@ def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples
     queries, size, _ = stack.shape
     draws, back = _distinct_draws(queries, samples)
     tables = (draws @ stack.reshape(queries, -1)).reshape(-1, size, size)
-    found = agreements(statistic, tables)
-    influence = _influence(tables, stack, statistic, found)
+    values = agreements(statistic, tables)
+    influence = _influence(tables, stack, statistic, values)
     errors = np.sqrt((draws * influence**2).sum(axis=1) / _share(queries))
-    usable = found.defined & (errors > _ROUNDING)
-    apart = np.abs(found.values - value)
+    usable = values.defined & (errors > _ROUNDING)
+    apart = np.abs(values.values - value)
     ratios: Floats = np.divide(apart, errors, out=np.full(len(tables), np.inf), where=usable)
     return ratios[back]
 

@@ -121,13 +121,13 @@ def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floa
     np.add.at(counts, (group, labels), 1)
     total = counts.sum()
     below = np.vstack([np.zeros(size), np.cumsum(counts, axis=0)]) / total
-    known, below_all = below[-1], below.sum(axis=1)
+    totals, below_all = below[-1], below.sum(axis=1)
     value, best = -np.inf, np.zeros(size - 1, np.intp)
     tried = 0.0
     while tried > value + 1e-12:
         value = tried
-        best = _bands(below - (1 - value) * known * below_all[:, None])
-        tried = _kappa(below, known, below_all, best)
+        best = _bands(below - (1 - value) * totals * below_all[:, None])
+        tried = _kappa(below, totals, below_all, best)
     # between two scores, so that a score which differs by rounding stays on its side
     edges = np.concatenate([[-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]])
     return np.asarray(edges[best], np.float64)
@@ -158,11 +158,11 @@ def _bands(gains: Floats) -> NDArray[np.intp]:
     return np.array(cuts[::-1], np.intp)
 
 
-def _kappa(below: Floats, known: Floats, below_all: Floats, cuts: NDArray[np.intp]) -> float:
+def _kappa(below: Floats, totals: Floats, below_all: Floats, cuts: NDArray[np.intp]) -> float:
     ends = np.concatenate([[0], cuts, [len(below) - 1]])
     labels = np.arange(below.shape[1])
     agreed = float((below[ends[1:], labels] - below[ends[:-1], labels]).sum())
-    chance = float((known * (below_all[ends[1:]] - below_all[ends[:-1]])).sum())
+    chance = float((totals * (below_all[ends[1:]] - below_all[ends[:-1]])).sum())
     return 0.0 if chance >= 1 else (agreed - chance) / (1 - chance)
 
 
@@ -234,8 +234,8 @@ class Scorer:
 
     def log_loss(self, weights: Floats) -> float:
         """Return the mean negative logarithm of the probability of the outcome."""
-        drawn = weights > 0
-        total = float(weights[drawn] @ self._loss[drawn])
+        has_weight = weights > 0
+        total = float(weights[has_weight] @ self._loss[has_weight])
         return total / float(weights @ self._sizes) if np.isfinite(total) else np.nan
 
     def ece(self, weights: Floats) -> float:
@@ -266,23 +266,23 @@ Labels = NDArray[np.int64]
 
 
 def fit_levels(
-    model: CalibrationModel, vectors: Floats, means: Floats, labels: Labels, known: Sequence[int]
+    model: CalibrationModel, vectors: Floats, means: Floats, labels: Labels, scale: Sequence[int]
 ) -> tuple[LevelModel, ...]:
-    """Fit a model for every label of `known` (ascending) but the lowest.
+    """Fit a model for every label of `scale` (ascending) but the lowest.
 
     `vectors` are passages x features, for logistic models; `means` the mean ratings, for isotonic.
     """
-    found = []
-    for label in known[1:]:
+    models = []
+    for label in scale[1:]:
         reached = (labels >= label).astype(np.float64)
         if model == "isotonic":
             places, values = isotonic(means, reached)
             # what never was in so many passages is rare, and not impossible
             values = np.clip(values, 1 / (len(means) + 2), 1 - 1 / (len(means) + 2))
-            found.append(LevelModel(label, tuple(values.tolist()), tuple(places.tolist())))
+            models.append(LevelModel(label, tuple(values.tolist()), tuple(places.tolist())))
         else:
-            found.append(LevelModel(label, tuple(fit_logistic(vectors, reached).tolist())))
-    return tuple(found)
+            models.append(LevelModel(label, tuple(fit_logistic(vectors, reached).tolist())))
+    return tuple(models)
 
 
 def at_least(levels: Sequence[LevelModel], vectors: Floats, means: Floats) -> Floats:
@@ -296,10 +296,10 @@ def at_least(levels: Sequence[LevelModel], vectors: Floats, means: Floats) -> Fl
     return np.asarray(np.minimum.accumulate(np.column_stack(columns), axis=1), np.float64)
 
 
-def expected_labels(reached: Floats, known: Sequence[int]) -> Floats:
+def expected_labels(reached: Floats, scale: Sequence[int]) -> Floats:
     """Return the expected label of every passage, from P(label >= c)."""
-    steps = np.diff(np.array(known, np.float64))
-    return np.asarray(known[0] + reached @ steps, np.float64)
+    steps = np.diff(np.array(scale, np.float64))
+    return np.asarray(scale[0] + reached @ steps, np.float64)
 
 
 def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:
@@ -308,11 +308,11 @@ def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:
     Missing ratings are the lowest. Shorter rows are padded with the lowest rating, longer ones are
     cut to the best (the mean uses all).
     """
-    known = np.where(ratings == MISSING, lowest, ratings).astype(np.float64)
-    best = -np.sort(-known, axis=1)[:, :width]
-    filled = np.full((len(known), width), float(lowest))
+    complete = np.where(ratings == MISSING, lowest, ratings).astype(np.float64)
+    best = -np.sort(-complete, axis=1)[:, :width]
+    filled = np.full((len(complete), width), float(lowest))
     filled[:, : best.shape[1]] = best
-    mean = known.mean(axis=1) if known.shape[1] else np.full(len(known), float(lowest))
+    mean = complete.mean(axis=1) if complete.shape[1] else np.full(len(complete), float(lowest))
     return np.column_stack([filled, mean])
 
 
@@ -352,9 +352,9 @@ def rated_passages(
     for first in books[0].queries:
         queries = [first, *(known[first.query_id] for known in others if first.query_id in known)]
         if len(queries) == len(books):
-            found = _of_query(queries, sources)
-            if found.passage_ids:
-                yield found
+            passages = _of_query(queries, sources)
+            if passages.passage_ids:
+                yield passages
 
 
 def _of_query(queries: Sequence[QueryGrades], sources: Sequence[SourceGrader]) -> RatedPassages:

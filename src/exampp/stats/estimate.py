@@ -43,13 +43,13 @@ def draw_queries(queries: int, samples: int = SAMPLES, seed: int = 0) -> Floats:
 
     Source: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993).
     """
-    drawn = np.zeros((samples, 0))
+    counts = np.zeros((samples, 0))
     if queries:
         random = np.random.default_rng(seed)
         shares = np.full(queries, 1 / queries)
-        drawn = random.multinomial(queries, shares, samples).astype(np.float64)
-    drawn.flags.writeable = False
-    return drawn
+        counts = random.multinomial(queries, shares, samples).astype(np.float64)
+    counts.flags.writeable = False
+    return counts
 
 
 def resampled_means(values: Floats, counts: Bools, draws: Floats) -> tuple[Floats, Bools]:

@@ -112,8 +112,8 @@ class Nested:
 
     def errors(self, queries: float, items: float) -> tuple[float, float]:
         """Return standard errors of measurement with such an exam: of differences, of levels."""
-        found = (self._error(queries, items, of) for of in (("sq", "siq"), ("q", "iq")))
-        relative, level = found
+        errors = (self._error(queries, items, of) for of in (("sq", "siq"), ("q", "iq")))
+        relative, level = errors
         return math.sqrt(relative), math.sqrt(relative + level)
 
     @property
@@ -224,13 +224,13 @@ def ratios(scores: Floats, draws: Floats, level: float = 0.95) -> Ratios:
     """
     together, apart = _added_queries(scores)
     tail = (1 - level) / 2
-    found = []
+    limits = []
     for levels in (False, True):
-        drawn = _Drawn.of(scores, draws, levels=levels)
-        low = min(drawn.limits(extra, tail)[0] for extra in together)
-        high = max(drawn.limits(extra, 1 - tail)[1] for extra in apart)
-        found.append((low, high))
-    return Ratios(*found)
+        samples = _Drawn.of(scores, draws, levels=levels)
+        low = min(samples.limits(extra, tail)[0] for extra in together)
+        high = max(samples.limits(extra, 1 - tail)[1] for extra in apart)
+        limits.append((low, high))
+    return Ratios(*limits)
 
 
 def _added_queries(scores: Floats) -> tuple[list[Floats], list[Floats]]:
@@ -282,10 +282,10 @@ class _Drawn:
         of_extra = float(extra @ extra)
         means = (self.scores.sum(axis=1) + extra) / n
         present = (float((self.scores**2).sum()) + of_extra) / n - float(means @ means)
-        drawn = (self.sums + self.draws[:, -1:] * extra) / n
-        spread = (self.squares + self.draws[:, -1] * of_extra) / n - (drawn**2).sum(axis=1)
+        sample_means = (self.sums + self.draws[:, -1:] * extra) / n
+        spread = (self.squares + self.draws[:, -1] * of_extra) / n - (sample_means**2).sum(axis=1)
         # means are fitted to the residuals, which are smaller than errors by this factor
-        errors = (drawn - means) * math.sqrt(n / (n - 1))
+        errors = (sample_means - means) * math.sqrt(n / (n - 1))
         if self.levels:
             means, errors = means - means.mean(), errors - errors.mean(axis=1, keepdims=True)
         a, b = float(means @ means), errors @ means
@@ -333,13 +333,15 @@ def _estimate(
 
 
 def _all_needed(target: float, signal: float, error: float, limits: Ratio | None) -> Needed:
-    found = _needed(target, signal, error)
+    needed = _needed(target, signal, error)
     if limits is None:
-        return Needed(found, found, found)
+        return Needed(needed, needed, needed)
     fewest, most = (_needed(target, ratio, 1.0) for ratio in reversed(limits))
-    if found is None:
+    if needed is None:
         return Needed(None, fewest, None)
-    return Needed(found, min(found, fewest or found), None if most is None else max(found, most))
+    return Needed(
+        needed, min(needed, fewest or needed), None if most is None else max(needed, most)
+    )
 
 
 def _needed(target: float, signal: float, error: float) -> int | None:

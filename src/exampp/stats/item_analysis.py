@@ -69,12 +69,12 @@ def alpha_if_deleted(matrix: Floats) -> EstimateRows:
     items = matrix.shape[1]
     rest = matrix.sum(axis=1, keepdims=True) - matrix
     defined = ~is_constant(rest) if items > 2 and len(matrix) > 1 else np.zeros(items, np.bool_)
-    found = np.zeros(items)
+    alphas = np.zeros(items)
     if defined.any():
         each = _variances(matrix)
         left = each.sum() - each[defined]
-        found[defined] = _alpha(items - 1, left, _variances(rest)[defined])
-    return EstimateRows(found, defined)
+        alphas[defined] = _alpha(items - 1, left, _variances(rest)[defined])
+    return EstimateRows(alphas, defined)
 
 
 def alpha_without_each(matrix: Floats) -> tuple[float | None, ...]:
@@ -241,8 +241,8 @@ class HeldOut:
 
 def select_items(columns: Floats, cut: float) -> Bools:
     """Return the items with an item-rest correlation of at least `cut`; undefined ones are out."""
-    found = item_rest(columns)
-    return np.asarray(found.defined & (found.values >= cut - _EQUAL_TAU), np.bool_)
+    correlations = item_rest(columns)
+    return np.asarray(correlations.defined & (correlations.values >= cut - _EQUAL_TAU), np.bool_)
 
 
 def cross_validate(
@@ -267,7 +267,7 @@ def cross_validate(
     """
     rng = np.random.default_rng(seed)
     half = len(columns) // 2
-    found: dict[tuple[float | str, int], list[Floats]] = {}
+    results: dict[tuple[float | str, int], list[Floats]] = {}
     official = []
     for _ in range(splits):
         order = rng.permutation(len(columns))
@@ -282,9 +282,10 @@ def cross_validate(
         )
         for name, selected in selections.items():
             for number, score in enumerate(scores):
-                found.setdefault((name, number), []).append(score(selected)[rest])
+                results.setdefault((name, number), []).append(score(selected)[rest])
     taus = {
-        key: kendall_rows(ranked(np.array(rows)), np.array(official)) for key, rows in found.items()
+        key: kendall_rows(ranked(np.array(rows)), np.array(official))
+        for key, rows in results.items()
     }
     whole = {number: taus["all", number] for number in range(len(scores))}
     held_out = {}

@@ -130,13 +130,13 @@ def _chance_below(x: Floats, t: Floats) -> Floats:
     positive = np.fmax(c[(c <= 0).sum(axis=0).min() :], _NEUTRAL)
     n, m = len(positive), len(negative)
     # found[j] is the chance of the first j positive and k negative terms, on the diagonal j + k
-    found = np.zeros((n + 1, len(t)))
-    found[0] = 1.0
+    chances = np.zeros((n + 1, len(t)))
+    chances[0] = 1.0
     for diagonal in range(2, n + m + 1):
         low, high = max(1, diagonal - m), min(n, diagonal - 1) + 1
         p, q = positive[low - 1 : high - 1], negative[m - diagonal + low : m - diagonal + high]
-        found[low:high] = (q * found[low - 1 : high - 1] + p * found[low:high]) / (p + q)
-    return np.asarray(found[n], np.float64)
+        chances[low:high] = (q * chances[low - 1 : high - 1] + p * chances[low:high]) / (p + q)
+    return np.asarray(chances[n], np.float64)
 
 
 def _saddlepoint(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
@@ -177,16 +177,16 @@ def _roots(
     excess: Callable[[Floats, NDArray[np.intp]], Floats], low: Floats, high: Floats
 ) -> Floats:
     """Find the zero of an increasing function in every row (Ridders 1979)."""
-    low, high, found = low.copy(), high.copy(), (low + high) / 2
+    low, high, zero = low.copy(), high.copy(), (low + high) / 2
     rows = np.arange(len(low))
     at_low, at_high = excess(low, rows), excess(high, rows)
     for _ in range(_STEPS):
         middle = (low[rows] + high[rows]) / 2
         here = excess(middle, rows)
         root = np.sqrt(here**2 - at_low[rows] * at_high[rows])
-        found[rows] = middle - (middle - low[rows]) * here / root
-        there = excess(found[rows], rows)
-        for at, value in ((middle, here), (found[rows], there)):
+        zero[rows] = middle - (middle - low[rows]) * here / root
+        there = excess(zero[rows], rows)
+        for at, value in ((middle, here), (zero[rows], there)):
             up, down = rows[value >= 0], rows[value < 0]
             closer = at[value >= 0] < high[up]
             high[up[closer]], at_high[up[closer]] = (
@@ -201,7 +201,7 @@ def _roots(
         rows = rows[np.abs(there) > _CLOSE]
         if not len(rows):
             break
-    return found
+    return zero
 
 
 SHARE: Range = (0.0, 1.0)
@@ -242,8 +242,8 @@ def mean_tests(
 
 def mean_test(values: Floats, within: Range | None, level: float = 0.95) -> MeanTest:
     """Return the mean of one row of values, all of which count."""
-    (found,) = mean_tests(values[None], np.ones((1, len(values)), np.bool_), within, level)
-    return found
+    (test,) = mean_tests(values[None], np.ones((1, len(values)), np.bool_), within, level)
+    return test
 
 
 def _bounded(values: Floats, counts: Bools, within: Range, level: float) -> Iterator[MeanTest]:

@@ -111,8 +111,8 @@ def ranks_within_rows(values: ArrayLike) -> RankPlaces:
 
 def average_ranks(values: ArrayLike) -> Floats:
     """Return ranks from 1 within every row of [samples, n]; ties share their mean rank."""
-    found = ranks_within_rows(values)
-    return found.below + (found.size + 1) / 2
+    places = ranks_within_rows(values)
+    return places.below + (places.size + 1) / 2
 
 
 def agreement_above(x: RankPlaces, y: RankPlaces) -> NDArray[np.int32]:
@@ -126,14 +126,14 @@ def agreement_above(x: RankPlaces, y: RankPlaces) -> NDArray[np.int32]:
     narrow = np.int16 if n < 2**15 else np.int32
     # one column a sample, so that what is compared at once lies together in memory
     a, b = (np.ascontiguousarray(side.below.T.astype(narrow)) for side in (x, y))
-    found = np.zeros((n, max(a.shape[1], b.shape[1])), np.int32)
+    counts = np.zeros((n, max(a.shape[1], b.shape[1])), np.int32)
     for apart in range(1, n):
         later_a, earlier_a = a[apart:], a[:-apart]
         later_b, earlier_b = b[apart:], b[:-apart]
         side = _less(later_a, earlier_a) - _less(earlier_a, later_a)
-        found[apart:] += side * _less(later_b, earlier_b)
-        found[:-apart] -= side * _less(earlier_b, later_b)
-    return found.T
+        counts[apart:] += side * _less(later_b, earlier_b)
+        counts[:-apart] -= side * _less(earlier_b, later_b)
+    return counts.T
 
 
 def unite_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
@@ -222,10 +222,10 @@ def one_row(
         return undefined(f"fewer than 2 systems to compare ({len(a)})")
     if np.isnan(a).any() or np.isnan(b).any():
         return undefined("a value is not a number")
-    found = rows(a, b)
-    if not found.defined[0]:
+    result = rows(a, b)
+    if not result.defined[0]:
         return undefined("all values of one side are equal")
-    return Estimate(float(found.values[0]))
+    return Estimate(float(result.values[0]))
 
 
 def paired_rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
@@ -380,10 +380,11 @@ def interval(
     Romano and Wolf, *Subsampling* (1999), ch. 8 (the rate from subsamples of two sizes); Abramowitz
     and Stegun (1964), 26.7.5 (Student's t).
     """
-    found = statistic(scores)
-    resamples = found.values[: draws.resamples][found.defined[: draws.resamples]]
+    resampled = statistic(scores)
+    resamples = resampled.values[: draws.resamples][resampled.defined[: draws.resamples]]
     splits, whole = (
-        part[draws.resamples :].reshape(10, draws.splits) for part in (found.values, found.defined)
+        part[draws.resamples :].reshape(10, draws.splits)
+        for part in (resampled.values, resampled.defined)
     )
     splits = splits[:, whole.all(axis=0)]
     if len(resamples) < ENOUGH * draws.resamples or splits.shape[1] < ENOUGH * draws.splits:
@@ -465,9 +466,9 @@ def rank_statistic(text: str) -> RankStatistic:
     Raises:
         InputError: The name is unknown.
     """
-    found = _STATISTICS.get(text.strip().lower())
-    if found is None:
+    statistic = _STATISTICS.get(text.strip().lower())
+    if statistic is None:
         raise InputError(
             f"there is no rank statistic {text!r}", hint=f"Statistics: {', '.join(_STATISTICS)}"
         )
-    return found
+    return statistic

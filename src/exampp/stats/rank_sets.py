@@ -78,8 +78,8 @@ def correlations(scores: Floats, other: Floats | None = None) -> Floats:
         first, second = np.triu_indices(n, 1)
         table = np.full((n, n), np.nan)
         if len(first):
-            found = kendall_rows(scores[first], scores[second])
-            table[first, second] = np.where(found.defined, found.values, np.nan)
+            taus = kendall_rows(scores[first], scores[second])
+            table[first, second] = np.where(taus.defined, taus.values, np.nan)
     else:
         table = np.full((n, n), np.nan)
         for row in range(n):
@@ -92,8 +92,8 @@ def _tau(x: Floats, y: Floats) -> float:
     both = ~(np.isnan(x) | np.isnan(y))
     if both.sum() < 2:
         return float("nan")
-    found = kendall_rows(x[both][None], y[both][None])
-    return float(found.values[0]) if found.defined[0] else float("nan")
+    tau = kendall_rows(x[both][None], y[both][None])
+    return float(tau.values[0]) if tau.defined[0] else float("nan")
 
 
 DRAWS = 2000
@@ -200,8 +200,8 @@ class PairTests:
     @cached_property
     def better(self) -> Bools:
         """The pairs whose row is better than the column, by simultaneous intervals."""
-        found: Bools = self.differences > np.where(self.resolved, self.joint, np.inf)
-        return found & (self.differences > 0)
+        is_better: Bools = self.differences > np.where(self.resolved, self.joint, np.inf)
+        return is_better & (self.differences > 0)
 
     def rank_sets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the best and worst possible rank of each: 1 + those better, n - those worse."""
@@ -259,9 +259,9 @@ def _as_student(z: float, freedom: Floats) -> Floats:
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
     )
-    found: Floats = np.asarray(sum(term / n**power for power, term in enumerate(terms)))
+    quantiles: Floats = np.asarray(sum(term / n**power for power, term in enumerate(terms)))
     level = 2 * NormalDist().cdf(z) - 1
     if 0 < level < 1:
         for few in sorted(set(freedom[freedom < _FEW].tolist())):
-            found = np.where(freedom == few, student_quantile(level, int(few)), found)
-    return found
+            quantiles = np.where(freedom == few, student_quantile(level, int(few)), quantiles)
+    return quantiles

@@ -53,9 +53,9 @@ def folds(seed: int, units: tuple[UnitName, ...]) -> NDArray[np.int64]:
     Cached for the current pool: another measure, or another call, reuses it.
     """
     names = (f"fold\t{seed}\t{query}\t{unit}" for query, unit in units)
-    found = np.array([_hash(name, _FOLD_DIGITS) % FOLDS for name in names], np.int64)
-    found.flags.writeable = False
-    return found
+    fold_of = np.array([_hash(name, _FOLD_DIGITS) % FOLDS for name in names], np.int64)
+    fold_of.flags.writeable = False
+    return fold_of
 
 
 def _hash(text: str, digits: int) -> int:

@@ -113,6 +113,11 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     return adjusted
 
 
+def fewest_differing(alpha: float) -> int:
+    """Return on how many queries systems must differ for the exact test to reach `alpha`."""
+    return math.ceil(math.log2(2 / alpha))
+
+
 AnyFloats = NDArray[np.float64] | NDArray[np.float32]
 Indices = NDArray[np.intp]
 
@@ -187,14 +192,14 @@ def compare_pairs(
     alike = bool((counts == counts[:1]).all())
     rows = Rows(np.where(counts, values, 0.0), pairs) if alike else None
     p, exact = randomisation_tests(differences, permutations, seed, rows)
-    found = mean_tests(differences, both, within, level)
+    tests = mean_tests(differences, both, within, level)
     tested = both.sum(axis=1) > 1
     corrected = np.ones((3, len(pairs)))
     corrected[:2, tested] = holm(p[tested]), benjamini_hochberg(p[tested])
-    of_mean = np.array([np.nan if one.p is None else one.p for one in found])
-    known = ~np.isnan(of_mean)
-    corrected[2, known] = holm(of_mean[known])
-    return tuple(_pairs(pairs, differences, both, found, p, exact, corrected))
+    of_mean = np.array([np.nan if one.p is None else one.p for one in tests])
+    defined = ~np.isnan(of_mean)
+    corrected[2, defined] = holm(of_mean[defined])
+    return tuple(_pairs(pairs, differences, both, tests, p, exact, corrected))
 
 
 def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:

@@ -144,7 +144,7 @@ def _view(
     """
     suspected = pool.returned[suspects].any(axis=0)
     clean = _Reference.of(values, stratum, pool.query, np.logical_not(suspected))
-    found = np.full((3, len(pool.returned)), np.nan)
+    estimates = np.full((3, len(pool.returned)), np.nan)
     for system, mine in enumerate(pool.returned):
         reference = clean
         if system in suspects:
@@ -153,8 +153,8 @@ def _view(
             earlier = pool.returned[suspects[: suspects.index(system)]].any(axis=0)
             used = clean.used | (mine & ~earlier)
             reference = _Reference.of(values, stratum, pool.query, used)
-        found[:, system] = reference.difference(mine)
-    estimate, error, freedom = found
+        estimates[:, system] = reference.difference(mine)
+    estimate, error, freedom = estimates
     reach = student_reach(level, np.where(np.isfinite(freedom), freedom, 1.0))
     return _View(estimate, error, reach * error)
 

@@ -58,7 +58,7 @@ def edit_by(author: str | None, reason: str) -> Edit:
     """Return an edit made now, by default by the user."""
     who = check_text("author", author) if author else _user()
     if not isinstance(reason, str):
-        raise InputError(f"reason is a text, not {reason!r}", field="reason")
+        raise InputError(f"reason must be a text, not {reason!r}", field="reason")
     return Edit(who, reason, now())
 
 
@@ -156,9 +156,9 @@ def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, d
         known = connection.execute("SELECT text FROM query WHERE query = ?", (query,)).fetchone()
         if not known[0]:
             put_queries(connection, [Query(entry.query_id, entry.query_text)])
-    named = dict.fromkeys([entry.subtopic_id, *(item.subtopic_id for item in entry.items)])
+    subtopic_ids = dict.fromkeys([entry.subtopic_id, *(item.subtopic_id for item in entry.items)])
     known = put_subtopics(
-        connection, query, [Subtopic(subtopic_id) for subtopic_id in named if subtopic_id]
+        connection, query, [Subtopic(subtopic_id) for subtopic_id in subtopic_ids if subtopic_id]
     )
     if entry.subtopic_id:
         # as with the query, a text that is known already is better than that of a bank
@@ -274,11 +274,11 @@ def item_models(
         (bank, kind),
     )
     origins = Counter((own, of_line) for item, own, of_line in rows if among(item))
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for (own, of_line), items in origins.items():
         for maker in makers_of(from_json(own or "{}"), from_json(of_line or "{}")):
-            found[maker] += items
-    return ItemModels(origins.total(), dict(found))
+            counts[maker] += items
+    return ItemModels(origins.total(), dict(counts))
 
 
 def _has_text(connection: sqlite3.Connection, item: int) -> bool:
@@ -289,17 +289,17 @@ def _has_text(connection: sqlite3.Connection, item: int) -> bool:
 
 def _find_item(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
     """Return the row of an item in this bank, or of one known from grades without a text."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT item, bank FROM item WHERE query = ? AND kind = ? AND item_id = ? AND (bank = ? "
         "OR EXISTS (SELECT 1 FROM item_version v WHERE v.item = item.item AND v.text IS NULL)) "
         "ORDER BY bank <> ? LIMIT 1",
         (query, item.kind, item.item_id, bank, bank),
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    if found[1] != bank:
-        connection.execute("UPDATE item SET bank = ? WHERE item = ?", (bank, found[0]))
-    return int(found[0])
+    if row[1] != bank:
+        connection.execute("UPDATE item SET bank = ? WHERE item = ?", (bank, row[0]))
+    return int(row[0])
 
 
 def _new_item(
@@ -362,8 +362,8 @@ def append_edit(
 
 def answer_key(connection: sqlite3.Connection, answers: str) -> int:
     """Return the key of known answers (a JSON list), which is added if it is new."""
-    found = connection.execute("SELECT answer_key FROM answer_key WHERE answers = ?", (answers,))
-    if row := found.fetchone():
+    rows = connection.execute("SELECT answer_key FROM answer_key WHERE answers = ?", (answers,))
+    if row := rows.fetchone():
         return int(row[0])
     return insert(connection, "INSERT INTO answer_key (answers) VALUES (?)", (answers,))
 

@@ -56,7 +56,7 @@ def read_judged_texts(
 
 def read_items_by_query(connection: sqlite3.Connection, bank: str) -> list[BankEntry]:
     """Return the active items of a bank with a text, by query."""
-    found: dict[str, list[Item]] = {}
+    by_query: dict[str, list[Item]] = {}
     for one in states(connection, bank):
         if one.active and one.text is not None:
             item = Item(
@@ -68,8 +68,8 @@ def read_items_by_query(connection: sqlite3.Connection, bank: str) -> list[BankE
                 one.answers,
                 one.weight,
             )
-            found.setdefault(one.query_id, []).append(item)
-    return [BankEntry(query_id, tuple(items)) for query_id, items in sorted(found.items())]
+            by_query.setdefault(one.query_id, []).append(item)
+    return [BankEntry(query_id, tuple(items)) for query_id, items in sorted(by_query.items())]
 
 
 def put_battery(

@@ -242,13 +242,13 @@ def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tu
 
     Items without a text cannot be graded.
     """
-    found: tuple[int, int] = connection.execute(
+    counts: tuple[int, int] = connection.execute(
         "SELECT coalesce(sum(v.text IS NULL), 0), count(*) FROM item i JOIN bank b USING (bank) "
         "LEFT JOIN item_version v ON v.version = i.version "
         "WHERE i.active AND i.kind = :kind AND b.name = :bank",
         {"kind": exam.kind, "bank": exam.bank},
     ).fetchone()
-    return found
+    return counts
 
 
 def scope_of(
@@ -331,8 +331,8 @@ def _due_of_items(
 
 def _earlier_state(states: Iterable[int | None]) -> int | None:
     """Return the state of cells that share a reply: None if one of them was never tried."""
-    found = set(states)
-    return None if None in found else max(state for state in found if state is not None)
+    distinct = set(states)
+    return None if None in distinct else max(state for state in distinct if state is not None)
 
 
 def _wanted(state: int | None, select: str) -> bool:

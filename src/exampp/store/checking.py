@@ -124,27 +124,27 @@ def refuse_unsound(connection: sqlite3.Connection, unread: Sequence[str] = ()) -
     if guarded and (guarded.verified or (unread and guarded.partly_verified)):
         return
     rules = {table: rule for table, rule in _EVALUATED.items() if table not in unread}
-    for found in _broken(connection, rules, 1):
-        fault = f"{found.table} {found.row}: {found.column} {found.value} {found.problem}"
+    for problem in _broken(connection, rules, 1):
+        fault = f"{problem.table} {problem.row}: {problem.column} {problem.value} {problem.problem}"
         raise Damaged(str(file_of(connection)), fault, "it holds an impossible value")
     # checksums are written at the end of a transaction
     if guarded and not guarded.in_transaction:
         # a damaged index finds other rows than a table holds
-        for found in (*_sqlite_pages(guarded, unread), *_checksums(guarded, unread)):
-            what = " ".join(filter(None, found))
+        for problem in (*_sqlite_pages(guarded, unread), *_checksums(guarded, unread)):
+            what = " ".join(filter(None, problem))
             raise Damaged(str(file_of(guarded)), what, "rows changed after exampp wrote them")
         guarded.verified, guarded.partly_verified = not unread, True
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:
     """Return the problems of the whole collection, empty if there are none."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for look in (_sqlite_pages, _references, _rows, _hashes, _checksums, _page_copies):
         try:
-            found += look(connection)
+            problems += look(connection)
         except (InputError, sqlite3.DatabaseError) as error:
-            found.append(Problem("", "", "", "", f"cannot be read: {_error_text(error)}"))
-    return found
+            problems.append(Problem("", "", "", "", f"cannot be read: {_error_text(error)}"))
+    return problems
 
 
 def _error_text(error: Exception) -> str:
@@ -230,8 +230,8 @@ def _hashes(connection: sqlite3.Connection) -> Iterator[Problem]:
 
 
 def _checksums(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> Iterator[Problem]:
-    for table, expected, found in mismatches(connection, unread):
-        rows = f"{found} rows, {expected} when exampp wrote it" if found != expected else ""
+    for table, expected, rows_now in mismatches(connection, unread):
+        rows = f"{rows_now} rows, {expected} when exampp wrote it" if rows_now != expected else ""
         why = "differs from its checksum: it changed on the disk, or another program changed it"
         yield Problem(table, "", "", rows, why)
 

@@ -69,29 +69,29 @@ def _text(value: bytes | None) -> str:
     return (value or b"").decode(errors="replace")
 
 
-def schema_digest(found: frozenset[Object]) -> str:
+def schema_digest(parts: frozenset[Object]) -> str:
     """Return the digest of the parts of a schema."""
-    return hashlib.sha256(repr(sorted(found)).encode(errors="replace")).hexdigest()[:32]
+    return hashlib.sha256(repr(sorted(parts)).encode(errors="replace")).hexdigest()[:32]
 
 
 def check_schema(connection: sqlite3.Connection, file: str) -> None:
     """Raise Damaged if the schema of a file has other parts than that of exampp, or fewer."""
-    found = objects(connection)
-    if schema_digest(found) == DIGEST:
+    parts = objects(connection)
+    if schema_digest(parts) == DIGEST:
         return
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as memory:
         for statement in statements():
             memory.execute(statement)
         expected = objects(memory)
-    if found == expected:
+    if parts == expected:
         return
     known = {name: kind for kind, name, _ in expected}
-    for kind, name, sql in sorted(found - expected):
+    for kind, name, sql in sorted(parts - expected):
         if known.get(name) != kind:
             foreign = "it has parts that exampp does not make"
             raise Damaged(file, f"the {kind} {name}: {sql[:100]}", foreign)
         raise Damaged(file, f"the {kind} {name} is not as exampp makes it")
-    kind, name, _ = min(expected - found)
+    kind, name, _ = min(expected - parts)
     raise Damaged(file, f"the {kind} {name} is missing")
 
 
@@ -471,9 +471,9 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
     Readers of this package finish before they write: a cursor that still reads belongs to the
     frames of a stored exception, such as the last one of a notebook.
     """
-    for found in gc.get_objects():
-        if issubclass(type(found), sqlite3.Cursor) and found.connection is connection:
-            found.close()
+    for cursor in gc.get_objects():
+        if issubclass(type(cursor), sqlite3.Cursor) and cursor.connection is connection:
+            cursor.close()
 
 
 def file_of(connection: sqlite3.Connection) -> Path:

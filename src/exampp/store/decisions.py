@@ -93,7 +93,7 @@ def decisions_on(
 
     Ratings off the grader's scale concern other graders.
     """
-    found: dict[VersionCell, list[Decision]] = {}
+    by_cell: dict[VersionCell, list[Decision]] = {}
     rows = connection.execute(
         f"SELECT d.item_version, d.passage_version, {_COLUMNS} FROM decision d "
         "WHERE d.item_version IN (SELECT value FROM json_each(:items)) AND d.verdict = :verdict "
@@ -106,8 +106,8 @@ def decisions_on(
         },
     )
     for item, passage, *columns in rows:
-        found.setdefault((item, passage), []).append(_decision(*columns))
-    return found
+        by_cell.setdefault((item, passage), []).append(_decision(*columns))
+    return by_cell
 
 
 def find_cell(
@@ -394,11 +394,11 @@ def judged_cells(
             "query_id": query_id,
         },
     )
-    found: dict[VersionCell, tuple[tuple[str, str, str, int | None], list[Decision]]] = {}
+    by_cell: dict[VersionCell, tuple[tuple[str, str, str, int | None], list[Decision]]] = {}
     for item, passage, query, item_id, passage_id, rating, *columns in rows:
         about = (query, item_id, passage_id, rating)
-        found.setdefault((item, passage), (about, []))[1].append(_decision(*columns))
-    return [JudgedCell(*about, tuple(decisions)) for about, decisions in found.values()]
+        by_cell.setdefault((item, passage), (about, []))[1].append(_decision(*columns))
+    return [JudgedCell(*about, tuple(decisions)) for about, decisions in by_cell.values()]
 
 
 _PLANS_COLUMNS = tuple(
@@ -453,9 +453,9 @@ def _plan(connection: sqlite3.Connection, number: int, systems: str, *values: ob
     units = connection.execute(
         "SELECT query_id, unit_id, pi FROM sample_unit WHERE plan = ? ORDER BY unit", (number,)
     )
-    drawn = tuple(DrawnUnit(*row) for row in units.fetchall())
+    drawn_units = tuple(DrawnUnit(*row) for row in units.fetchall())
     known = dict(zip(_PLANS_COLUMNS, values, strict=True))
-    return SamplePlan(systems=tuple(from_json(systems)), drawn=drawn, number=number, **known)  # type: ignore[arg-type]
+    return SamplePlan(systems=tuple(from_json(systems)), drawn=drawn_units, number=number, **known)  # type: ignore[arg-type]
 
 
 def put_judgment(
@@ -520,13 +520,13 @@ def judgments_of(
     connection: sqlite3.Connection, sample: str
 ) -> Mapping[tuple[str, str], Sequence[PassageJudgment]]:
     """Return the judgments of a sample by (query id, passage id), in order, for today's texts."""
-    found: dict[tuple[str, str], list[PassageJudgment]] = {}
+    by_passage: dict[tuple[str, str], list[PassageJudgment]] = {}
     for row in connection.execute(
         f"{_JUDGMENTS} WHERE j.sample = ? ORDER BY j.at, j.judgment", (sample,)
     ):
         one = PassageJudgment(*row)
-        found.setdefault((one.query_id, one.passage_id), []).append(one)
-    return found
+        by_passage.setdefault((one.query_id, one.passage_id), []).append(one)
+    return by_passage
 
 
 def standing_judgment(judgments: Iterable[PassageJudgment]) -> PassageJudgment | None:
@@ -553,9 +553,9 @@ def decisions_by_sample(
             cells.setdefault((one.query_id, one.item_id, one.passage_id), []).append(decision)
     return {
         sample: {
-            cell: stands
+            cell: effective
             for cell, of_cell in cells.items()
-            if (stands := effective_decision(of_cell)) is not None
+            if (effective := effective_decision(of_cell)) is not None
         }
         for sample, cells in by_sample.items()
     }

@@ -89,14 +89,14 @@ def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
     """Return mount points with type and options of their file systems; read once per device."""
     if sys.platform == "linux":
         lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
-        found = []
+        points = []
         for line in lines:
             fields, _, source = line.partition(" - ")
             place, options = fields.split(" ")[4:6]
             kind, _, more = source.split(" ", 2)
             place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), place)
-            found.append((place, f"{kind} {options},{more}"))
-        return tuple(found)
+            points.append((place, f"{kind} {options},{more}"))
+        return tuple(points)
     output = subprocess.run(["mount"], capture_output=True, text=True, check=False).stdout
     mounts = re.findall(r"^.* on (.*) \((\w+)(?:, )?(.*)\)$", output, re.M)
     return tuple((place, f"{kind} {options}") for place, kind, options in mounts)
@@ -160,11 +160,11 @@ def _locked_by_others(path: Path, start: int, length: int) -> bool:
     """
     import fcntl
 
-    wanted = path.stat()
+    status = path.stat()
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
         with suppress(OSError):
-            if os.path.samestat(os.fstat(int(name)), wanted):
+            if os.path.samestat(os.fstat(int(name)), status):
                 question = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
-                found = _LOCK.unpack(fcntl.fcntl(int(name), fcntl.F_GETLK, question))
-                return bool(found[0] != fcntl.F_UNLCK)
+                lock = _LOCK.unpack(fcntl.fcntl(int(name), fcntl.F_GETLK, question))
+                return bool(lock[0] != fcntl.F_UNLCK)
     return False

@@ -32,9 +32,9 @@ _ABANDONED_SECONDS = 86_400.0
 
 def cache_folder() -> Path | None:
     """Return the folder of cached collections; None if caching is off."""
-    named = os.environ.get(FOLDER)
-    if named is not None:
-        return Path(named) if named else None
+    setting = os.environ.get(FOLDER)
+    if setting is not None:
+        return Path(setting) if setting else None
     try:
         if sys.platform == "win32":
             base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -55,10 +55,10 @@ def find_cached(key: str, file: Path) -> GuardedConnection | None:
         with suppress(OSError, ExamError, sqlite3.Error):
             if path.stem == f"{key}-{_digest(path)}":
                 os.utime(path)
-                found = connect_unchanging(path, called=file)
+                connection = connect_unchanging(path, called=file)
                 # the digest covers every row
-                found.verified = True
-                return found
+                connection.verified = True
+                return connection
             path.unlink()
     return None
 

@@ -44,8 +44,8 @@ class StoredGrader(NamedTuple):
 
 def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int | None:
     """Return the key of a grader; None if it has not graded yet."""
-    found = known_grader(connection, identity)
-    return None if found is None else found.key
+    stored = known_grader(connection, identity)
+    return None if stored is None else stored.key
 
 
 def known_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> StoredGrader | None:
@@ -158,9 +158,9 @@ def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
 
     Those of one import are sorted by name, whatever the order of its lines.
     """
-    found = _stored(connection, "true")
-    named = with_distinct_names(one.identity for one in found)
-    stored = [StoredGrader(one.key, who) for one, who in zip(found, named, strict=True)]
+    all_stored = _stored(connection, "true")
+    named = with_distinct_names(one.identity for one in all_stored)
+    stored = [StoredGrader(one.key, who) for one, who in zip(all_stored, named, strict=True)]
     ran = {grader for (grader,) in connection.execute("SELECT DISTINCT grader FROM run")}
     runs = accumulate(one.key in ran for one in stored)
     place = {

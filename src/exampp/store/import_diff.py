@@ -159,18 +159,18 @@ _RULES = (
 def protected(
     connection: sqlite3.Connection,
     thing: str,
-    found: Iterable[tuple[Any, Says | None, list[Difference]]],
+    differences: Iterable[tuple[Any, Says | None, list[Difference]]],
 ) -> list[Protected]:
-    """Return the protected differences; `found` has each thing's key and its values before.
+    """Return the protected differences; `differences` has each thing's key and its values before.
 
     An empty text or reply may be filled in.
     """
-    things = [(key, says, some) for key, says, some in found if says is not None]
+    things = [(key, content, some) for key, content, some in differences if content is not None]
     result: dict[Any, Protected] = {}
     for rule in (rule for rule in _RULES if rule.thing == thing):
         touched = [
-            (key, rule.of(key, says), one)
-            for key, says, some in things
+            (key, rule.of(key, content), one)
+            for key, content, some in things
             for one in some
             if one.field in rule.fields and (one.before or one.field not in ("text", "reply"))
         ]
@@ -369,18 +369,20 @@ class ImportLog:
         after = _counts(self.connection)
         differences, guarded = [], []
         for thing in THINGS:
-            found = [
+            changes = [
                 (key, before, differing(thing, name, before, now))
                 for key, name, before, now in self._rows(thing)
             ]
             differences.append(
-                self._differences(thing, [some for *_, some in found], after[thing.names])
+                self._differences(thing, [some for *_, some in changes], after[thing.names])
             )
-            guarded += protected(self.connection, thing.name, found)
+            guarded += protected(self.connection, thing.name, changes)
         return ImportDiff(tuple(differences), tuple(guarded), self._end())
 
-    def _differences(self, thing: _Thing, found: list[list[Difference]], now: int) -> Differences:
-        leading = [some[0] for some in found if some]
+    def _differences(
+        self, thing: _Thing, per_thing: list[list[Difference]], now: int
+    ) -> Differences:
+        leading = [some[0] for some in per_thing if some]
         number = Counter(one.what for one in leading)
         before = self.before[thing.names]
         number["added"] = now - before + number["removed"]
@@ -402,8 +404,8 @@ class ImportLog:
             f"FROM noted t {thing.sql(thing.joined)} WHERE t.thing = ? ORDER BY t.rowid",
             (thing.name,),
         )
-        for key, name, before, says in rows:
-            yield key, name, before and from_json(before), says and from_json(says)
+        for key, name, before, content in rows:
+            yield key, name, before and from_json(before), content and from_json(content)
 
     def _end(self) -> int:
         (scratch,) = self.connection.execute("SELECT count(*) FROM noted").fetchone()
@@ -447,19 +449,19 @@ def differing(
     thing: _Thing, name: str, before: Says | None, after: Says | None
 ) -> list[Difference]:
     """Return the differences of a thing: added or removed, else field by field."""
-    was, now = (says is not None and thing.is_there(says) for says in (before, after))
-    shown = [_written(says.get(thing.shown)) if says else "" for says in (before, after)]
-    found = []
+    was, now = (content is not None and thing.is_there(content) for content in (before, after))
+    values = [_written(content.get(thing.shown)) if content else "" for content in (before, after)]
+    differences = []
     if was != now:
-        what, texts = ("added", ("", shown[1])) if now else ("removed", (shown[0], ""))
-        found.append(Difference(what, thing.name, name, "active", *texts))
+        what, texts = ("added", ("", values[1])) if now else ("removed", (values[0], ""))
+        differences.append(Difference(what, thing.name, name, "active", *texts))
     if before and after:
-        found += [
+        differences += [
             Difference("changed", thing.name, name, field, _written(value), _written(after[field]))
             for field, value in before.items()
             if value != after[field] and field not in ("version", "active")
         ]
-    return found
+    return differences
 
 
 def _written(value: object) -> str:

@@ -100,9 +100,9 @@ def system_counts(connection: sqlite3.Connection) -> list[SystemCount]:
 
 def put_systems(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
     """Return the key of each system, which is added if it is new; InputError for invalid names."""
-    wanted = dict.fromkeys(names)
-    check_system_names(wanted)
-    return intern(connection, "system", "name", wanted)
+    unique = dict.fromkeys(names)
+    check_system_names(unique)
+    return intern(connection, "system", "name", unique)
 
 
 def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
@@ -209,9 +209,9 @@ def put_passages(
             "WHERE passage IN (SELECT value FROM json_each(?))",
             (str(list(known.values())),),
         )
-        found = {row[0]: (row[1], row[2]) for row in current}
-        _refuse_second_texts(connection, found)
-        versions.update(found)
+        stored = {row[0]: (row[1], row[2]) for row in current}
+        _refuse_second_texts(connection, stored)
+        versions.update(stored)
     return versions
 
 
@@ -231,16 +231,16 @@ def end_import(connection: sqlite3.Connection) -> int:
 
 
 def _refuse_second_texts(
-    connection: sqlite3.Connection, found: Mapping[str, tuple[int, int]]
+    connection: sqlite3.Connection, versions: Mapping[str, tuple[int, int]]
 ) -> None:
     """Raise InputError if a passage has two texts in the files of one import."""
     if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'given'").fetchone():
         return
-    connection.executemany("INSERT OR IGNORE INTO given VALUES (?, ?)", found.values())
+    connection.executemany("INSERT OR IGNORE INTO given VALUES (?, ?)", versions.values())
     other = connection.execute(
         "SELECT p.passage_id FROM json_each(?) JOIN given g ON g.passage = value "
         "JOIN passage p USING (passage) WHERE p.version <> g.version LIMIT 1",
-        (str([passage for passage, _ in found.values()]),),
+        (str([passage for passage, _ in versions.values()]),),
     ).fetchone()
     if other is not None:
         raise InputError(
@@ -422,11 +422,11 @@ def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
         "grades": "(SELECT DISTINCT grader, item_version, passage_version FROM grade "
         "WHERE state = 0)",
     }
-    found = {
+    counts_by_kind = {
         name: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         for name, table in tables.items()
     }
-    return found | decision_counts(connection)
+    return counts_by_kind | decision_counts(connection)
 
 
 def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
@@ -553,15 +553,15 @@ def missing_rankings(
     connection: sqlite3.Connection, systems: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return the queries that each system has no ranking for; without complete systems."""
-    found: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for name, query_id in connection.execute(
         "WITH seen AS MATERIALIZED (SELECT DISTINCT query, system FROM ranking) "
         "SELECT s.name, q.query_id FROM json_each(?) wanted JOIN system s ON s.name = wanted.value "
         "CROSS JOIN query q WHERE (q.query, s.system) NOT IN seen ORDER BY wanted.key, q.query",
         (json.dumps(list(systems)),),
     ):
-        found.setdefault(name, []).append(query_id)
-    return found
+        missing.setdefault(name, []).append(query_id)
+    return missing
 
 
 def unanswered_by_all(connection: sqlite3.Connection) -> list[str]:

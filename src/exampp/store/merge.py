@@ -66,8 +66,8 @@ def copy_collection(file: Path, copy: Path) -> OtherCollection:
     """
     snapshot(file, copy)
     with closing(connect(copy, called=file)) as opened:
-        if found := find_problems(opened):
-            first = " ".join(filter(None, found[0]))
+        if problems := find_problems(opened):
+            first = " ".join(filter(None, problems[0]))
             raise Damaged(str(file), first, "exampp check finds problems")
     return OtherCollection(file, copy)
 
@@ -287,14 +287,14 @@ class MergeStep:
     def end(self, other: str) -> tuple[list[MergeCount], list[MergeConflict]]:
         """Return counts and conflicts, and drop all scratch tables."""
         rows = self.connection.execute("SELECT * FROM conflict ORDER BY rowid").fetchall()
-        found = [
+        conflicts = [
             MergeConflict(thing, str(name), what, _text(here), _text(there), winner, other)
             for thing, name, what, here, there, winner in rows
         ]
         tables = "SELECT name FROM temp.sqlite_master WHERE type = 'table'"
         for (name,) in self.connection.execute(tables).fetchall():
             self.run(f"DROP TABLE temp.{name}")
-        return [MergeCount(things, *both) for things, both in self.counts.items()], found
+        return [MergeCount(things, *both) for things, both in self.counts.items()], conflicts
 
     def columns(self, table: str) -> tuple[str, list[str]]:
         """Return the integer key of a table ("" without one), and its other columns."""
@@ -326,10 +326,10 @@ class MergeStep:
         own, columns = self.columns(table.table)
         theirs, known = self.theirs(table.table), " AND ".join(f"m.{k} = t.{k}" for k in table.keys)
         label = table.label.format(row="m")
-        for column, named, empty in table.values:
+        for column, column_name, empty in table.values:
             self.conflict(
                 table.thing,
-                f"SELECT {label} AS id, '{named}' AS field, m.{column} AS here, "
+                f"SELECT {label} AS id, '{column_name}' AS field, m.{column} AS here, "
                 f"t.{column} AS there FROM {theirs} t JOIN main.{table.table} m ON {known} "
                 f"WHERE {_differ(column, empty, 'm')}",
             )
@@ -448,16 +448,16 @@ def _passages(step: MergeStep) -> None:
     )
     step.count("passages", 0, step.one("SELECT count(*) FROM reworded WHERE here IS NOT NULL"))
     both = "{o}.passage t JOIN to_passage m ON m.theirs = t.passage"
-    taken = "p.passage IN (SELECT passage FROM reworded)"
+    reworded = "p.passage IN (SELECT passage FROM reworded)"
     step.conflict(
         "passage",
         "SELECT p.passage_id AS id, 'other fields' AS field, p.extra AS here, t.extra AS there "
         f"FROM {both} JOIN main.passage p ON p.passage = m.mine "
-        f"WHERE {_differ('extra', _NULL, 'p')} AND NOT {taken}",
+        f"WHERE {_differ('extra', _NULL, 'p')} AND NOT {reworded}",
     )
     step.run(
         f"UPDATE main.passage AS p SET extra = t.extra FROM {both} WHERE p.passage = m.mine "
-        f"AND t.extra IS NOT NULL AND p.extra IS NOT t.extra AND (p.extra IS NULL OR {taken})"
+        f"AND t.extra IS NOT NULL AND p.extra IS NOT t.extra AND (p.extra IS NULL OR {reworded})"
     )
 
 
@@ -652,11 +652,11 @@ def _edits(step: MergeStep) -> None:
     )
     pair = "edited d JOIN our_last h USING (item) JOIN their_last t USING (item)"
     known = "(SELECT 1 FROM main.item i WHERE i.item = d.item AND i.kind <> 'query')"
-    for named, what in _FIELDS.items():
+    for label, what in _FIELDS.items():
         here, there = what.format(row="h"), what.format(row="t")
         step.conflict(
             "item",
-            f"SELECT {_ITEM.format(row='d')} AS id, '{named}' AS field, {here} AS here, "
+            f"SELECT {_ITEM.format(row='d')} AS id, '{label}' AS field, {here} AS here, "
             f"{there} AS there, d.theirs AS won FROM {pair} WHERE d.both "
             f"AND {here} IS NOT {there} AND EXISTS {known}",
             "CASE won WHEN 1 THEN 'there' ELSE 'here' END",
@@ -677,11 +677,11 @@ def _edits(step: MergeStep) -> None:
     for rows in (new, again):
         step.put("edits of items", "item_edit", appended + rows)
     before = step.one("SELECT count(*) FROM main.item WHERE version IS NOT NULL")
-    stands = ", ".join(f"s.{name}" for name in _STATE.split(", "))
+    columns = ", ".join(f"s.{name}" for name in _STATE.split(", "))
     written = step.run(
-        f"UPDATE main.item AS i SET ({_STATE}, answer_key) = ({stands}, "
+        f"UPDATE main.item AS i SET ({_STATE}, answer_key) = ({columns}, "
         "(SELECT answer_key FROM main.answer_key k WHERE k.answers = s.answers)) "
-        f"FROM temp.standing s WHERE s.item = i.item AND ({stands}) "
+        f"FROM temp.standing s WHERE s.item = i.item AND ({columns}) "
         "IS NOT (i.version, i.weight, i.answers, i.active)"
     )
     texts = step.one("SELECT count(*) FROM main.item WHERE version IS NOT NULL") - before
@@ -692,18 +692,19 @@ def _edits(step: MergeStep) -> None:
 def _other_fields(step: MergeStep) -> None:
     """Merge the subtopic and the other fields of an item, which are not in its log."""
     both = "to_item m JOIN their_item t ON t.item = m.theirs JOIN main.item i ON i.item = m.mine"
-    taken = "i.item IN (SELECT item FROM edited WHERE theirs)"
-    for column, empty, named in (("subtopic", "0", "subtopic"), ("extra", _NULL, "other fields")):
+    from_theirs = "i.item IN (SELECT item FROM edited WHERE theirs)"
+    for column, empty, label in (("subtopic", "0", "subtopic"), ("extra", _NULL, "other fields")):
         step.conflict(
             "item",
-            f"SELECT {_ITEM.format(row='i')} AS id, '{named}' AS field, i.{column} AS here, "
-            f"t.{column} AS there FROM {both} WHERE {_differ(column, empty, 'i')} AND NOT {taken}",
+            f"SELECT {_ITEM.format(row='i')} AS id, '{label}' AS field, i.{column} AS here, "
+            f"t.{column} AS there FROM {both} "
+            f"WHERE {_differ(column, empty, 'i')} AND NOT {from_theirs}",
         )
         step.run(
             f"UPDATE main.item AS i SET {column} = t.{column} FROM temp.to_item m "
             "JOIN temp.their_item t ON t.item = m.theirs WHERE i.item = m.mine "
             f"AND t.{column} IS NOT {empty} AND i.{column} IS NOT t.{column} "
-            f"AND (i.{column} IS {empty} OR {taken})"
+            f"AND (i.{column} IS {empty} OR {from_theirs})"
         )
 
 
@@ -786,10 +787,10 @@ def _grades(step: MergeStep) -> None:
         )
         for row in "mt"
     )
-    named = _DIFFERING.format("'rating'", "'reply'", "'other fields'")
+    differing = _DIFFERING.format("'rating'", "'reply'", "'other fields'")
     step.conflict(
         "grade",
-        f"SELECT {_CELL_LABEL} AS id, {named} AS field, {here} AS here, {there} AS there "
+        f"SELECT {_CELL_LABEL} AS id, {differing} AS field, {here} AS here, {there} AS there "
         f"FROM {theirs} t JOIN main.grade m ON {same} WHERE ({differ}) AND NOT {better} "
         f"AND NOT {worse}",
     )

@@ -200,9 +200,9 @@ def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> No
 def _subtopics(
     connection: sqlite3.Connection, query: int, pool: QueryPool
 ) -> Mapping[str | None, int]:
-    named = {subtopic_of(pool.query_id, r.query_id) for p in pool.passages for r, _ in p.rankings}
-    named |= {judgment.subtopic_id for p in pool.passages for judgment, _ in p.judgments}
-    subtopics = put_subtopics(connection, query, [Subtopic(f) for f in sorted(filter(None, named))])
+    ids = {subtopic_of(pool.query_id, r.query_id) for p in pool.passages for r, _ in p.rankings}
+    ids |= {judgment.subtopic_id for p in pool.passages for judgment, _ in p.judgments}
+    subtopics = put_subtopics(connection, query, [Subtopic(f) for f in sorted(filter(None, ids))])
     whole: dict[str | None, int] = {None: WHOLE_QUERY}
     return whole | subtopics
 
@@ -222,8 +222,8 @@ def _put_sheets(
     keys = {key: put_grader(connection, identity) for key, identity in identities.items()}
     # readers may give the same grade for many passages: whatever is made of it, is made once
     cells = {(s.grader.kind, id(grade)): grade for _, s in sheets for grade in s.grades}
-    named = dict.fromkeys((kind, grade.item_id) for (kind, _), grade in cells.items())
-    items = graded_versions(connection, query, pool.query_id, named, edit)
+    item_ids = dict.fromkeys((kind, grade.item_id) for (kind, _), grade in cells.items())
+    items = graded_versions(connection, query, pool.query_id, item_ids, edit)
     # what a file says of a grader that verifies here counts as made from today's answer keys
     today = answer_keys(connection, items.values())
     makers: dict[int, _Rows] = {}
@@ -306,7 +306,7 @@ def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
 def _judgments(
     connection: sqlite3.Connection, query: int, query_id: str
 ) -> defaultdict[int, list[tuple[Judgment, Residue]]]:
-    found: defaultdict[int, list[tuple[Judgment, Residue]]] = defaultdict(list)
+    by_passage: defaultdict[int, list[tuple[Judgment, Residue]]] = defaultdict(list)
     for passage, passage_id, relevance, subtopic_id, extra in connection.execute(
         "SELECT j.passage, p.passage_id, j.relevance, f.subtopic_id, j.extra FROM judgment j "
         "JOIN passage p USING (passage) LEFT JOIN subtopic f ON f.subtopic = j.subtopic "
@@ -314,14 +314,14 @@ def _judgments(
         (query,),
     ):
         judgment = Judgment(query_id, passage_id, relevance, subtopic_id)
-        found[passage].append((judgment, from_json(extra)))
-    return found
+        by_passage[passage].append((judgment, from_json(extra)))
+    return by_passage
 
 
 def _rankings(
     connection: sqlite3.Connection, query: int, query_id: str
 ) -> defaultdict[int, list[tuple[RankedPassage, Residue]]]:
-    found: defaultdict[int, list[tuple[RankedPassage, Residue]]] = defaultdict(list)
+    by_passage: defaultdict[int, list[tuple[RankedPassage, Residue]]] = defaultdict(list)
     for passage, subtopic_id, passage_id, rank, score, system, extra in connection.execute(
         "SELECT r.passage, f.subtopic_id, p.passage_id, r.rank, r.score, s.name, r.extra "
         "FROM ranking r JOIN system s USING (system) JOIN passage p USING (passage) "
@@ -330,8 +330,8 @@ def _rankings(
     ):
         at = f"{query_id}/{subtopic_id}" if subtopic_id else query_id
         ranked = RankedPassage(at, passage_id, rank, score, system)
-        found[passage].append((ranked, from_json(extra)))
-    return found
+        by_passage[passage].append((ranked, from_json(extra)))
+    return by_passage
 
 
 class _Filed(NamedTuple):

@@ -145,7 +145,7 @@ def items_of_part(
     if part is None:
         return lambda _: True
     if part not in PARTS:
-        raise InputError(f"{part!r} is no part of a bank", hint=f"Parts are {', '.join(PARTS)}")
+        raise InputError(f"unknown part {part!r}", hint=f"Choose from {', '.join(PARTS)}")
     split = newest_split(connection, bank)
     if split is None:
         raise InputError(
@@ -171,8 +171,8 @@ def query_rows(
         "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic_id",
         (query,),
     ).fetchall()
-    found = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
-    items = [item for item in map(ItemRow._make, found) if among(item.item)]
+    item_rows = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
+    items = [item for item in map(ItemRow._make, item_rows) if among(item.item)]
     inputs = query_page(connection, query, verify)
     grades = grade_page(connection, grader.key, query, verify)
     column = {item.version: index for index, item in enumerate(items)}
@@ -221,12 +221,12 @@ def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
 def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
     """Override the automatic ratings by human decisions; yield the decided cells."""
     for (item, passage), decisions in rows.decisions.items():
-        stands = effective_decision(decisions)
-        if stands is None or stands.rating is None or passage not in rows.row:
+        effective = effective_decision(decisions)
+        if effective is None or effective.rating is None or passage not in rows.row:
             continue
         cell = rows.row[passage], rows.column[item]
         automatic = int(ratings[cell])
-        ratings[cell] = stands.rating
+        ratings[cell] = effective.rating
         yield DecidedCell(
             rows.items[cell[1]].item_id,
             rows.inputs.passage_ids[cell[0]],
@@ -290,12 +290,12 @@ def read_dossiers(
     known = connection.execute(
         "SELECT query_id, query, text FROM query ORDER BY query_id"
     ).fetchall()
-    wanted = {query_id: (key, text) for query_id, key, text in known}
+    selected = {query_id: (key, text) for query_id, key, text in known}
     systems = dict(connection.execute("SELECT system, name FROM system").fetchall())
-    for query_id in wanted if query_ids is None else query_ids:
-        if query_id not in wanted:
+    for query_id in selected if query_ids is None else query_ids:
+        if query_id not in selected:
             raise InputError(f"the collection has no query {query_id!r}")
-        key, text = wanted[query_id]
+        key, text = selected[query_id]
         rows = query_rows(connection, key, query_id, grader, bank)
         cells = None if passages is None else _cells(rows, passages)
         yield _dossier(connection, grader, bank, rows, text, systems, cells)
@@ -312,12 +312,12 @@ def read_texts(
 
     Missing cells are left out.
     """
-    found = {}
+    texts = {}
     for cell in cells:
         row = connection.execute(_TEXTS, (length, bank, *cell, kind)).fetchone()
         if row is not None:
-            found[cell] = CellTexts(*row)
-    return found
+            texts[cell] = CellTexts(*row)
+    return texts
 
 
 def _dossier(
@@ -329,7 +329,7 @@ def _dossier(
     systems: Mapping[int, str],
     cells: AbstractSet[VersionCell] | None,
 ) -> Dossier:
-    found = _grades(connection, grader.key, rows, cells)
+    grades = _grades(connection, grader.key, rows, cells)
     versions = rows.inputs.versions.tolist()
     texts = {
         version: PassageText(*text)
@@ -341,14 +341,16 @@ def _dossier(
         bank=bank,
         query_id=rows.query_id,
         query_text=text,
-        subtopic_texts={subtopic_id: said for subtopic_id, _, said in rows.subtopics},
+        subtopic_texts={
+            subtopic_id: subtopic_text for subtopic_id, _, subtopic_text in rows.subtopics
+        },
         grades=query_grades(rows, systems),
         items=tuple(_items(rows, grader.identity.kind)),
         texts=(*(texts[version] for version in versions), *padding),
-        automatic=_Automatic(rows, found),
+        automatic=_Automatic(rows, grades),
         decisions={
-            (rows.row[passage], rows.column[item]): made
-            for (item, passage), made in rows.decisions.items()
+            (rows.row[passage], rows.column[item]): decisions
+            for (item, passage), decisions in rows.decisions.items()
             if passage in rows.row
         },
         item_versions=tuple(item.version for item in rows.items),
@@ -410,10 +412,10 @@ def _grades(
 class _Automatic(Mapping[Cell, Grade]):
     """Grades by cell, decoded on access: a page shows a few of a thousand."""
 
-    def __init__(self, rows: QueryRows, found: Sequence[Any]) -> None:
+    def __init__(self, rows: QueryRows, grades: Sequence[Any]) -> None:
         self._item_ids = [item.item_id for item in rows.items]
         self._found = {
-            (rows.row[one[1]], rows.column[one[0]]): one for one in found if one[1] in rows.row
+            (rows.row[one[1]], rows.column[one[0]]): one for one in grades if one[1] in rows.row
         }
 
     def __getitem__(self, cell: Cell) -> Grade:

@@ -300,9 +300,9 @@ def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str
             for request, reply in replies.items()
         ],
     )
-    found = connection.total_changes - before
-    connection.execute("UPDATE batch SET answered = answered + ? WHERE batch = ?", (found, batch))
-    return found
+    added = connection.total_changes - before
+    connection.execute("UPDATE batch SET answered = answered + ? WHERE batch = ?", (added, batch))
+    return added
 
 
 def drop_requests(connection: sqlite3.Connection, requests: Iterable[str]) -> None:
@@ -402,11 +402,11 @@ def process_exists(process: int) -> bool:
 
 def others(connection: sqlite3.Connection, grader: int, owner: str) -> dict[str, list[int]]:
     """Return the queries that other runs of a grader have leases of, by the names of the runs."""
-    found: dict[str, list[int]] = {}
+    by_owner: dict[str, list[int]] = {}
     for lease in leases(connection, grader):
         if lease.owner != owner and not is_gone(lease.owner):
-            found.setdefault(lease.owner, []).append(lease.query)
-    return found
+            by_owner.setdefault(lease.owner, []).append(lease.query)
+    return by_owner
 
 
 def holders(

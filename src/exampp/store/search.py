@@ -12,17 +12,15 @@ import sqlite3
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from exampp.errors import InputError
 from exampp.records.graders import choose_grader
+from exampp.records.selection import SearchKind
 from exampp.records.wording import quoted
 from exampp.store.bank import item_kinds
 from exampp.store.grades import IN_FORCE, graders
 
-SearchKind = Literal["queries", "items", "passages", "replies", "decisions", "edits", "systems"]
-"""Kinds of records: texts and ids of queries, items and passages, replies of graders, reasons of
-decisions and of edits of the bank, names of systems."""
 SEARCH_KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LONGEST = 300
 """Maximum characters of the searched words."""
@@ -37,7 +35,7 @@ class SearchHit:
 
     The ids name what it belongs to, empty if nothing: the `query_ids` of a passage are those of all
     queries that it was pooled, ranked or judged for. `text` is the searched text, `about` the text
-    of its item or query, `said_by` the grader or the person who wrote it, `note` further
+    of its item or query, `author` the grader or the person who wrote it, `note` further
     information.
     """
 
@@ -47,7 +45,7 @@ class SearchHit:
     passage_id: str
     text: str
     about: str
-    said_by: str
+    author: str
     note: str
 
 
@@ -65,37 +63,37 @@ class SearchPage:
 
 def search_words(text: str) -> tuple[str, ...]:
     """Return the distinct words of the first 300 characters; a quoted phrase is one word."""
-    seen = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text[:LONGEST])
-    found = (phrase or word for phrase, word in _WANTED.findall(seen))
-    return tuple({word.casefold(): word.strip() for word in found if word.strip()}.values())
+    cleaned = "".join(" " if unicodedata.category(c) in ("Cc", "Cs") else c for c in text[:LONGEST])
+    matches = (phrase or word for phrase, word in _WANTED.findall(cleaned))
+    return tuple({word.casefold(): word.strip() for word in matches if word.strip()}.values())
 
 
 class ExcerptPiece(NamedTuple):
-    """A part of an excerpt, and whether it is a wanted word."""
+    """A part of an excerpt, and whether it is a searched word."""
 
     text: str
-    wanted: bool
+    is_hit: bool
 
 
 def excerpt_pieces(text: str, words: Sequence[str], length: int = 240) -> list[ExcerptPiece]:
     """Return about so many characters of a text around the first word, words apart."""
-    wanted = sorted(words, key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, wanted)) or r"\Z", re.IGNORECASE)
+    by_length = sorted(words, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, by_length)) or r"\Z", re.IGNORECASE)
     first = pattern.search(text)
     start = max(0, first.start() - _BEFORE) if first else 0
     if start:
         start = text.rfind(" ", 0, start) + 1 or start
     cut = text[start : start + length]
-    found = [ExcerptPiece("\N{HORIZONTAL ELLIPSIS} ", False)] if start else []
+    pieces = [ExcerptPiece("\N{HORIZONTAL ELLIPSIS} ", False)] if start else []
     at = 0
     for match in pattern.finditer(cut):
         if match.start() > at:
-            found.append(ExcerptPiece(cut[at : match.start()], False))
+            pieces.append(ExcerptPiece(cut[at : match.start()], False))
         if match[0]:
-            found.append(ExcerptPiece(match[0], True))
+            pieces.append(ExcerptPiece(match[0], True))
         at = match.end()
     rest = cut[at:] + "\N{HORIZONTAL ELLIPSIS}" * (start + length < len(text))
-    return [*found, ExcerptPiece(rest, False)] if rest else found
+    return [*pieces, ExcerptPiece(rest, False)] if rest else pieces
 
 
 class _Searched(NamedTuple):
@@ -203,8 +201,8 @@ def search(
     if bank is not None and not item_kinds(connection, bank):
         raise InputError(f"no bank of the name {quoted(bank)} has items", field="bank")
     if grader is not None:
-        known = [stored.identity for stored in graders(connection)]
-        grader = choose_grader(known, grader=grader).key
+        identities = [stored.identity for stored in graders(connection)]
+        grader = choose_grader(identities, grader=grader).key
     values = {"grader": grader, "bank": bank, "most": most + 1}
     words = search_words(text)
     return [_search_kind(connection, kind, words, values) for kind in kinds]
@@ -243,7 +241,7 @@ def _search_kind(
         keys = json.dumps([row[0] for row in rows])
         for passage, query_id in connection.execute(_QUERIES_OF, {"passages": keys}):
             queries.setdefault(passage, []).append(query_id)
-    found = [
+    hits = [
         SearchHit(
             kind,
             tuple(queries.get(place, [str(query_id)] if query_id else [])),
@@ -252,7 +250,7 @@ def _search_kind(
         for place, query_id, *texts in rows
     ]
     most = int(values["most"] or 0) - 1
-    return SearchPage(kind, tuple(found[:most]), more=len(found) > most)
+    return SearchPage(kind, tuple(hits[:most]), more=len(hits) > most)
 
 
 def _variants(word: str) -> list[str]:

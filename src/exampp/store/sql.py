@@ -133,7 +133,7 @@ def write_all(connection: sqlite3.Connection) -> None:
     connection.execute(f"DELETE FROM {TABLE}")
     connection.executemany(
         f"INSERT INTO {TABLE} VALUES (?, ?, ?)",
-        [(name, *found) for name, found in _totals(connection) if found[0]],
+        [(name, *totals) for name, totals in _totals(connection) if totals[0]],
     )
 
 
@@ -152,9 +152,9 @@ def mismatches(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> li
         rows = connection.execute(f"SELECT name, rows, total FROM {TABLE}").fetchall()
         expected = {name: (rows, total) for name, rows, total in rows}
         return [
-            Mismatch(name, expected.get(name, (0, 0))[0], found[0])
-            for name, found in _totals(connection, unread)
-            if found != expected.get(name, (0, 0))
+            Mismatch(name, expected.get(name, (0, 0))[0], totals[0])
+            for name, totals in _totals(connection, unread)
+            if totals != expected.get(name, (0, 0))
         ]
     finally:
         if begun:
@@ -396,9 +396,9 @@ def write_back(path: Path) -> None:
 
 def check_sound(connection: sqlite3.Connection, file: Path) -> None:
     """Raise Damaged if SQLite's quick check finds a fault in the file."""
-    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise Damaged(str(file), found)
+    result = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if result != "ok":
+        raise Damaged(str(file), result)
 
 
 BATCH = 1000
@@ -466,16 +466,16 @@ def intern(
     connection: sqlite3.Connection, table: str, column: str, ids: Iterable[str]
 ) -> dict[str, int]:
     """Return the key of each id, which is added if it is new."""
-    wanted = list(dict.fromkeys(ids))
-    for identifier in wanted:
+    unique = list(dict.fromkeys(ids))
+    for identifier in unique:
         check_id(identifier)
-    known = keys(connection, table, column, wanted)
-    if len(known) < len(wanted):
+    known = keys(connection, table, column, unique)
+    if len(known) < len(unique):
         connection.executemany(
             f"INSERT INTO {table} ({column}) VALUES (?)",
-            [(identifier,) for identifier in wanted if identifier not in known],
+            [(identifier,) for identifier in unique if identifier not in known],
         )
-        known = keys(connection, table, column, wanted)
+        known = keys(connection, table, column, unique)
     return known
 
 

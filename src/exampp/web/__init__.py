@@ -1,4 +1,4 @@
-"""The review as web pages: `serve` opens a collection to the browsers of its assessors."""
+"""Web pages for review; `serve` starts the server."""
 
 from exampp.web.serving import PORT, serve
 

@@ -1,8 +1,8 @@
-"""Control access to the server: tokens, sessions, the Host and Origin headers.
+"""Access control of the server: tokens, sessions, Host and Origin headers.
 
 A token in a printed address is exchanged for a session cookie. The Host header must be an address
-or a name of this machine, so that no foreign name can point to it; a request that changes anything
-must come from a page of this server.
+or a name of this machine, which prevents DNS rebinding. A request that changes anything must come
+from a page of this server.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The people with access: assessors by token, and by session.
+    """Assessors with access, by token and by session.
 
-    `names` are the host names that the server answers to; any literal address is accepted, too.
-    `cookie` names the session cookie: browsers share cookies between the ports of a host.
+    `names` are the accepted host names; literal addresses are always accepted. `cookie` names the
+    session cookie: browsers share cookies between the ports of a host.
     """
 
     tokens: Mapping[str, str]
@@ -42,7 +42,7 @@ class Access:
         Raises InputError if a name is blank or occurs twice.
         """
         if not all(name.strip() for name in assessors):
-            raise InputError("an assessor's name is blank", field="--assessor")
+            raise InputError("the name of an assessor is blank", field="--assessor")
         if len(set(assessors)) < len(assessors):
             raise InputError("two assessors have the same name", field="--assessor")
         return cls(
@@ -53,7 +53,7 @@ class Access:
         )
 
     def enter(self, token: str) -> str | None:
-        """Return the session of the holder of a token; None if the token is unknown."""
+        """Return the session that belongs to a token; None if the token is unknown."""
         name = _lookup(self.tokens, token)
         return next((one for one, owner in self.sessions.items() if owner == name), None)
 
@@ -63,21 +63,21 @@ class Access:
 
     def answers_to(self, host: str) -> bool:
         """Return whether a Host header names this server: an address, or one of its names."""
-        found = _HOST.fullmatch(host)
-        if found is None:
+        match = _HOST.fullmatch(host)
+        if match is None:
             return False
-        name = (found["six"] or found["name"]).lower()
+        name = (match["six"] or match["name"]).lower()
         return is_address(name) or name in self.names
 
 
-def _lookup(known: Mapping[str, str], secret: str) -> str | None:
-    """Return the value of a secret in constant time, which reveals nothing about the secrets."""
+def _lookup(names: Mapping[str, str], secret: str) -> str | None:
+    """Look up a secret in constant time, to reveal nothing through timing."""
     encoded = secret.encode("utf-8", "replace")
-    found = None
-    for one, name in known.items():
+    match = None
+    for one, name in names.items():
         if secrets.compare_digest(one.encode(), encoded):
-            found = name
-    return found
+            match = name
+    return match
 
 
 def is_address(name: str) -> bool:
@@ -105,13 +105,13 @@ def is_own_request(method: str, host: str, headers: Mapping[str, str]) -> bool:
     """Return whether a request is allowed, by its origin.
 
     A request that changes something must come from a page of this server: its Origin is the Host,
-    or the browser says same-origin. Another site may only link here, not load anything.
+    or the browser says same-origin. Another site may link here but not load anything.
     """
     site = headers.get("sec-fetch-site", "")
     if method in SAFE_METHODS:
         return site != "cross-site" or headers.get("sec-fetch-mode") == "navigate"
     origin = headers.get("origin", "")
     if origin and origin != "null":
-        # https where a server with TLS stands in front
+        # https if a TLS proxy is in front
         return origin.lower() in {f"{scheme}://{host.lower()}" for scheme in ("http", "https")}
     return site == "same-origin"

@@ -1,4 +1,4 @@
-"""The application: the pages behind a gate that lets only assessors in, and their error pages."""
+"""The ASGI application: pages, error pages, and access for assessors only."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ READING = (
     "exampp.formats.workbench_graders",
     "exampp.review.queue",
 )
-"""Modules that reading a collection imports only when it is read."""
+"""Modules that are otherwise imported when a collection is read."""
 YEAR = 31_536_000
 BODY_BYTES = 1 << 20
-"""The longest body of a request."""
+"""Maximum bytes of a request body."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -44,20 +44,20 @@ HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    # no-referrer would make browsers say "Origin: null" on our own forms
+    # no-referrer would make browsers send "Origin: null" with forms
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
 PUBLIC = "/static/"
-"""Paths that anyone may load: the style of the pages, nothing of the collection."""
+"""Paths that need no session: styles and icons, nothing from the collection."""
 
 
 def import_pages() -> list[ModuleType]:
-    """Import the modules of `web.pages` and what reading a collection imports; return the pages.
+    """Import the modules of `web.pages` and those needed to read a collection; return the pages.
 
-    Two threads that import at once may deadlock, so this runs before the watcher starts.
+    Concurrent imports may deadlock, so this runs before the watcher starts.
     """
     for name in READING:
         import_module(name)
@@ -65,14 +65,14 @@ def import_pages() -> list[ModuleType]:
 
 
 def create_app(live: LiveCollection, access: Access) -> ASGIApp:
-    """Return the pages of a collection, for those whom the gate lets in."""
+    """Return the application for a collection; only assessors have access."""
     app = FastAPI(
         title="exampp", docs_url=None, redoc_url=None, openapi_url=None, lifespan=limit_pages
     )
     app.state.live = live
     app.state.people = tuple(access.sessions.values())
     for page in import_pages():
-        # as they are: including a router would copy each of its routes at the first request
+        # not `include_router`, which copies every route at the first request
         app.router.routes += page.router.routes
     app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
     for kind in (ExamError, OSError, MemoryError, HTTPException, RequestValidationError, Exception):
@@ -82,53 +82,53 @@ def create_app(live: LiveCollection, access: Access) -> ASGIApp:
 
 
 async def _static(name: str) -> Response:
-    found = static_files().get(name)
-    if found is None:
+    file = static_files().get(name)
+    if file is None:
         raise HTTPException(404)
     headers = {"cache-control": f"public, max-age={YEAR}, immutable"}
-    return Response(found.content, media_type=found.kind, headers=headers)
+    return Response(file.content, media_type=file.kind, headers=headers)
 
 
 # ---- errors --------------------------------------------------------------------------------------
 
 
 def _opening(request: Request, _error: Exception) -> HTMLResponse:
-    """Answer with a page that loads itself again until the results are ready."""
+    """Return a page that reloads itself until the results are ready."""
     to = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
     return HTMLResponse(render_template("opening.html", name=request.app.state.live.name, to=to))
 
 
 def _error(request: Request, error: Exception) -> HTMLResponse:
-    """Answer with a page about an error; a part of a page gets the sentence alone."""
+    """Return an error page, or just its text for a request of a part of a page."""
     status, text, title = _explained(request, error)
-    shown = {"title": title or HTTPStatus(status).phrase, "text": text}
+    context = {"title": title or HTTPStatus(status).phrase, "text": text}
     page = None if request.scope.get("assessor") is None else page_request(request)
     if page is None or page.wants_part:
-        answer = HTMLResponse(render_template("failed_part.html", request=page, **shown), status)
+        answer = HTMLResponse(render_template("failed_part.html", request=page, **context), status)
     else:
         try:
-            answer = HTMLResponse(render_template("failed.html", request=page, **shown), status)
+            answer = HTMLResponse(render_template("failed.html", request=page, **context), status)
         except (ExamError, sqlite3.Error):
-            # what is around an error comes from the collection, which may be what failed
-            answer = HTMLResponse(render_template("refused.html", **shown), status)
+            # the navigation reads the collection, which may have caused the error
+            answer = HTMLResponse(render_template("refused.html", **context), status)
     if isinstance(error, CollectionBusy):
         answer.headers["retry-after"] = "1"
     return answer
 
 
 def _explained(request: Request, error: Exception) -> tuple[int, str, str]:
-    """Return the status of an error, its text, and a title other than the name of the status."""
+    """Return the status, the text and the title of an error ("": the name of the status)."""
     if isinstance(error, NothingYet):
-        # nothing is wrong with the request, but browsers would save a page under a file's name
+        # not 200: browsers would save the page under the name of the file
         status = 404 if PurePosixPath(request.url.path).suffix else 200
         return status, f"{sentence(error)}.", "Nothing to show yet"
     if isinstance(error, CollectionBusy):
-        return 503, "The collection is being written by another process. Try again in a moment.", ""
+        return 503, "Another process is writing to the collection. Try again in a moment.", ""
     if isinstance(error, ExamError):
         return (400 if isinstance(error, InputError) else 503), str(error), ""
     if isinstance(error, RequestValidationError):
-        named = ", ".join(str(fault["loc"][-1]) for fault in error.errors())
-        return 400, f"The address or the form is not complete: {named}.", ""
+        fields = ", ".join(str(fault["loc"][-1]) for fault in error.errors())
+        return 400, f"The address or the form is incomplete: {fields}.", ""
     if isinstance(error, HTTPException):
         phrase = HTTPStatus(error.status_code).phrase
         text = "This page does not exist." if error.status_code == 404 else f"{phrase}."
@@ -137,17 +137,17 @@ def _explained(request: Request, error: Exception) -> tuple[int, str, str]:
         return 503, reason, ""
     if isinstance(error, OSError | MemoryError):
         raise error
-    return 500, "This is a defect of exampp; see the terminal in which it runs.", ""
+    return 500, "This is a bug in exampp. The details are in the terminal that runs it.", ""
 
 
-# ---- the gate ------------------------------------------------------------------------------------
+# ---- access --------------------------------------------------------------------------------------
 
 
 class Gate:
-    """An ASGI application that lets only requests of assessors through to another.
+    """ASGI middleware that lets only assessors through.
 
-    It puts the name of the assessor (`assessor`) and of the session cookie (`cookie`) into the
-    scope, and sets the security headers of every answer.
+    It adds the name of the assessor (`assessor`) and of the session cookie (`cookie`) to the scope,
+    and security headers to every response.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -155,7 +155,7 @@ class Gate:
         self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or respond to it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         if scope["type"] != "http":
@@ -175,7 +175,7 @@ class Gate:
         try:
             await self._answer(scope, headers, receive, send_with_headers)
         except CancelledError:
-            # the server stops, and the request took too long
+            # the server is stopping and did not wait for the request
             if not started:
                 stopped = _refused(HTTPStatus.SERVICE_UNAVAILABLE, "exampp has been stopped.")
                 await stopped(scope, receive, send_with_headers)
@@ -185,9 +185,7 @@ class Gate:
         if answer is None:
             body = await _body(receive, headers)
             if body is None:
-                answer = _refused(
-                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "That is more than a page can take."
-                )
+                answer = _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too large.")
             else:
                 receive = _replayed(body, receive)
         await (answer or self.app)(scope, receive, send)
@@ -195,35 +193,35 @@ class Gate:
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.access.answers_to(hosts[0]):
-            return _refused(HTTPStatus.FORBIDDEN, "This server does not go by that name.")
+            return _refused(HTTPStatus.FORBIDDEN, "Unknown host name.")
         if not is_own_request(scope["method"], hosts[0], headers):
-            return _refused(HTTPStatus.FORBIDDEN, "Another site made that request.")
+            return _refused(HTTPStatus.FORBIDDEN, "The request came from another site.")
         return None
 
     def _entrance(self, scope: Scope, headers: Headers) -> Response | None:
-        """Put the assessor into the scope, exchange a token, or refuse."""
+        """Identify the assessor, exchange a token for a session, or refuse."""
         if scope["path"].startswith(PUBLIC):
             return None
         query = scope["query_string"].decode("latin-1")
         token = parse_qs(query).get("token") if scope["path"] == "/" else None
         if token:
             return self._exchange(token[0], headers)
-        # other servers on this machine may have set any cookies: an odd one spoils no other
+        # other servers on this machine may have set malformed cookies
         session = cookie_parser(headers.get("cookie", "")).get(self.access.cookie, "")
         scope["assessor"] = self.access.assessor(session)
         scope["cookie"] = self.access.cookie
         if scope["assessor"] is not None:
             return None
         if headers.get("sec-fetch-site") == "cross-site":
-            # a strict cookie does not come along from elsewhere, but from here it does
+            # browsers send a strict cookie only with requests from this site
             to = quote(scope["path"]) + (f"?{query}" if query else "")
-            # a path that starts with two slashes would lead to another host
+            # a path with two leading slashes would redirect to another host
             return HTMLResponse(
                 render_template("arriving.html", to="/" if to.startswith("//") else to)
             )
         return _refused(
             HTTPStatus.UNAUTHORIZED,
-            "Open the address that exampp printed when it started: it lets this browser in.",
+            "Open the address that exampp printed at start; it signs this browser in.",
         )
 
     def _exchange(self, token: str, headers: Headers) -> Response:
@@ -231,8 +229,8 @@ class Gate:
         if session is None:
             return _refused(
                 HTTPStatus.FORBIDDEN,
-                "This token is not valid. Each start of exampp makes new ones: use the address "
-                "that it printed last.",
+                "Invalid token. Every start of exampp creates new tokens: use the last address "
+                "that it printed.",
             )
         answer: Response
         if headers.get("sec-fetch-site") == "cross-site":
@@ -250,7 +248,7 @@ def _refused(status: HTTPStatus, text: str) -> Response:
 
 
 async def _body(receive: Receive, headers: Headers) -> bytes | None:
-    """Return the body of a request; None if it is longer than any may be."""
+    """Return the body of a request; None if it is too long."""
     stated = headers.get("content-length", "0")
     if not stated.isdigit() or int(stated) > BODY_BYTES:
         return None
@@ -268,7 +266,7 @@ async def _body(receive: Receive, headers: Headers) -> bytes | None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that gives the body first, and then what else comes."""
+    """Return a channel that replays the body before any further messages."""
     waiting = [body]
 
     async def again() -> Message:

@@ -1,4 +1,4 @@
-"""Cells as people see them: the passage, the grade, the systems, the decisions."""
+"""Cells as shown to people: the passage, the grade, the systems, the decisions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from exampp.web.page_request import PageRequest
 from exampp.web.rendering import ELLIPSIS, rating_shade
 
 SHOWN = 6_000
-"""Characters of a passage that a page shows at first."""
+"""Characters of a passage shown at first."""
 SEARCHED = 60_000
-"""Characters of a passage that are searched for the closest sentence."""
+"""Characters of a passage searched for the closest sentence."""
 _BEFORE = 800
-"""Characters shown before a marked span that begins late."""
+"""Characters shown before a marked span."""
 _VERSIONS = re.compile("([0-9]{1,18}),([0-9]{1,18})")
 _MEANINGS = (
     *("not at all", "minimally", "to a limited extent", "partially", "mostly", "completely"),
@@ -39,10 +39,10 @@ _MEANINGS = (
 
 @dataclass(frozen=True, slots=True)
 class PassageExcerpt:
-    """A passage in pieces: before the marked span, the span, after it.
+    """The parts of a passage: before, in and after the marked span.
 
-    `hidden` characters are left out; `why` says what the span is ("" if there is none). A `guess`
-    is the sentence that only looks closest, not the one that the grader took.
+    `hidden` counts the omitted characters; `why` describes the span ("" if there is none). A
+    `guess` is the closest sentence, not the answer that the grader extracted.
     """
 
     title: str
@@ -63,11 +63,11 @@ def passage_excerpt(
     guesses: bool = True,
     whole: bool = False,
 ) -> PassageExcerpt | None:
-    """Return a passage with the relevant part marked; None for a passage without a text.
+    """Mark the relevant part of a passage; None if the passage has no text.
 
     The mark is the answer that the grader extracted or, without one, the sentence closest to the
-    item, if `guesses` is true. With `extracts` the reply counts as the answer if nothing else is
-    known. Long passages are cut around the mark, unless `whole`.
+    item, if `guesses` is true. With `extracts` the reply counts as the answer if no other is known.
+    Long passages are cut around the mark, unless `whole`.
     """
     if passage is None:
         return None
@@ -88,17 +88,17 @@ def passage_excerpt(
     )
 
 
-def shorten_excerpt(shown: PassageExcerpt, length: int) -> PassageExcerpt:
+def shorten_excerpt(excerpt: PassageExcerpt, length: int) -> PassageExcerpt:
     """Return `length` characters around the mark, or from the start if nothing is marked."""
-    marked = shown.marked[:length]
-    rest = max(0, length - len(shown.marked))
-    before, half = shown.before, rest // 2
+    marked = excerpt.marked[:length]
+    rest = max(0, length - len(excerpt.marked))
+    before, half = excerpt.before, rest // 2
     if len(before) > half:
         before = f"{ELLIPSIS} " + before[len(before) - half :]
-    after = shown.after[: rest - min(len(before), half)]
-    cut = len(after) < len(shown.after) or len(marked) < len(shown.marked)
+    after = excerpt.after[: rest - min(len(before), half)]
+    cut = len(after) < len(excerpt.after) or len(marked) < len(excerpt.marked)
     after += ELLIPSIS * cut
-    return replace(shown, before=before, marked=marked, after=after, hidden=0)
+    return replace(excerpt, before=before, marked=marked, after=after, hidden=0)
 
 
 def _span(
@@ -109,9 +109,9 @@ def _span(
     detail = (grade.detail or {}) if grade else {}
     # graders read the title, a line break and the text
     shift = len(passage.title) + 1 if passage.title else 0
-    found = detail.get("span")
-    if isinstance(found, list | tuple) and len(found) == 2:
-        start, end = (int(offset) - shift for offset in found)
+    place = detail.get("span")
+    if isinstance(place, list | tuple) and len(place) == 2:
+        start, end = (int(offset) - shift for offset in place)
         if 0 <= start < end <= len(text):
             return (start, end), "the extracted answer", False
     answer = detail.get("answer") or (grade.reply if grade and extracts else None)
@@ -134,7 +134,7 @@ def _normal(text: str) -> str:
 
 
 class CellIds(NamedTuple):
-    """A cell by the ids of its query, item and passage."""
+    """The ids of a cell: query, item and passage."""
 
     query_id: str
     item_id: str
@@ -142,7 +142,7 @@ class CellIds(NamedTuple):
 
     @property
     def packed(self) -> str:
-        """Return the ids as one value of a form: forms would change a line break in an id."""
+        """Return the ids as one form value that preserves line breaks."""
         return json.dumps(self)
 
     @classmethod
@@ -150,20 +150,23 @@ class CellIds(NamedTuple):
         """Parse `packed`. Raises InputError for anything else."""
         try:
             ids = json.loads(text)
-            json.dumps(ids, ensure_ascii=False).encode()  # half a character is no text
+            json.dumps(ids, ensure_ascii=False).encode()  # lone surrogates are not valid text
         except (ValueError, RecursionError):
             ids = None
         if not (isinstance(ids, list) and len(ids) == 3 and all(isinstance(i, str) for i in ids)):
-            raise InputError("that is not a cell", field="cell")
+            raise InputError("invalid cell", field="cell")
         return cls(*ids)
 
 
 def parse_versions(text: str) -> tuple[int, int]:
-    """Return the texts (item, passage) that a person decided about. InputError if missing."""
-    found = _VERSIONS.fullmatch(text)
-    if found is None:
-        raise InputError("those are not versions of texts", field="versions")
-    return int(found[1]), int(found[2])
+    """Return the keys of the texts (item, passage) that a person decided on.
+
+    InputError if invalid.
+    """
+    match = _VERSIONS.fullmatch(text)
+    if match is None:
+        raise InputError("invalid text versions", field="versions")
+    return int(match[1]), int(match[2])
 
 
 class RatingMark(NamedTuple):
@@ -177,7 +180,7 @@ class RatingMark(NamedTuple):
 
 
 def marks(lowest: int, highest: int, meanings: Sequence[str] = _MEANINGS) -> tuple[RatingMark, ...]:
-    """Return the ratings of a scale, with their meanings if there are as many."""
+    """Return the ratings of a scale, with meanings if there is one for each."""
     known = meanings if (lowest, highest) == (0, len(meanings) - 1) else ()
     return tuple(
         RatingMark(
@@ -202,12 +205,11 @@ def marks_of(dossier: Dossier) -> tuple[RatingMark, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CellPanel:
-    """Everything that a person sees to decide about one cell.
+    """One cell as shown to the person who decides it.
 
-    `hidden`: the grade is withheld because the person decides blind; `grade`, `returned`,
-    `relevance` and the decisions of others are then absent. `returned` has systems with their
-    ranks, `opinions` the decisions in force with their shades, `versions` the keys of the two texts
-    (None: the passage has no text).
+    `hidden`: the person decides blind, so `grade`, `returned`, `relevance` and the decisions of
+    others are missing. `returned` has systems with their ranks, `opinions` the decisions in force
+    with their shades, `versions` the keys of the two texts (None: the passage has no text).
     """
 
     place: CellIds
@@ -229,16 +231,16 @@ class CellPanel:
 
     @property
     def is_disputed(self) -> bool:
-        """Return whether assessors differ and nobody has adjudicated."""
+        """Return whether assessors disagree and no adjudication is in force."""
         return disputed(self.decisions)
 
 
 def read_query(
     request: PageRequest, collection: Collection, query_id: str, passage_id: str | None = None
 ) -> Dossier:
-    """Read one query as it is now. Raises InputError for an unknown query.
+    """Read the current state of one query. Raises InputError for an unknown query.
 
-    For a page of one passage, the replies for other cells without decisions are not read.
+    With a `passage`, replies for other cells are read only if they have decisions.
     """
     grades, ids = request.choice.of(collection), [query_id]
     for found in grades.dossiers(ids) if passage_id is None else grades.dossiers(ids, [passage_id]):
@@ -249,13 +251,13 @@ def read_query(
 def read_cells(
     grades: Grades, cells: Iterable[tuple[str, str, str]], length: int
 ) -> dict[tuple[str, str, str], CellTexts]:
-    """Read the texts of cells (query, item, passage), `length` characters of each passage."""
+    """Read the texts of cells (query, item, passage), cut to `length` characters per passage."""
     kind = grades.grader.kind
     return dict(read_texts(grades.connection, grades.bank, kind, cells, length))
 
 
 def visible_cells(dossier: Dossier, request: PageRequest) -> frozenset[Cell] | None:
-    """Return the cells whose grades this person may see; None means all."""
+    """Return the cells with grades that this person may see; None means all."""
     if not request.is_blind:
         return None
     decisions = dossier.decisions.items()
@@ -265,27 +267,27 @@ def visible_cells(dossier: Dossier, request: PageRequest) -> frozenset[Cell] | N
 
 
 def has_decided(decisions: Sequence[Decision], author: str) -> bool:
-    """Return whether a person ever decided about a cell, and so has seen its grade."""
+    """Return whether a person has decided a cell before, and so has seen its grade."""
     return any(one.author == author for one in decisions)
 
 
 def cell_of(dossier: Dossier, item_id: str | None, passage_id: str) -> Cell:
-    """Return the indices of a cell; without an item, of the passage's first one.
+    """Return the indices of a cell; without an item, those of the first item.
 
     InputError for an unknown item or passage.
     """
     passages, items = dossier.grades.passage_ids, dossier.grades.item_ids
     if passage_id not in passages:
-        raise InputError("no such passage", field="passage")
+        raise InputError("unknown passage", field="passage")
     if item_id is None and items:
         return passages.index(passage_id), dossier.bank_order[0]
     if item_id not in items:
-        raise InputError("no such item; it may have been retired", field="item")
+        raise InputError("unknown item; it may be retired", field="item")
     return passages.index(passage_id), items.index(item_id)
 
 
 def versions_of(dossier: Dossier, cell: Cell) -> tuple[int, int] | None:
-    """Return the keys of the texts of a cell; None if it has none in a store."""
+    """Return the keys of the texts of a cell; None if the store has no texts."""
     passage, item = cell
     if not dossier.item_versions or not dossier.passage_versions:
         return None
@@ -296,12 +298,12 @@ def versions_of(dossier: Dossier, cell: Cell) -> tuple[int, int] | None:
 def panel(
     dossier: Dossier, cell: Cell, author: str, *, blind: bool = False, whole: bool = False
 ) -> CellPanel:
-    """Return a cell as `author` may see it: with `blind`, no grade before a decision."""
+    """Return a cell as shown to `author`: with `blind`, no grade before a decision."""
     (passage, item), grader = cell, dossier.grader
-    made = tuple(dossier.decisions.get(cell, ()))
-    hidden = blind and not has_decided(made, author)
-    # nothing that the grader or others said
-    grade, decisions = (None, ()) if hidden else (dossier.automatic.get(cell), made)
+    of_cell = tuple(dossier.decisions.get(cell, ()))
+    hidden = blind and not has_decided(of_cell, author)
+    # neither grades nor decisions of others
+    grade, decisions = (None, ()) if hidden else (dossier.automatic.get(cell), of_cell)
     rating = grade.rating if grade else None
     judged = int(dossier.grades.judgments[:, passage].max(initial=MISSING))
 
@@ -320,7 +322,7 @@ def panel(
             grade,
             dossier.items[item].text,
             extracts=grader.highest <= 1,
-            # if the grader found nothing, or a person is to find it, a guess would mislead
+            # a guess would mislead if the grader found nothing, or before a blind decision
             guesses=not hidden and rating != grader.lowest,
             whole=whole,
         ),
@@ -332,14 +334,14 @@ def panel(
         decisions=decisions,
         opinions=[(one, level(one.rating)) for one in standing_decisions(decisions).values()],
         standing=effective_decision(decisions),
-        own=standing_decisions(made).get(author),
+        own=standing_decisions(of_cell).get(author),
         versions=versions_of(dossier, cell),
         marks=marks_of(dossier),
     )
 
 
 class HeatCell(NamedTuple):
-    """A cell of a heat map: its text, its shade (None: no grade), and what it means.
+    """A cell of a heat map: its text, its shade (None: no grade) and its meaning.
 
     `mark` is "decided" or "disputed" if people decided.
     """
@@ -351,7 +353,7 @@ class HeatCell(NamedTuple):
 
 
 _UNGRADED = {
-    State.UNPARSED: ("?", "the reply could not be read"),
+    State.UNPARSED: ("?", "unreadable reply"),
     State.REFUSED: ("\N{HEAVY BALLOT X}", "the grader refused"),
     State.TRUNCATED: (ELLIPSIS, "the reply was cut off"),
     State.FAILED: ("!", "grading failed"),
@@ -361,7 +363,7 @@ _UNGRADED = {
 def heat_cell(dossier: Dossier, cell: Cell, visible: frozenset[Cell] | None = None) -> HeatCell:
     """Return a cell of the heat map; its grade is hidden if it is not `visible`."""
     if visible is not None and cell not in visible:
-        return HeatCell("", None, "", "hidden until you have decided")
+        return HeatCell("", None, "", "hidden until you decide")
     mark, meaning = _decision_mark(dossier.decisions.get(cell, ()))
     rating, grader = int(dossier.grades.ratings[cell]), dossier.grader
     if rating != MISSING:
@@ -379,5 +381,5 @@ def heat_cell(dossier: Dossier, cell: Cell, visible: frozenset[Cell] | None = No
 def _decision_mark(decisions: Sequence[Decision]) -> tuple[str, str]:
     if disputed(decisions):
         return "disputed", "disputed"
-    stands = effective_decision(decisions)
-    return ("", "") if stands is None else ("decided", f"decided by {stands.author}")
+    effective = effective_decision(decisions)
+    return ("", "") if effective is None else ("decided", f"decided by {effective.author}")

@@ -1,7 +1,7 @@
-"""The collection that is served, shared by all requests.
+"""The served collection, shared by all requests.
 
-A page about one query reads it for every request. A page about all of them shows a `Snapshot`,
-which is computed again in the background when the collection has changed.
+A page about one query reads it at every request. A page about all queries shows a `Snapshot`,
+recomputed in the background after changes.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _LOG = logging.getLogger("exampp.web")
 T = TypeVar("T")
 
 
-# ---- values that pages need, computed once in threads of their own -------------------------------
+# ---- values for pages, computed once in background threads ---------------------------------------
 
 
 @dataclass
 class _Entry:
-    """A cached value or one that is being computed, and the one before it until then."""
+    """A cached value, or one being computed with its predecessor."""
 
     state: Hashable
     future: Future[object]
@@ -60,10 +60,10 @@ class _Entry:
 
 
 class PageCache:
-    """Cache the `most` recently used values of pages.
+    """A cache of the `most` recently used values of pages.
 
-    A value of another `state` is recomputed, one at a time; the earlier one is served until then.
-    After a computation of more than a second, `rest` seconds pass before a value is recomputed.
+    If the `state` changes, values are recomputed one at a time; until then the earlier ones are
+    served. A computation of more than a second is repeated after `rest` seconds at the earliest.
     """
 
     def __init__(self, most: int = 24) -> None:
@@ -72,7 +72,7 @@ class PageCache:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], T], state: Hashable = None) -> T:
-        """Return what `make` returns, computed once; its exceptions are not cached."""
+        """Return the result of `make`, computed once; exceptions are not cached."""
         return cast(T, self._start(key, make, state, 0.0).future.result())
 
     def soon(
@@ -83,7 +83,7 @@ class PageCache:
         state: Hashable = None,
         rest: float = 0.0,
     ) -> T | None:
-        """Return the value, the earlier one if it takes longer than `patience` seconds, or None."""
+        """Return the value; after `patience` seconds the earlier one, or None."""
         entry = self._start(key, make, state, rest)
         earlier = entry.earlier
         wait([entry.future], patience)
@@ -128,10 +128,10 @@ class PageCache:
         except BaseException as error:
             with self._lock:
                 if self._entries.pop(key, None) is entry and entry.earlier is not None:
-                    # keep the earlier value, and try again at the next request
+                    # keep the earlier value and retry at the next request
                     until = time.monotonic() + rest * (time.monotonic() - start)
                     self._entries[key] = _Entry(object(), entry.earlier, rest_until=until)
-                    _LOG.warning("a page could not be computed again: %s", error)
+                    _LOG.warning("could not recompute a page: %s", error)
             entry.future.set_exception(error)
         else:
             entry.rest_until = time.monotonic() + rest * (time.monotonic() - start)
@@ -142,7 +142,7 @@ class PageCache:
 # ---- the results of one grader's grades on one bank ----------------------------------------------
 
 K = 20
-"""Passages of each ranking that the pages use."""
+"""Passages of each ranking used by the pages."""
 
 
 class Choice(NamedTuple):
@@ -153,22 +153,22 @@ class Choice(NamedTuple):
 
     @property
     def code(self) -> str:
-        """Return a short name for addresses and cookies."""
+        """Return a short id for URLs and cookies."""
         return f"{self.grader.key[:16]}.{self.bank.encode().hex()}"
 
     @property
     def label(self) -> str:
         """Return the name in a list of several choices."""
-        named = grader_label(self.grader)
-        return f"{named}, bank {self.bank}" if self.bank else named
+        label = grader_label(self.grader)
+        return f"{label}, bank {self.bank}" if self.bank else label
 
     @property
     def grades_items(self) -> bool:
-        """Return whether items of a bank are graded, not passages against their query."""
+        """Return whether the grader grades items of a bank rather than the query itself."""
         return self.grader.kind != "query"
 
     def of(self, collection: Collection) -> Grades:
-        """Return the grades as they are now."""
+        """Return the current grades."""
         return collection.grades(self.grader.key, bank=self.bank)
 
 
@@ -177,8 +177,8 @@ class Snapshot:
     """The results of one choice over all queries.
 
     `min_rating` is the lowest rating that counts as an answer, `texts` are those of the queries by
-    id. `decided` are the cells (query_id, item_id, passage_id) with a decision in force. The
-    collection was read at `read_at`, in seconds since the epoch. `cache` has further results.
+    id. `decided` are the cells (query_id, item_id, passage_id) with a decision in force. `read_at`
+    is the time of reading, in seconds since the epoch. `cache` holds further results.
     """
 
     path: Path
@@ -207,25 +207,25 @@ class Snapshot:
         return cls(path, choice, min_rating, book, board, texts, decided, read_at)
 
     def warm(self, before: Snapshot | None) -> None:
-        """Compute what most pages need, and the results that were used of the one before."""
+        """Compute the results that most pages need, and those used of the previous snapshot."""
         _ = self.query_index, self.baseline, self.queue
         if before is not None and before.cache.newest(("items", self.choice.bank)):
             self.items(self.choice.bank, None)
 
     @cached_property
     def query_index(self) -> dict[str, int]:
-        """Return the place of each query in the gradebook, by id."""
+        """Return the index of each query in the gradebook, by id."""
         return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
 
     @cached_property
     def query_summaries(self) -> list[QuerySummary]:
-        """Return counts and scores of every query."""
+        """Return the counts and scores of every query."""
         return summarize_queries(
             self.gradebook, self.board.columns[0], self.min_rating, self.texts, self.decided
         )
 
     def book(self, decisions: DecisionChoice = "with") -> Gradebook:
-        """Return the grades with human decisions or without."""
+        """Return the gradebook with or without human decisions."""
         if decisions == "with":
             return self.gradebook
         return self.cache.get(("book", decisions), lambda: without_decisions(self.gradebook))
@@ -250,14 +250,14 @@ class Snapshot:
 
     @contextmanager
     def grades(self, decisions: DecisionChoice = "with") -> Iterator[Grades]:
-        """Open the grades as they were read for this snapshot."""
+        """Open the grades of this snapshot."""
         with Collection(self.path) as collection:
             yield self.choice.of(collection).using(self.book(decisions))
 
     def ties(
         self, column: int, min_rating: int | None, decisions: DecisionChoice, patience: float
     ) -> Significance | None:
-        """Return which systems differ in a column of a leaderboard; None while it is tested."""
+        """Return the tied systems in a column of a leaderboard; None during the tests."""
         board, book = self.leaderboard(min_rating, decisions), self.book(decisions)
         return self.cache.soon(
             ("ties", column, self.threshold(min_rating), decisions),
@@ -285,7 +285,7 @@ class Snapshot:
         return self.cache.get(("comparison", first, second, measure, least, decisions), compare)
 
     def items(self, bank: str, patience: float | None) -> ItemList | None:
-        """Return all items of a bank with their statistics; None while they are computed."""
+        """Return all items of a bank with their statistics; None until they are computed."""
         return self.cache.soon(("items", bank), lambda: self._items(bank), patience)
 
     def _items(self, bank: str) -> ItemList:
@@ -297,7 +297,7 @@ class Snapshot:
             return item_list(texts, self.gradebook, grades.items(min_rating=self.min_rating))
 
     def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
-        """Return missing and spurious items of all queries; None while they are looked for."""
+        """Return missing and spurious items of all queries; None until they are computed."""
         return self.cache.soon(("oversight", criteria), lambda: self._oversight(criteria), patience)
 
     def whole_oversight(self, criteria: Criteria) -> MissingAndSpurious:
@@ -321,7 +321,7 @@ class Snapshot:
 
     @cached_property
     def queue(self) -> Sequence[Candidate]:
-        """Return the cells that are most worth a decision, best first."""
+        """Return the review queue: cells by the expected effect of a decision, largest first."""
         with self.grades() as grades:
             return grades.decisions.queue(min_rating=self.min_rating, k=K)
 
@@ -336,8 +336,8 @@ class CollectionCounts:
     """Counts over a whole collection, for one choice.
 
     `grading` has the progress of each grader; `findings` counts the findings of lint by query;
-    `disputes` are cells on which assessors differ, `sampled` drawn units that are open. The
-    collection was read at `read_at`, in seconds since the epoch.
+    `disputes` counts cells on which assessors disagree, `sampled` the undecided units of the
+    sample. `read_at` is the time of reading, in seconds since the epoch.
     """
 
     grading: Sequence[GraderStatus]
@@ -364,16 +364,16 @@ class CollectionCounts:
             )
 
 
-# ---- the collection that everybody looks at ------------------------------------------------------
+# ---- the served collection -----------------------------------------------------------------------
 
 POLL_SECONDS = 0.5
 """Seconds between two checks for changes of the collection."""
 CLOSING_SECONDS = 5.0
-"""Seconds that closing waits for the watcher."""
+"""Seconds to wait for the watcher when closing."""
 REST = 4.0
-"""After computing a snapshot for a second, so many seconds pass before it is computed again."""
+"""Minimum seconds between two computations of a snapshot, per second that one takes."""
 REST_OF_COUNTS = 10.0
-"""The same for the counts of the overview, which take longer and matter less."""
+"""The same for the counts of the overview, which take longer and are less urgent."""
 REMEMBERED_SECONDS = 600.0
 """Seconds after the last view during which a choice is kept up to date."""
 
@@ -386,14 +386,14 @@ class SessionStart(NamedTuple):
 
 
 class NothingYet(InputError):
-    """Nothing can be shown yet; the request is no mistake."""
+    """The request is valid, but there is nothing to show yet."""
 
 
 class ChangeWatcher:
-    """Notice within half a second that anyone has written to a collection.
+    """Detects within half a second that a collection was written to.
 
-    `last` is the time of the last change, in seconds since the epoch, `number` how many were
-    noticed. `on_tick` is called after each look, in the thread of the watcher.
+    `last` is the time of the last change, in seconds since the epoch; `number` counts the changes.
+    `on_tick` is called after each check, in the thread of the watcher.
     """
 
     def __init__(self, path: Path, on_tick: Callable[[], None]) -> None:
@@ -408,12 +408,12 @@ class ChangeWatcher:
         self._thread = threading.Thread(target=self._watch, name="exampp-watcher", daemon=True)
 
     def start(self) -> None:
-        """Start to watch: anything written from now on is a change."""
+        """Start watching for changes."""
         self._thread.start()
         self._started.wait()
 
     def look(self) -> None:
-        """Report a change just now."""
+        """Record a change made now."""
         self.last = time.time()
         self._wake.set()
 
@@ -429,22 +429,22 @@ class ChangeWatcher:
                 with Collection(self._path) as collection:
                     self._follow(collection)
             except Exception as error:
-                # opening a page shows the error, too
-                _LOG.info("the collection could not be checked for changes: %s", error)
+                # pages show the error too
+                _LOG.info("could not check the collection for changes: %s", error)
                 self._failed = True
                 self._started.set()
                 self._pause()
 
     def _follow(self, collection: Collection) -> None:
-        """Notice changes, including those while the collection could not be read."""
-        # the numbers of two connections do not compare
-        seen = -1 if self._failed else data_version(collection.connection)
+        """Detect changes, including those made while the collection was unreadable."""
+        # data versions of two connections are not comparable
+        version = -1 if self._failed else data_version(collection.connection)
         self._started.set()
         while not self._closed:
             now = data_version(collection.connection)
-            if now != seen:
-                seen, self._failed = now, False
-                # pages that were read since it was written are not older
+            if now != version:
+                version, self._failed = now, False
+                # pages read after the write are up to date
                 self.last = max(self.last, self._written_at())
                 self.number += 1
             self._on_tick()
@@ -455,7 +455,7 @@ class ChangeWatcher:
         self._wake.clear()
 
     def _written_at(self) -> float:
-        """Return when the collection was written to: the last commit is in its log."""
+        """Return the time of the last commit, which is in the write-ahead log."""
         for path in (Path(f"{self._path}-wal"), self._path):
             if path.exists():
                 return path.stat().st_mtime
@@ -463,12 +463,12 @@ class ChangeWatcher:
 
 
 class LiveCollection:
-    """One collection, served.
+    """A served collection.
 
-    `grader`, `prompt`, `kind` and `bank` select as in `Collection.grades`, unless people choose
-    otherwise on the page; `min_rating` is by default that of evaluation. With `blind` judging
-    starts with the automatic grade hidden; `shared` is the share of cells that everybody decides,
-    and `guidelines` a Markdown file with instructions for assessors.
+    `grader`, `prompt`, `kind` and `bank` select the grades shown at first, as in
+    `Collection.grades`; `min_rating` is by default that of evaluation. With `blind` judging starts
+    with hidden grades. `shared` is the share of cells that every assessor decides, `guidelines` a
+    Markdown file with instructions.
     """
 
     def __init__(
@@ -504,7 +504,7 @@ class LiveCollection:
 
     @property
     def name(self) -> str:
-        """Return the name of the collection on the pages."""
+        """Return the displayed name of the collection."""
         return self.path.stem
 
     def open(self) -> Collection:
@@ -516,11 +516,11 @@ class LiveCollection:
         self._watcher.close()
 
     def changed(self) -> None:
-        """Report a change that a page has just made."""
+        """Record a change made by a page."""
         self._watcher.look()
 
     def is_older(self, read_at: float) -> bool:
-        """Return whether the collection is known to have changed since something was read."""
+        """Return whether the collection has changed since the time `read_at`."""
         return read_at < self._watcher.last
 
     def choices(self) -> list[Choice]:
@@ -535,34 +535,34 @@ class LiveCollection:
                 for bank in bank_names(collection.connection, identity.kind)
             ]
 
-    def choice(self, code: str = "", known: Sequence[Choice] = ()) -> Choice:
-        """Return the choice of that code, or else the default one, of all or of those `known`.
+    def choice(self, code: str = "", choices: Sequence[Choice] = ()) -> Choice:
+        """Return the choice with that code, else the default one; `choices` are the available ones.
 
-        The default is the first that fits the options and grades items of a bank. Raises InputError
-        if no matching grades exist yet.
+        The default is the first one that matches the options and grades items of a bank. Raises
+        InputError if no matching grades exist yet.
         """
-        known = known or self.choices()
-        for one in known:
+        choices = choices or self.choices()
+        for one in choices:
             if one.code == code:
                 return one
-        keys = {one.grader.key for one in known}
+        keys = {one.grader.key for one in choices}
         if any(self._asked.values()):
-            graders = {one.grader.key: one.grader for one in known}
+            graders = {one.grader.key: one.grader for one in choices}
             keys = {choose_grader(list(graders.values()), **self._asked).key}
         fitting = [
-            one for one in known if one.grader.key in keys and self._bank in (None, one.bank)
+            one for one in choices if one.grader.key in keys and self._bank in (None, one.bank)
         ]
         if not fitting:
-            raise NothingYet("there are no grades yet", hint="Make some: exampp grade")
+            raise NothingYet("no grades yet", hint="Grade the passages: exampp grade")
         return min(fitting, key=lambda one: not one.grades_items)
 
     def _check(self, choice: Choice) -> None:
         low, high = choice.grader.lowest, choice.grader.highest
         if self._min_rating is not None and not low < self._min_rating <= high:
             raise InputError(
-                f"the minimum rating {self._min_rating} is off the scale {low}..{high}",
+                f"minimum rating {self._min_rating} is outside the scale {low}..{high}",
                 field="--min-rating",
-                hint=f"Give {low + 1} to {high}",
+                hint=f"Choose from {low + 1} to {high}",
             )
 
     def min_rating(self, choice: Choice) -> int:
@@ -573,7 +573,7 @@ class LiveCollection:
     def snapshot(self, choice: Choice, patience: float | None = None) -> Snapshot | None:
         """Return the newest snapshot of a choice.
 
-        For the first one it waits at most `patience` seconds: None if it takes longer.
+        The first one is awaited for at most `patience` seconds; then None.
         """
         self._used[choice.code] = (choice, time.monotonic())
         return self._snapshot(choice, 0.0) or self._snapshot(choice, patience)
@@ -590,7 +590,7 @@ class LiveCollection:
         return self._cache.soon(key, make, patience, self._watcher.number, REST)
 
     def counts(self, choice: Choice) -> CollectionCounts | None:
-        """Return the newest counts for a choice; None until they have been made."""
+        """Return the newest counts for a choice; None until they are computed."""
         snapshot = self._snapshot(choice, 0.0)
         if snapshot is None:
             return None
@@ -603,13 +603,13 @@ class LiveCollection:
         )
 
     def _refresh(self) -> None:
-        """Recompute results that people look at, and forget those that they no longer look at."""
+        """Recompute the results in use and drop the others."""
         for code, (choice, used_at) in list(self._used.items()):
             if time.monotonic() - used_at > REMEMBERED_SECONDS:
                 del self._used[code]
                 self._cache.drop(("snapshot", code))
                 self._cache.drop(("counts", code))
             else:
-                # opening a page shows the error
+                # pages show the error
                 with suppress(Exception):
                     self.counts(choice)

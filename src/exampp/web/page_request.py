@@ -1,7 +1,7 @@
-"""One request: who makes it, what they look at, and the page that answers.
+"""A request: its assessor, the selected grades, and the response.
 
-Pages are computed a few at a time, beside them decisions, and exports one at a time: Python
-computes one page at any moment, and more threads would only take time from each other.
+Only a few pages are computed at once, besides decisions and one export: more threads would only
+compete for the interpreter.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 LARGEST = (1 << 63) - 1
-"""The largest key of a store."""
+"""The largest key in a store."""
 PATIENCE = 2.0
-"""Seconds that a page waits for results before it says that they are being computed."""
+"""Seconds to wait for results before the page says that they are being computed."""
 CHOICE = "choice"
-"""The cookie with the choice of a person; in an address, or as a header, the choice of the page
-that sends a form or fetches a part."""
+"""The cookie with the choice of a person; in an address, or as a header, the choice of the page The
+cookie with the selected grades; a URL parameter or header of this name overrides it for one page.
+"""
 CHOICE_HEADER = "x-choice"
 BLIND = "blind"
-"""The cookie that says whether a person decides blind, once they have chosen."""
+"""The cookie that stores whether a person judges blind."""
 PAGES = 4
 """Pages computed at once."""
 DECISIONS = CapacityLimiter(8)
 EXPORTS = CapacityLimiter(1)
-"""Writing a file takes seconds and must not hold up pages."""
+"""A limit of one: writing a file takes seconds and must not delay pages."""
 
 
 class Place(NamedTuple):
-    """A page in the navigation; the keys `g` and `key` lead there."""
+    """A page in the navigation; the keys `g` and `key` open it."""
 
     key: str
     address: str
@@ -67,7 +68,7 @@ PLACES = (
     Place("h", "/history", "History"),
     Place("e", "/export", "Export"),
 )
-"""The navigation in its order. Each key is used once, and `f` is that of the search."""
+"""The navigation, in order. Each key is used once; `f` is the search."""
 PLACE_OF = {
     "/query": "/queries",
     "/cell": "/queries",
@@ -75,15 +76,15 @@ PLACE_OF = {
     "/judge": "/queue",
     "/compare": "/",
 }
-"""The place in the navigation of pages that it does not name."""
+"""The navigation entry of pages that are not listed in it."""
 
 
 class StillComputing(Exception):
-    """The results of a page are not ready yet: the page reloads by itself."""
+    """The results are not ready yet; the page will reload itself."""
 
 
 class PageOfEntries(NamedTuple, Generic[T]):
-    """One page of a long list; `first` is the index of its first entry."""
+    """One page of a list; `first` is the index of its first entry."""
 
     entries: Sequence[T]
     total: int
@@ -93,7 +94,7 @@ class PageOfEntries(NamedTuple, Generic[T]):
 
 
 class TableColumn(NamedTuple):
-    """A column: heading, name of the order, explanation, sort key, whether it sorts descending."""
+    """A sortable column: heading, name of the order, explanation, sort key, direction."""
 
     name: str
     order: str
@@ -127,14 +128,14 @@ class PageRequest:
     def choice(self) -> Choice:
         """The grader and the bank of the page that asks, or else the browser's choice.
 
-        Another tab may have chosen others meanwhile. Raises InputError if nothing has been graded
-        yet, and if the grades of the page are gone.
+        Another tab may have chosen others meanwhile. Raises InputError if nothing is graded yet or
+        the grades of the page no longer exist.
         """
-        shown = self.http.headers.get(CHOICE_HEADER) or self._addressed
-        if not shown:
+        code = self.http.headers.get(CHOICE_HEADER) or self._addressed
+        if not code:
             return self.live.choice(self.cookie(CHOICE), self.choices)
         for one in self.choices:
-            if one.code == shown:
+            if one.code == code:
                 return one
         raise InputError(
             "the grades that this page shows are no longer in the collection",
@@ -147,7 +148,7 @@ class PageRequest:
 
     @cached_property
     def choices(self) -> list[Choice]:
-        """Everything this person could look at."""
+        """All choices of grader and bank."""
         return self.live.choices()
 
     @cached_property
@@ -158,19 +159,19 @@ class PageRequest:
         """
         url = self.http.url.path
         waits = self.wants_part or self.http.method == "POST" or PurePosixPath(url).suffix
-        found = self.live.snapshot(self.choice, None if waits else PATIENCE)
-        if found is None:
+        snapshot = self.live.snapshot(self.choice, None if waits else PATIENCE)
+        if snapshot is None:
             raise StillComputing
-        return found
+        return snapshot
 
     @cached_property
     def counts(self) -> CollectionCounts | None:
-        """Counts over the collection; None until they have been made."""
+        """Counts over the collection; None until they are computed."""
         return self.live.counts(self.choice)
 
     @cached_property
     def bank(self) -> str:
-        """The bank that this person looks at; the first one where no items are graded."""
+        """The selected bank; the first one if no items are graded."""
         if self.choices and self.choice.bank:
             return self.choice.bank
         with self.open() as collection:
@@ -191,21 +192,21 @@ class PageRequest:
 
     @property
     def is_blind(self) -> bool:
-        """Return whether grades are hidden from this person until they have decided."""
-        said = self.cookie(BLIND)
-        return self.live.blind if said not in ("0", "1") else said == "1"
+        """Return whether grades are hidden from this person until they decide."""
+        cookie = self.cookie(BLIND)
+        return self.live.blind if cookie not in ("0", "1") else cookie == "1"
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Everybody who may come in."""
-        found: tuple[str, ...] = self.http.app.state.people
-        return found
+        """All people with access."""
+        people: tuple[str, ...] = self.http.app.state.people
+        return people
 
     @property
     def read_at(self) -> datetime:
-        """When the collection was read for this page, or earlier."""
-        found = (self.began, *(one.read_at for one in self._read()))
-        return datetime.fromtimestamp(min(found), UTC)
+        """A time up to which the page includes all changes."""
+        times = (self.began, *(one.read_at for one in self._read()))
+        return datetime.fromtimestamp(min(times), UTC)
 
     def _read(self) -> list[Snapshot | CollectionCounts]:
         known = vars(self)
@@ -213,16 +214,16 @@ class PageRequest:
 
     @property
     def is_live(self) -> bool:
-        """Return whether the page updates itself and shows its time."""
+        """Return whether the page updates itself."""
         return self.http.url.path == "/"
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """The entries of the navigation."""
+        """The navigation."""
         return PLACES
 
     def is_at(self, path: str) -> bool:
-        """Return whether this page belongs to a place of the navigation."""
+        """Return whether this page belongs to an entry of the navigation."""
         here = self.http.url.path
         return path in (here, PLACE_OF.get(here)) or (path != "/" and here.startswith(f"{path}/"))
 
@@ -236,7 +237,7 @@ class PageRequest:
         answer.set_cookie(key, value, path="/", httponly=True, samesite="strict")
 
     def _cookie_name(self, name: str) -> str:
-        # named after the session's: browsers share cookies between the ports of a host
+        # prefixed like the session cookie: browsers share cookies between ports of a host
         return f"{self.http.scope['cookie']}-{name}"
 
     @property
@@ -245,11 +246,11 @@ class PageRequest:
         return "hx-request" in self.http.headers
 
     def here(self, path: str = "", **changed: object) -> str:
-        """Return the address of this page, or of `path`, with some parameters changed."""
+        """Return the address of this page, or of `path`, with changed parameters."""
         return link(path or self.http.url.path, **{**self.http.query_params, **changed})
 
     def pinned(self, path: str, **parameters: object) -> str:
-        """Return an address that stays with the grades of this page, whatever other tabs choose."""
+        """Return an address that pins the grades of this page."""
         code = self.choice.code if self.choices else None
         return link(path, **parameters, **{CHOICE: code})
 
@@ -260,33 +261,33 @@ class PageRequest:
         return answer
 
     def redirect(self, path: str, **parameters: object) -> RedirectResponse:
-        """Lead to another page."""
+        """Redirect to another page."""
         answer = RedirectResponse(link(path, **parameters), 303)
         self._stay(answer)
         return answer
 
     def redirect_back(self, address: str, default: str) -> RedirectResponse:
-        """Lead back to the address in a form; to `default` if it is no page of this server."""
+        """Redirect to the address in a form, or to `default` if it is not on this server."""
         return self.redirect(address if is_own(address) else default)
 
     def _stay(self, answer: Response) -> None:
-        """Make the page that follows a form show the same grades."""
+        """Keep the selected grades after a form."""
         if self.http.method == "POST" and self._addressed not in ("", self.cookie(CHOICE)):
             self.set_cookie(answer, CHOICE, self.choice.code)
 
 
 def is_own(address: str) -> bool:
-    """Return whether an address leads to a page of this server: one slash, and no other host."""
+    """Return whether an address is a path on this server."""
     return address.startswith("/") and not address.startswith(("//", "/\\"))
 
 
 def page_request(http: Request) -> PageRequest:
-    """Return the request of an assessor, whom the gate has identified."""
+    """Return the request of the assessor in the scope."""
     return PageRequest(http, http.app.state.live, http.scope["assessor"])
 
 
 async def _page_request(request: Request) -> PageRequest:
-    # it does not wait, so it needs no thread
+    # async: it never blocks, so it needs no thread
     return page_request(request)
 
 
@@ -302,7 +303,7 @@ async def limit_pages(_app: object) -> AsyncIterator[None]:
 
 
 def limited_by(limiter: CapacityLimiter) -> Callable[[Callable[P, R]], Callable[P, Awaitable[R]]]:
-    """Compute a page under a limiter of its own, not under that of pages."""
+    """Compute a page under another limiter than that of pages."""
 
     def decorate(page: Callable[P, R]) -> Callable[P, Awaitable[R]]:
         @wraps(page)

@@ -1,7 +1,7 @@
-"""Render templates, guidelines and figures: every text of the collection is shown as text.
+"""Render templates, guidelines and figures, with all texts escaped.
 
-Markup is escaped; control characters and those that change the direction of writing are shown by
-their names, so that no passage can hide or reorder anything.
+Markup is escaped. Control characters and changes of the text direction are shown by name, because a
+passage could use them to hide or reorder text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 SHADES = 6
-"""Colours of ratings, `r0` to `r5` in the style."""
+"""Number of the colours of ratings: `r0` to `r5` in the style sheet."""
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -63,15 +63,15 @@ _NAMES = {
     "\ufeff": "BOM",
     "\uffa0": "HWHF",
 }
-"""Invisible characters and changes of direction, by their short names (Unicode, chapter 23)."""
+"""Invisible characters and changes of direction, by short name (Unicode, chapter 23)."""
 _SCRIPTS = "\u0300-\u180d\u180f-\u1fff\u2100-\u3163\u3165-\ufefe\uff00-\uff9f\U00010000-\U000dffff"
-"""Signs after which joiners have a meaning: those of most scripts, emoji; not Latin letters."""
+"""Characters after which joiners are meaningful: most scripts and emoji, but not Latin letters."""
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-"""Thai, Lao, Burmese, Khmer: a space of no width stands between words."""
+"""Thai, Lao, Burmese, Khmer: zero-width spaces separate words."""
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _ALWAYS = "".join(_NAMES.keys() - {"\u200b", "\u200c", "\u200d"})
 _HIDDEN = re.compile(
-    # the flags of England, Scotland and Wales, whose letters are tags
+    # the flags of England, Scotland and Wales are sequences of tags
     "\U0001f3f4\U000e0067\U000e0062[\U000e0061-\U000e007a]{3}\U000e007f"
     "|(?P<tags>[\U000e0000-\U000e007f]+)"
     "|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff"
@@ -83,27 +83,27 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return the text with invisible characters and changes of direction spelled out.
+    """Spell out invisible characters and changes of text direction.
 
-    Joiners stay where scripts need them, and so do the flags that are made of tags.
+    Joiners that a script needs, and flags made of tags, are left as they are.
     """
     return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_name, text)
 
 
-def _name(found: re.Match[str]) -> str:
-    hidden = found[0]
-    if found.lastgroup == "named":
-        return f"\u27e8{_NAMES[hidden]}\u27e9"
-    if found.lastgroup == "tags":
-        letters = "".join(chr(ord(tag) - 0xE0000) for tag in hidden)
+def _name(match: re.Match[str]) -> str:
+    characters = match[0]
+    if match.lastgroup == "named":
+        return f"\u27e8{_NAMES[characters]}\u27e9"
+    if match.lastgroup == "tags":
+        letters = "".join(chr(ord(tag) - 0xE0000) for tag in characters)
         return f"\u27e8TAGS {''.join(c if c.isprintable() else '?' for c in letters)}\u27e9"
-    if found.lastgroup == "selectors":
-        return f"\u27e8{len(hidden)} SELECTORS\u27e9"
-    if found.lastgroup is None:
-        return hidden
-    if hidden < "\x20":
-        return chr(0x2400 + ord(hidden))
-    return "\u2421" if hidden == "\x7f" else "\ufffd"
+    if match.lastgroup == "selectors":
+        return f"\u27e8{len(characters)} SELECTORS\u27e9"
+    if match.lastgroup is None:
+        return characters
+    if characters < "\x20":
+        return chr(0x2400 + ord(characters))
+    return "\u2421" if characters == "\x7f" else "\ufffd"
 
 
 def _finalize(value: Any) -> Any:
@@ -115,7 +115,7 @@ def _finalize(value: Any) -> Any:
 
 
 def link(path: str, **parameters: object) -> str:
-    """Return the address of a page; ids travel in its query string, whatever they hold.
+    """Return the URL of a page; ids are passed in the query string.
 
     Parameters that are None are left out.
     """
@@ -128,17 +128,17 @@ def link(path: str, **parameters: object) -> str:
 
 
 def fixed(value: float | None, decimals: int = 3) -> str:
-    """Return a number with so many decimals."""
+    """Format a number with a fixed number of decimals."""
     return UNDEFINED if value is None else f"{value:.{decimals}f}"
 
 
 def count(value: int | None) -> str:
-    """Return a whole number with thousands separators."""
+    """Format a whole number with thousands separators."""
     return UNDEFINED if value is None else f"{value:,}".replace(",", "\u202f")
 
 
 def percent_of(part: float, whole: float) -> str:
-    """Return a share in percent: 100 only if nothing is left."""
+    """Format a share in percent; 100 only if it is complete."""
     if not whole:
         return UNDEFINED
     share = 100 * part / whole
@@ -146,12 +146,12 @@ def percent_of(part: float, whole: float) -> str:
 
 
 def plural(number: int, one: str, several: str = "") -> str:
-    """Return a number with its noun: `1 query`, `2 queries`."""
+    """Format a number with its noun: `1 query`, `2 queries`."""
     return f"{count(number)} {one if number == 1 else several or one + 's'}"
 
 
 def sentence(text: object) -> str:
-    """Return a text with a capital first letter."""
+    """Capitalize the first letter of a text."""
     return f"{str(text)[:1].upper()}{str(text)[1:]}"
 
 
@@ -162,7 +162,7 @@ def first_line(text: str, length: int = 120) -> str:
 
 
 def table(of: Table) -> Markup:
-    """Return a table of a result as HTML."""
+    """Render a table of a result as HTML."""
     return Markup(view_html(of.view()))
 
 
@@ -173,7 +173,7 @@ def rating_shade(rating: int, lowest: int, highest: int) -> int:
 
 
 class StaticFile(NamedTuple):
-    """A file that pages load: its bytes, its type, and a digest of its content."""
+    """A static file: its bytes, its type, and a digest of its content."""
 
     content: bytes
     kind: str
@@ -182,24 +182,24 @@ class StaticFile(NamedTuple):
 
 @cache
 def static_files() -> Mapping[str, StaticFile]:
-    """Return the files that pages load, by name."""
-    found = {}
+    """Return the static files by name."""
+    files = {}
     for path in (HERE / "static").iterdir():
         if path.suffix in _TYPES:
             content = path.read_bytes()
             digest = hashlib.sha256(content).hexdigest()[:12]
-            found[path.name] = StaticFile(content, _TYPES[path.suffix], digest)
-    return found
+            files[path.name] = StaticFile(content, _TYPES[path.suffix], digest)
+    return files
 
 
 def static(name: str) -> str:
-    """Return the address of a file that pages load; it changes with its content."""
+    """Return the URL of a static file; it changes with the content."""
     return f"/static/{name}?v={static_files()[name].digest}"
 
 
 @cache
 def templates() -> Environment:
-    """Return the templates with their shared functions."""
+    """Return the template environment with its filters and functions."""
     environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -224,7 +224,7 @@ def templates() -> Environment:
 
 
 def render_template(template: str, **context: object) -> str:
-    """Return a page or a part of one."""
+    """Render a page or a part of one."""
     return templates().get_template(template).render(context)
 
 
@@ -279,7 +279,7 @@ def read_guidelines(path: str | Path) -> Guidelines:
         text.decode()
     except UnicodeDecodeError:
         raise InputError(
-            f"{where} is not a text in UTF-8", field=field, hint="Give a Markdown file"
+            f"{where} is not UTF-8 text", field=field, hint="Use a Markdown file in UTF-8"
         ) from None
     return Guidelines(where)
 
@@ -295,12 +295,12 @@ FIGURE_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "tsv": "text/tab-separated-values; charset=utf-8",
 }
-"""The types of files of a figure, by ending."""
+"""The media types of figure files, by suffix."""
 _drawing = threading.Lock()
 
 
 def render_figure(figure: Figure, kind: str, theme: Theme) -> bytes:
-    """Return a figure as a file of one of the `FIGURE_TYPES`; one is drawn at a time."""
+    """Render a figure as one of the `FIGURE_TYPES`; one figure at a time."""
     with _drawing:
         return FORMATS[f".{kind}"](figure, theme)
 

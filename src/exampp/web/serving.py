@@ -30,12 +30,16 @@ HEADER_BYTES = 1 << 16
 """Maximum bytes of a request head: addresses contain ids."""
 SWITCH_SECONDS = 0.0005
 """Seconds of computing before another thread gets its turn. Every call to the store waits for a
-turn: beside background computations, Python's own 5 ms add up to seconds."""
+Switch interval of threads, in seconds. Every call to the store waits for its turn: next to
+background computations, the default of 5 ms adds up to seconds.
+"""
 ALLOCATIONS = 100_000
 """New objects between two garbage collections. A page makes ten thousand, most of which are freed
-by themselves: with the usual 700, collection takes a fifth of the time."""
+Threshold of garbage collection, in objects. A page creates ten thousand, most freed by reference
+counting: with the default of 700, collection takes a fifth of the time.
+"""
 GRACE_SECONDS = 2
-"""Seconds that requests in flight may take when the server is stopped."""
+"""Seconds that pending requests may take when the server stops."""
 
 
 def say(line: str) -> None:
@@ -61,9 +65,9 @@ def serve(
 ) -> None:
     """Serve a collection to browsers until interrupted (Ctrl-C), then return.
 
-    Only this machine can reach it unless `host` is set; then `assessors` must be named. Each gets a
-    separate address, with a token in it, which is passed to `announce`. Without names the one
-    assessor is the user. Port 0 selects a free one. `shared` is the share of cells that everybody
+    Only this machine can reach it unless `host` is set; then `assessors` must be named. Each
+    assessor gets a separate address with a token, passed to `announce`. By default the user is the
+    only assessor. Port 0 selects a free port. `shared` is the share of cells that every assessor
     decides, `guidelines` a Markdown file with instructions. Raises InputError if the extra `web` is
     not installed, the port is in use, or an option is wrong.
     """
@@ -74,7 +78,7 @@ def serve(
     import_pages()
     if not is_loopback(host) and not assessors:
         raise InputError(
-            f"{host} can be reached from other machines, and no assessor is named",
+            f"other machines can reach {host}, but no assessor is named",
             hint="Name each person: --assessor NAME",
         )
     listener = listen(host, port)
@@ -103,7 +107,7 @@ def serve(
 
 @dataclass(frozen=True)
 class Served:
-    """A server that is ready to run: its address, and the people with access."""
+    """A server that is ready to run, with its address and the people with access."""
 
     server: uvicorn.Server
     listener: socket.socket
@@ -138,7 +142,7 @@ def prepare(
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            # once: a second signal would leave no time to end in order, and that is short anyway
+            # only once: a second signal would cut the orderly shutdown short
             if not self.should_exit:
                 super().handle_exit(sig, frame)
 
@@ -150,7 +154,7 @@ def prepare(
         ws="none",
         lifespan="on",
         log_level="warning",
-        # addresses hold tokens, ids and texts: none of them belongs into a log
+        # no access log: addresses contain tokens, ids and texts
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -166,7 +170,7 @@ def _check_installed() -> None:
             import_module(name)
         except ModuleNotFoundError:
             raise InputError(
-                f"the page needs {name}, which is not installed",
+                f"the pages need {name}, which is not installed",
                 hint=f"Install it: {install_command('web')}",
             ) from None
 
@@ -176,9 +180,9 @@ def listen(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise InputError(f"invalid port {port}", field="--port", hint="Give 1 to 65535, or 0")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small answers at once only where the protocol is named
+    # asyncio disables Nagle's algorithm only if the protocol is given
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    # without it a restart would have to wait until the last connections are forgotten
+    # otherwise a restart would wait for connections in TIME_WAIT
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -187,7 +191,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise InputError(
             f"cannot listen on {host} port {port} ({error.strerror})",
-            hint="Choose another with --port, or --port 0 for any that is free",
+            hint="Choose another port with --port, or --port 0 for a free one",
         ) from None
     return listener
 
@@ -204,13 +208,13 @@ def _welcome(room: LiveCollection, served: Served, host: str) -> list[str]:
         lines = [f"{room.path} is open at {next(iter(entrances.values()))}"]
     else:
         width = max(map(len, entrances))
-        lines = [f"{room.path} is open to {len(entrances)} people, each at an own address:"]
+        lines = [f"{room.path} is open to {len(entrances)} people, each at a separate address:"]
         lines += [f"  {name:{width}}  {address}" for name, address in entrances.items()]
     if not is_loopback(host):
         lines.append(
-            "The connection is not encrypted: use it in a network you trust, or through a tunnel."
+            "The connection is not encrypted. Use it only in a trusted network or through a tunnel."
         )
-    return [*lines, "Stop with Ctrl-C."]
+    return [*lines, "Press Ctrl-C to stop."]
 
 
 def _user() -> str:

@@ -1,10 +1,10 @@
-"""From requests to batches and back, without knowing any model.
+"""Batch requests for any model.
 
 Requests are pulled in windows. Within a window, equal rows are computed once, and rows are sorted
-by their length, so that a batch of `budget` tokens holds next to no padding (on TREC DL passages,
-batches in the order of the file are one fifth padding). A batch that does not fit into memory is
-tried again in halves. None of this changes a reply: a model names the results that rounding could
-have tipped (`doubtful`), and those are computed again, alone and without padding.
+by length, so that a batch of `budget` tokens has almost no padding (on TREC DL passages, batches in
+file order are one fifth padding). A batch that does not fit into memory is retried in halves. None
+of this changes a reply: a model reports the results that rounding may have changed (`doubtful`),
+and these are recomputed alone and without padding.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Model(Protocol[Row, Result]):
         ...
 
     def doubtful(self, result: Result) -> bool:
-        """Return whether a difference as small as rounding could have changed this result."""
+        """Return whether rounding may have changed this result."""
         ...
 
     def reply(self, request: Request, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
@@ -48,13 +48,13 @@ class Model(Protocol[Row, Result]):
         ...
 
     def free(self) -> None:
-        """Give memory that is held but not used back to the device."""
+        """Release cached memory of the device."""
         ...
 
 
 @dataclass(slots=True)
 class _Job(Generic[Row, Result]):
-    """A request with the results that have come of its rows, or why a row has none."""
+    """A request with the results of its rows so far, or the reason why a row has none."""
 
     request: Request
     rows: tuple[Row, ...]
@@ -64,9 +64,9 @@ class _Job(Generic[Row, Result]):
 class Batcher(Generic[Row, Result]):
     """Answers requests with a model, in batches of at most `budget` padded tokens.
 
-    `budget` shrinks when memory runs out and stays small then. `look_ahead` requests are pulled at
-    most before their replies are yielded. Whatever the model fails with ends the answers with
-    Unfinished; faults of the requests' own source pass as they are.
+    `budget` shrinks permanently when memory runs out. At most `look_ahead` requests are pulled
+    before their replies are yielded. Any failure of the model ends the answers with Unfinished;
+    errors of the requests' source are raised unchanged.
     """
 
     def __init__(self, model: Model[Row, Result], *, budget: int, look_ahead: int) -> None:
@@ -101,7 +101,7 @@ class Batcher(Generic[Row, Result]):
         return self.model.reply(job.request, job.rows, results)
 
     def _results(self, rows: Sequence[Row]) -> Iterator[tuple[Row, Result | MemoryError]]:
-        """Yield the result of every row, or that it does not fit into memory even alone."""
+        """Yield the result of every row, or that it does not fit into memory alone."""
         while rows:
             size = self.model.size(rows[0])
             batch = rows[: max(1, self.budget // max(1, size))]
@@ -113,7 +113,7 @@ class Batcher(Generic[Row, Result]):
             if results is None:
                 yield (
                     batch[0],
-                    MemoryError(f"out of memory: {size} tokens do not fit, even alone"),
+                    MemoryError(f"out of memory: a single row of {size} tokens does not fit"),
                 )
                 continue
             for row, result in zip(batch, results, strict=True):
@@ -122,12 +122,12 @@ class Batcher(Generic[Row, Result]):
                 yield row, result if alone is None else alone[0]
 
     def _attempt(self, rows: Sequence[Row]) -> Sequence[Result] | None:
-        """Compute a batch; None if memory ran out."""
+        """Compute a batch; return None if memory ran out."""
         try:
             return self._run(partial(self.model.compute, rows))
         except (RuntimeError, MemoryError):
             pass
-        # outside of `except`: the exception holds the tensors of the frames that it went through
+        # outside of `except`, because the exception refers to the tensors of its frames
         self.model.free()
         return None
 
@@ -143,7 +143,7 @@ class Batcher(Generic[Row, Result]):
                 raise
             reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
             raise Unfinished(
-                f"the model failed: {reason}. Its files may be damaged, or not fit together"
+                f"the model failed: {reason}. Its files may be damaged or inconsistent"
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""Identify a local model: its settings in a grader, and its name."""
+"""Load and identify local models."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TASKS = {
     "causal": "AutoModelForCausalLM",
     "extractive": "AutoModelForQuestionAnswering",
 }
-"""The kinds of models, each with the class of transformers that loads it."""
+"""Kinds of models, with the transformers class that loads each."""
 
 AUTO = "auto"
 DTYPES = ("float32", "bfloat16", "float16")
 BFLOAT16_UNITS: Mapping[str, str] = {"amx_bf16": "", "avx512_bf16": "AMD"}
-"""Parts of a CPU that multiply bfloat16 2.3 to 2.7 times as fast as float32, as torch names them.
+"""CPU features, as named by torch, with bfloat16 2.3 to 2.7 times as fast as float32.
 
-With each, how the names of such CPUs begin: AVX512-BF16 is half as fast as float32 on Intel's.
+Each has the prefixes of CPU names: AVX512-BF16 on Intel is half as fast as float32.
 """
 T5_LIKE = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 
@@ -50,11 +50,11 @@ class LoadedModel:
 
 def how_to_install() -> str:
     """Return how to install a package that local models need."""
-    return f"Install what local models need: {install_command('hf')}"
+    return f"Install the packages for local models: {install_command('hf')}"
 
 
 def require() -> tuple[ModuleType, ModuleType]:
-    """Torch and transformers; InputError if one is missing or transformers is not version 5."""
+    """Return torch and transformers; raise InputError if missing or not transformers 5."""
     try:
         import torch
         import transformers
@@ -64,11 +64,11 @@ def require() -> tuple[ModuleType, ModuleType]:
         ) from None
     if not transformers.__version__.startswith("5."):
         raise InputError(
-            f"transformers {transformers.__version__} is installed, version 5 is needed",
+            f"transformers {transformers.__version__} is installed, but version 5 is required",
             hint=how_to_install(),
         )
     if not sys.stderr.isatty():
-        # a progress bar that redraws itself fills a log
+        # progress bars would fill a log
         bars: Any = transformers.utils.logging
         bars.disable_progress_bar()
     return torch, transformers
@@ -84,22 +84,27 @@ def load_model(
 ) -> LoadedModel:
     """Load a model from a folder or from the Hugging Face hub.
 
-    `task` (a key of `TASKS`) follows from the model's config if it is not given; `device` is the
-    first of `cuda`, `mps` and `cpu` that there is; `dtype` is bfloat16 on CUDA cards and CPUs that
-    have units for it, else float32, where it is not given or `auto`. A model with missing weights
-    (a base model without a head for its task) is an error: transformers would fill them with noise.
+    A model with missing weights (a base model without a head for its task) is an error, because
+    transformers would fill them with noise.
+
+    Args:
+        model: Folder or hub name.
+        task: A key of `TASKS`; by default inferred from the model's config.
+        revision: Commit, tag or branch on the hub.
+        device: By default the first available of `cuda`, `mps` and `cpu`.
+        dtype: By default (or `auto`) bfloat16 on CUDA cards and CPUs with hardware support, else
+            float32.
 
     Raises:
-        InputError: torch or transformers is missing, the model is not there, incomplete or of no
-            known kind, needs custom code, the device is not there, or the dtype does not suit the
-            model.
-
+        InputError: torch or transformers is missing; the model is missing, incomplete, of an
+            unknown kind or needs custom code; the device is not available; or the dtype does not
+            suit the model.
     """
     torch, transformers = require()
     place = find_device(torch, device)
     folder = find_folder(model)
     source = str(folder) if folder else model
-    # explicit, because transformers asks on standard input otherwise
+    # explicit, because transformers would ask on standard input
     options: dict[str, Any] = {"trust_remote_code": False}
     if not folder:
         options["revision"] = revision or "main"
@@ -121,15 +126,15 @@ def load_model(
         )
     if other_shape := sorted(name for name, *_ in info["mismatched_keys"]):
         raise InputError(
-            f"the model '{model}' has weights of other shapes than its config says: "
+            f"the weights and the config of model '{model}' have different shapes: "
             f"{', '.join(other_shape[:3])}",
-            hint="Take the config.json that was saved with these weights",
+            hint="Use the config.json that was saved with these weights",
         )
     missing = sorted(info["missing_keys"])
     if missing:
         raise InputError(
             f"the model '{model}' has no weights for {', '.join(missing[:3])}",
-            hint=f"It was not made for the task '{kind}': fine-tune it, or give another task",
+            hint=f"It was not trained for the task '{kind}': fine-tune it, or use another task",
         )
     on_device = map_model_errors(model, lambda: loaded.to(place).eval())
     version = transformers.__version__
@@ -138,7 +143,7 @@ def load_model(
 
 @contextmanager
 def _unsaid(transformers: Any) -> Iterator[None]:
-    """Silence the report of how weights fit the model: this module reports what matters."""
+    """Silence the report of transformers on weights; this module reports what matters."""
     logging: Any = transformers.utils.logging
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()
@@ -151,43 +156,44 @@ def _unsaid(transformers: Any) -> Iterator[None]:
 def find_folder(model: str) -> Path | None:
     """Return the folder of a model; None if the name is one of the hub (`owner/name`).
 
-    Raises InputError for what can only be a folder and is none, or one without a model.
+    Raises:
+        InputError: The name can only be a folder, and it is missing or has no model.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise InputError(
-                "no model is in this folder: it has no config.json",
+                "the folder has no config.json",
                 file=folder,
-                hint="Give a folder that transformers has saved a model to",
+                hint="Use a folder written by save_pretrained of transformers",
             )
         _check_files(folder)
         return folder
     if folder.exists() or model.startswith((".", "/", "~")) or model.count("/") > 1 or not model:
         raise InputError(
             f"'{model}' is not a folder",
-            hint="Give the folder of a model, or its name on the Hugging Face hub (owner/name)",
+            hint="Use the folder of a model, or its name on the Hugging Face hub (owner/name)",
         )
     return None
 
 
 def _check_files(folder: Path) -> None:
-    """Refuse a folder with a broken JSON file: transformers passes over some of them."""
+    """Reject a folder with a broken JSON file; transformers ignores some of them."""
     for file in sorted(folder.glob("*.json")):
         try:
             json.loads(file.read_bytes())
         except (ValueError, RecursionError, OSError):
             raise InputError(
-                "the model could not be loaded: this file of it is no JSON",
+                "this file of the model is not valid JSON",
                 file=file,
                 hint="Copy or download the model again",
             ) from None
 
 
 def map_model_errors(model: str, action: Callable[[], T]) -> T:
-    """Run `action`, and turn every error of a model into an InputError.
+    """Run `action`, and map every error of a model to InputError.
 
-    A model is files of others: a damaged or a malicious one fails anywhere in the library.
+    Model files are untrusted: damaged or malicious ones can fail anywhere in the library.
     """
     try:
         return action()
@@ -197,14 +203,14 @@ def map_model_errors(model: str, action: Callable[[], T]) -> T:
         if "trust_remote_code" in str(error):
             raise InputError(
                 f"the model '{model}' needs custom code, which exampp never runs",
-                hint="Take a model whose architecture transformers knows by itself",
+                hint="Use a model with an architecture that transformers supports",
             ) from None
         reason = str(error).strip() or type(error).__name__
-        hint = "Give the folder of a model, or its name on the Hugging Face hub (owner/name)"
+        hint = "Use the folder of a model, or its name on the Hugging Face hub (owner/name)"
         if is_out_of_memory(error):
             hint = (
-                "Free memory of the device, or take less: --dtype bfloat16, another --device, or "
-                "a smaller model"
+                "Free memory on the device, or use --dtype bfloat16, another --device or a "
+                "smaller model"
             )
         raise InputError(
             f"the model '{model}' could not be loaded: {reason.splitlines()[0]}", hint=hint
@@ -212,7 +218,7 @@ def map_model_errors(model: str, action: Callable[[], T]) -> T:
 
 
 def task_of(config: Any) -> str:
-    """Return the kind of a model by its config; InputError if it is not supported."""
+    """Return the kind of a model by its config; raise InputError if it is not supported."""
     declared = config.architectures
     names = [str(name) for name in declared] if isinstance(declared, list | tuple) else []
     for name in names:
@@ -223,13 +229,13 @@ def task_of(config: Any) -> str:
         if name.endswith(("ForConditionalGeneration", "LMHeadModel")) and config.is_encoder_decoder:
             return "seq2seq"
     raise InputError(
-        f"a model of the architecture {', '.join(names) or 'unknown'} is no grader by itself",
-        hint=f"Give its task: one of {', '.join(TASKS)}",
+        f"cannot infer the task of the architecture {', '.join(names) or 'unknown'}",
+        hint=f"Set its task: one of {', '.join(TASKS)}",
     )
 
 
 def find_device(torch: Any, device: str | None) -> str:
-    """Return the device asked for, or the best there is; InputError if it is not here."""
+    """Return the requested device, or the best available; raise InputError if unavailable."""
     there = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -242,25 +248,25 @@ def find_device(torch: Any, device: str | None) -> str:
         known = ", ".join(name for name, is_there in there.items() if is_there)
         without = kind == "cuda" and torch.version.cuda is None
         raise InputError(
-            f"there is no device '{device}' here"
-            + (": the installed torch is built without CUDA" if without else ""),
-            hint=f"What can be used here: {known}",
+            f"the device '{device}' is not available"
+            + (": the installed torch has no CUDA support" if without else ""),
+            hint=f"Available devices: {known}",
         )
     cards = torch.cuda.device_count() if kind == "cuda" else 0
     if kind == "cuda" and index and int(index) >= cards:
         raise InputError(
-            f"there is no device '{device}' here",
-            hint=f"Cards are counted from 0: {', '.join(f'cuda:{n}' for n in range(cards))}",
+            f"the device '{device}' is not available",
+            hint=f"Available cards: {', '.join(f'cuda:{n}' for n in range(cards))}",
         )
     return device
 
 
 def default_dtype(torch: Any, device: str) -> str:
-    """Return float32 for exactness; bfloat16 on cards and CPUs that compute it in hardware."""
+    """Return bfloat16 on devices that compute it in hardware, else float32, which is exact."""
     if device.startswith("cuda"):
         fast = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        # emulated, it is slower than float32
+        # emulated bfloat16 is slower than float32
         capabilities = getattr(torch.cpu, "get_capabilities", None)
         units: Mapping[str, Any] = capabilities() if capabilities and device == "cpu" else {}
         name = str(units.get("cpu_name", ""))
@@ -271,12 +277,12 @@ def default_dtype(torch: Any, device: str) -> str:
 
 
 def check_dtype(dtype: str, model_type: str) -> None:
-    """Refuse a dtype that is not known or that breaks the model."""
+    """Reject a dtype that is unknown or breaks the model."""
     if dtype not in DTYPES:
-        raise InputError(f"there is no dtype '{dtype}'", hint=f"Give one of {', '.join(DTYPES)}")
+        raise InputError(f"unknown dtype '{dtype}'", hint=f"Use one of {', '.join(DTYPES)}")
     if dtype == "float16" and model_type in T5_LIKE:
         raise InputError(
-            "T5 models overflow in float16: feed-forward layers exceed 65504, and replies break",
+            "T5 models overflow in float16: feed-forward layers exceed 65504 and replies break",
             field="dtype",
             hint="Use bfloat16 or float32",
         )
@@ -287,10 +293,10 @@ _NOT_CONTENT = ("training.json", "trainer_state.json", "README.md")
 
 
 def folder_hash(folder: Path) -> str:
-    """Return the SHA-256 (hexadecimal) of the names and contents of a model folder's files.
+    """Return the SHA-256 (hex) of the names and contents of a model folder's files.
 
-    All of the weights, the tokenizer and the configuration count: two fine-tuned models of one
-    family differ in nothing else, not even in the sizes of their files.
+    Weights, tokenizer and configuration all count: fine-tuned models of one family may differ in
+    nothing else, not even in file sizes.
     """
     whole = hashlib.sha256()
     for file in sorted(folder.iterdir()):
@@ -302,10 +308,10 @@ def folder_hash(folder: Path) -> str:
 
 
 def display_name(model: str) -> str:
-    """Return the name of a model: its folder's own name, or its name on the hub.
+    """Return the name of a model: its folder name, or its name on the hub.
 
-    A folder in the cache of the hub has the name of a commit; it is called as the model is. What
-    its config says (`_name_or_path`) is not asked: of a fine-tuned model that is its base.
+    A folder in the hub's cache is named after a commit, so the model's name is used. The config's
+    `_name_or_path` is ignored, because for a fine-tuned model it names the base model.
     """
     folder = Path(model).expanduser()
     if not folder.is_dir():
@@ -317,10 +323,10 @@ def display_name(model: str) -> str:
 
 
 def model_identity(model: str, revision: str | None, config: Any) -> Mapping[str, Any]:
-    """Return what pins a model: the content of its folder, whatever its path and name.
+    """Return what identifies a model: the content of its folder, regardless of path and name.
 
-    A model of the Hugging Face hub is known by its name and its commit, or by the revision asked
-    for where the commit is not known.
+    A hub model is identified by its name and commit, or by the requested revision if the commit is
+    unknown.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():

@@ -1,8 +1,8 @@
-"""From start and end logits to an answer, as for SQuAD 2.0.
+"""Turn start and end logits into an answer, as for SQuAD 2.0.
 
-Source: the null answer of SQuAD 2.0 as in the BERT reference implementation (Devlin et al., NAACL
-2019, section 4.3): an answer is given if the best span scores higher than the null answer at [CLS];
-over several windows of a long text, the smallest null score counts.
+Source: the null answer of SQuAD 2.0 in the BERT reference implementation (Devlin et al., NAACL
+2019, section 4.3). An answer is given if the best span scores higher than the null answer at [CLS];
+over several windows of a long text, the smallest null score is used.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 MAX_ANSWER_TOKENS = 30
-"""Tokens of an answer at most, as is customary for SQuAD."""
+"""Maximum tokens of an answer, as usual for SQuAD."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Tokens or characters `start` to `end` of the passage, and start logit plus end logit."""
+    """Tokens or characters `start` to `end` of the passage; the score is start plus end logit."""
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class BestSpan:
-    """Of one window: the score of the null answer, the best span and the score of the second."""
+    """Results of one window: score of the null answer, best span, score of the second-best span."""
 
     null: float
     best: Span | None
@@ -38,7 +38,7 @@ class BestSpan:
 
     @property
     def margin(self) -> float:
-        """By how much the best outcome of the window, null or a span, leads over the next."""
+        """Lead of the best outcome of the window (null or span) over the next."""
         scores = sorted([self.null, self.best.score if self.best else -math.inf, self.second])
         return scores[-1] - scores[-2]
 
@@ -47,8 +47,8 @@ class BestSpan:
 class Window:
     """A question with a part of a passage, as tokens.
 
-    `count` tokens from `first` on are of the passage, and `offsets` are their (start, end)
-    characters in it. Windows of the same tokens are equal, wherever in a passage they lie.
+    `count` tokens from `first` on belong to the passage; `offsets` are their (start, end)
+    characters in the part. Windows with the same tokens are equal, wherever they are in a passage.
     """
 
     ids: tuple[int, ...]
@@ -60,12 +60,12 @@ class Window:
 
 
 def find_spans(window: Window, start: NDArray[np.float64], end: NDArray[np.float64]) -> BestSpan:
-    """Return the best answer by the logits [tokens] of a window, as tokens of the passage."""
+    """Return the best answer of a window from its logits [tokens], as passage tokens."""
     null = float(start[window.null] + end[window.null])
     if not window.count:
         return BestSpan(null, None)
     part = slice(window.first, window.first + window.count)
-    # [first token, length of the span]: no span ends behind the window
+    # [first token, length of the span]: no span ends after the window
     ends = np.pad(end[part], (0, MAX_ANSWER_TOKENS - 1), constant_values=-np.inf)
     totals = start[part][:, None] + sliding_window_view(ends, MAX_ANSWER_TOKENS)
     best = int(totals.argmax())
@@ -75,18 +75,18 @@ def find_spans(window: Window, start: NDArray[np.float64], end: NDArray[np.float
     return BestSpan(null, span, float(totals.max()))
 
 
-def place_spans(window: Window, found: BestSpan) -> BestSpan:
-    """Convert a span of a window to characters of the passage."""
-    if found.best is None:
-        return found
-    start, end = window.offsets[found.best.start][0], window.offsets[found.best.end - 1][1]
-    return replace(found, best=replace(found.best, start=start, end=end))
+def place_spans(window: Window, spans: BestSpan) -> BestSpan:
+    """Convert the best span of a window to characters of the passage."""
+    if spans.best is None:
+        return spans
+    start, end = window.offsets[spans.best.start][0], window.offsets[spans.best.end - 1][1]
+    return replace(spans, best=replace(spans.best, start=start, end=end))
 
 
-def extract_answer(found: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
-    """Return the answer of a whole passage, None if it has none, and the scores that decided."""
-    null = min(one.null for one in found)
-    spans = [one.best for one in found if one.best is not None]
+def extract_answer(windows: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
+    """Return the answer of a whole passage (or None) and the decisive scores."""
+    null = min(one.null for one in windows)
+    spans = [one.best for one in windows if one.best is not None]
     best = max(spans, key=lambda span: span.score, default=None)
-    decided = BestSpan(null, best)
-    return (best if best is not None and best.score > null else None), decided
+    scores = BestSpan(null, best)
+    return (best if best is not None and best.score > null else None), scores

@@ -1,6 +1,6 @@
-"""Fine-tuning on SQuAD 2.0: the papers' variation in which a model learns to say unanswerable.
+"""Fine-tuning on SQuAD 2.0: the papers' variant, in which a model learns to reply "unanswerable".
 
-The result is a model folder like any other. Source: EXAM++ and FLAN-T5-EXAM (fine-tuned question
+The result is an ordinary model folder. Source: EXAM++ and FLAN-T5-EXAM (fine-tuned question
 answering).
 """
 
@@ -50,7 +50,7 @@ class _Squad(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question about a context. `answer` begins at character `start`; None if there is none."""
+    """A question about a context. `answer` starts at character `start`; None if unanswerable."""
 
     question: str
     context: str
@@ -64,9 +64,8 @@ def read_squad(file: Path) -> list[Example]:
     A question is unanswerable if `is_impossible` is true or it has no answers.
 
     Raises:
-        InputError: The file cannot be read, is not JSON, has another structure, has an answer
-            that is not in its context at `answer_start`, or has no questions.
-
+        InputError: The file cannot be read, is not JSON, has another structure or no questions, or
+            an answer is not in its context at `answer_start`.
     """
     try:
         squad = msgspec.convert(json.loads(file.read_text("utf-8")), _Squad)
@@ -101,8 +100,8 @@ def _example(question: _Question, context: str, file: Path) -> Example:
     text, start = question.answers[0].text, question.answers[0].answer_start
     if not text or start < 0 or context[start : start + len(text)] != text:
         raise InputError(
-            f"the context of the question {question.question!r} does not read {text!r} from "
-            f"character {start} on",
+            f"the context of the question {question.question!r} does not have {text!r} at "
+            f"character {start}",
             file=file,
             hint="'answer_start' counts characters of the context from 0",
         )
@@ -120,9 +119,9 @@ Prompt = Callable[[str, str], str]
 def seq2seq_features(
     texts: PlainTexts, examples: Iterable[Example], prompt: Prompt, limit: int
 ) -> Iterator[Feature]:
-    """Tokenize prompts with answers; a context is cut where the prompt is too long.
+    """Tokenize prompts with answers; a context is truncated if the prompt is too long.
 
-    An example is left out if the cut takes away its answer, or if nothing of the context remains.
+    An example is dropped if truncation removes its answer or the whole context.
     """
     for example in examples:
         question, context = texts.safe(example.question), texts.safe(example.context)
@@ -145,7 +144,7 @@ def _room(texts: PlainTexts, question: str, context: str, prompt: Prompt, limit:
     if excess(len(context)) <= 0:
         return len(context)
     ends = [end for _, end in texts.offsets(context)]
-    low, high = 0, len(ends)  # so many tokens fit, so many do not
+    low, high = 0, len(ends)  # bisection: `low` tokens fit, `high` do not
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if excess(ends[middle - 1]) <= 0 else (low, middle)
@@ -153,7 +152,7 @@ def _room(texts: PlainTexts, question: str, context: str, prompt: Prompt, limit:
 
 
 Report = Callable[[int, int, float], None]
-"""Called with (step, steps in all, loss)."""
+"""Called with (step, total steps, loss)."""
 LEARNING_RATE = 1e-4
 
 
@@ -172,16 +171,27 @@ def finetune(
     device: str | None = None,
     report: Report | None = None,
 ) -> int:
-    """Train a seq2seq model on SQuAD 2.0 data, save it to `out`, and return the steps taken.
+    """Train a seq2seq model on SQuAD 2.0, save it to `out`, and return the number of steps.
 
     It learns to reply to `prompt` (question and context to text) with the answer or `unanswerable`.
-    `learning_rate` is that of AdamW at its start, falling to 0; `max_steps` ends the training
-    before its `epochs` are over. `report` is called now and then.
+
+    Args:
+        base_model: Folder or hub name of a seq2seq model.
+        squad_json: File of SQuAD 2.0.
+        out: New or empty folder.
+        prompt: Function from question and context to the prompt.
+        revision: Commit, tag or branch on the hub.
+        epochs: Passes over the data.
+        batch_size: Examples per step.
+        learning_rate: Initial rate of AdamW, decreasing to 0.
+        max_steps: Ends the training before its `epochs`.
+        seed: Seed of shuffling and dropout.
+        device: Device; by default the best available.
+        report: Called regularly with progress.
 
     Raises:
-        InputError: the data are malformed, `out` is not empty, the model cannot be loaded or is
-            another one, or a package is missing.
-
+        InputError: The data are malformed, `out` is not empty, the model cannot be loaded or is not
+            seq2seq, or a package is missing.
     """
     check_integer("batch_size", batch_size, 1)
     check_integer("the seed", seed, 0)
@@ -196,15 +206,15 @@ def finetune(
     base = load_model(base_model, revision=revision, device=device, dtype="float32")
     if base.task != "seq2seq":
         raise InputError(
-            "only sequence-to-sequence models are trained here", hint="Take one such as FLAN-T5"
+            "only sequence-to-sequence models can be trained", hint="Use a model such as FLAN-T5"
         )
     limit = known_limit(base.tokenizer, base.model.config) or 512
     features = list(seq2seq_features(PlainTexts(base.tokenizer), examples, prompt, limit))
     if not features:
-        raise InputError("no question fits into the model together with its context")
+        raise InputError("no question fits into the model with its context")
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("the folder is not empty", file=folder, hint="Give a new folder")
+        raise InputError("the folder is not empty", file=folder, hint="Use a new folder")
     import torch
     from transformers import (
         DataCollatorForSeq2Seq,

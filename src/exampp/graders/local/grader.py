@@ -1,4 +1,4 @@
-"""The grader of a model on this machine: which model class, which decode, which settings."""
+"""The grader of a local model: model class, decoding and settings."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ from exampp.graders.local.texts import (
 from exampp.graders.options import LocalOptions, check_least_mass, read_options
 
 BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
-"""Padded tokens in a batch; on a CPU larger batches are slower."""
+"""Padded tokens per batch; on a CPU, larger batches are slower."""
 LOOK_AHEAD = {"cpu": 128, "mps": 512, "cuda": 1024}
-"""Requests pulled ahead: enough to sort by length."""
+"""Requests pulled ahead, for sorting by length."""
 MAX_NEW_TOKENS = 64
 BEGUN_IN_FLOAT32 = (
-    "This CPU computes bfloat16 in hardware, so that is what it is graded in: another grader than "
-    "in float32. --dtype float32 goes on with grades that were begun so"
+    "Grading in bfloat16, which this CPU computes in hardware. Float32 is a different "
+    "grader; continue its grades with --dtype float32"
 )
 _UNNUMBERED = {
     ("causal", "generate"): "unparsed",
     ("causal", "score"): None,
     ("seq2seq", "score"): None,
 }
-"""Meaning of a text without a number, by task and decode, where it is no answer."""
+"""Meaning of a text without a number, by task and decoding, if it is not an answer."""
 
 
 class LocalModel(Model[Any, Any], Protocol):
-    """A model that a batcher can run, with its texts and its limit in tokens."""
+    """A model for a batcher, with its texts and its limit in tokens."""
 
     texts: PlainTexts
     limit: int | None
 
 
 class LocalGrader(Grader):
-    """Grades with a model of this machine.
+    """Grades with a local model.
 
-    Replies do not come in the order of the requests. In float32 the choice between labels, spans or
-    (greedy) tokens does not depend on what shares a batch: what rounding could tip is computed
-    again alone. Probabilities differ by about 1e-6 from batch to batch. In bfloat16, and between
-    the hypotheses of a beam search, near ties may fall either way.
+    Replies come in any order. In float32, the choice between labels, spans or (greedy) tokens does
+    not depend on the batch, because results within rounding error are recomputed alone.
+    Probabilities differ by about 1e-6 between batches. In bfloat16, and between the hypotheses of a
+    beam search, near ties may go either way.
     """
 
     same_text_same_grade = True
@@ -87,7 +87,7 @@ class LocalGrader(Grader):
         return self.model.texts.offsets(text)
 
     def length(self, user: str, system: str = "") -> int:
-        """Return the tokens of the prompt, special tokens and chat template included."""
+        """Return the tokens of the prompt, including special tokens and chat template."""
         return len(self.model.texts.ids([(user, system)])[0])
 
 
@@ -99,22 +99,25 @@ def load_local_grader(
     look_ahead: int | None = None,
     **more: Any,
 ) -> LocalGrader:
-    """Load a model from a folder or from the Hugging Face hub and make it a grader.
+    """Load a model from a folder or from the Hugging Face hub as a grader.
 
-    `model` is a name with `more` options (the fields of `LocalOptions`), or a record of them.
-    `labels` are the replies that a prompt wants, where they are few. The decode is `score` (the
-    probability of each label after one decoder pass), `generate` (write the reply, as in the
-    papers) or `auto`: score where there are labels and one pass can tell them apart, else generate;
-    the grader's `note` then says why. `task` is one of `checkpoint.TASKS`; by default the model's
-    config says it. `beams` is 5 for seq2seq and 1 for causal models; with several, labels are
-    ranked as beam search would rank them (see `texts.choose`). `limit` is a window for extractive
-    models. `batch_tokens` and `look_ahead` change speed and memory, never replies. Scoring turns
-    `enable_thinking` of chat templates off.
+    Decoding is `score` (the probability of each label after one decoder pass), `generate` (write
+    the reply, as in the papers) or `auto`: score if there are labels that one pass can distinguish,
+    else generate; the grader's `note` then has the reason. `beams` is 5 for seq2seq and 1 for
+    causal models; with several beams, labels are ranked as by beam search (see
+    `texts.choose_label`). `limit` is the window of extractive models. `batch_tokens` and
+    `look_ahead` affect speed and memory, never replies. Scoring sets `enable_thinking` of chat
+    templates to false.
+
+    Args:
+        model: A name with `more` options (the fields of `LocalOptions`), or a `LocalOptions`.
+        labels: The possible replies of a prompt, if they are few.
+        task: One of `checkpoint.TASKS`; by default inferred from the model's config.
+        look_ahead: Requests pulled ahead.
 
     Raises:
-        InputError: An option is not possible, the model cannot be loaded (see `load_model`), or
-            `decode` is `score` and the labels cannot be scored.
-
+        InputError: An option is invalid, the model cannot be loaded (see `load_model`), or `decode`
+            is `score` and the labels cannot be scored.
     """
     options = model
     if isinstance(options, str):
@@ -122,7 +125,7 @@ def load_local_grader(
     name = options.named_model
     if task is not None and task not in TASKS:
         raise InputError(
-            f"'{task}' is not known", field="task", hint=f"Give one of {', '.join(TASKS)}"
+            f"unknown task '{task}'", field="task", hint=f"Use one of {', '.join(TASKS)}"
         )
     loaded = load_model(
         name,
@@ -131,7 +134,7 @@ def load_local_grader(
         device=options.device,
         dtype=options.dtype,
     )
-    # the files of a model can be readable one by one and still not fit together
+    # each file of a model may be readable, but not match the others
     local, own, note = map_model_errors(name, lambda: _make(loaded, labels, options))
     check_least_mass(options, scores=own["decode"] == "score")
     kind = loaded.device.partition(":")[0]
@@ -164,7 +167,7 @@ def load_local_grader(
 def _make(
     loaded: LoadedModel, labels: Sequence[str], options: LocalOptions
 ) -> tuple[LocalModel, dict[str, Any], str]:
-    """Return the model as a batcher runs it, its settings, and a note for the user."""
+    """Return the runnable model, its settings, and a note for the user."""
     if loaded.task == "extractive":
         return *_extractive(loaded, options), ""
     scores = bool(labels) and options.decode != "generate"
@@ -173,7 +176,7 @@ def _make(
     beams = options.beams or (5 if loaded.task == "seq2seq" else 1)
     written = options.max_new_tokens or MAX_NEW_TOKENS
     local = _prompted(loaded, texts, found, beams, written, options.limit)
-    # a prompt that cannot be made is found here, and not at the first cell
+    # fail early if a prompt cannot be rendered
     texts.ids([("x", "")])
     settings: dict[str, Any] = {"format": texts.format, "limit": local.limit, "beams": beams}
     if texts.format == "chat":
@@ -188,9 +191,9 @@ def _extractive(loaded: LoadedModel, options: LocalOptions) -> tuple[LocalModel,
 
     if options.decode != AUTO:
         raise InputError(
-            "an extractive model neither scores labels nor generates",
+            "an extractive model cannot score labels or generate",
             field="decode",
-            hint="Leave decode out: it marks the answer in the passage",
+            hint="Remove decode: the model marks the answer in the passage",
         )
     window = options.limit or known_limit(loaded.tokenizer, loaded.model.config) or 384
     settings = {"decode": "span", "window": window, "stride": STRIDE}
@@ -205,7 +208,9 @@ def _texts(
         return ChatTexts(loaded.tokenizer, options), options
     if template:
         raise InputError(
-            "this model has no chat template for options", field="template", hint="Leave it out"
+            "this model has no chat template, so template options do not apply",
+            field="template",
+            hint="Leave it out",
         )
     kind = PlainTexts if loaded.task == "seq2seq" else ContinuedTexts
     return kind(loaded.tokenizer), {}
@@ -219,7 +224,7 @@ def _labels(
     try:
         forced = loaded.model.generation_config.forced_bos_token_id
         if loaded.task == "seq2seq" and forced is not None:
-            raise InputError("replies of this model start with a token that is no label's")
+            raise InputError("replies of this model do not start with the tokens of the labels")
         return label_tokens(labels, texts.reply_tokens, loaded.tokenizer.unk_token_id), ""
     except InputError as error:
         if decode == "score":

@@ -1,4 +1,4 @@
-"""Models that read a prompt (sequence-to-sequence, decoder-only), and those that mark a span."""
+"""Models that read a prompt (sequence-to-sequence, decoder-only) or mark a span."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from exampp.graders.local.extractive import (
 from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose_label, clean
 
 ROUNDING = 1e-3
-"""Nats within which float32 results are taken as tied: batches differ by about 1e-5."""
+"""Nats within which float32 results count as tied; batches differ by about 1e-5."""
 
 Row = tuple[int, ...]
 
-NOT_A_NUMBER = "the model computed no number (NaN): try another dtype"
+NOT_A_NUMBER = "the model computed NaN: try another dtype"
 
 
 def pad(
@@ -61,7 +61,7 @@ def log_probabilities(logits: torch.Tensor, labels: LabelTokens) -> torch.Tensor
     """
     logits = logits.float()
     norms = logits.logsumexp(-1)
-    # by numbers and not by a tensor of them, which would have to be sent
+    # Python numbers, because a tensor of indexes would have to be copied to the device
     nothing = torch.zeros_like(norms[:, 0])
     columns = [
         sum((logits[:, k, token] - norms[:, k] for k, token in enumerate(tokens)), start=nothing)
@@ -71,16 +71,17 @@ def log_probabilities(logits: torch.Tensor, labels: LabelTokens) -> torch.Tensor
 
 
 def tie(model: Any) -> float:
-    """Return the margin, in nats, under which a result is computed again alone.
+    """Return the margin, in nats, below which a result is recomputed alone.
 
-    Only in float32: in bfloat16 rounding moves log probabilities by some hundredths, so that no
-    small margin makes results independent of their batch, and a large one would double the work.
+    Only for float32: in bfloat16, rounding moves log probabilities by several hundredths, so a
+    small margin would not make results independent of the batch, and a large one would double the
+    work.
     """
     return ROUNDING if model.dtype == torch.float32 else 0.0
 
 
 def free(device: torch.device) -> None:
-    """Give cached memory back after memory ran out."""
+    """Release cached memory after memory ran out."""
     backend: Any = {"cuda": torch.cuda, "mps": torch.mps}.get(device.type)
     if backend is not None:
         backend.empty_cache()
@@ -90,7 +91,7 @@ def free(device: torch.device) -> None:
 class Generated:
     """The tokens of a reply without its end; `ended`: the model ended it.
 
-    `margin` is by how much the closest of all decisions was made, in logits (greedy search only).
+    `margin` is the smallest lead of all decisions, in logits (greedy search only).
     """
 
     tokens: tuple[int, ...]
@@ -99,7 +100,7 @@ class Generated:
 
 
 class _Margins(LogitsProcessor):
-    """Keeps the smallest lead that the best token of each running row has had."""
+    """Tracks the smallest lead of the best token of each running row."""
 
     def __init__(self, rows: int, ends: torch.Tensor, prompt: int) -> None:
         self.smallest = torch.full((rows,), torch.inf)
@@ -115,10 +116,11 @@ class _Margins(LogitsProcessor):
 
 
 class Generator:
-    """Greedy (`beams` 1) or beam search with early stopping, as the papers do it (5 beams).
+    """Greedy search (`beams` 1) or beam search with early stopping, as in the papers (5 beams).
 
-    Takes over the model's generation config: of its own settings only token ids and length
-    penalty stay, so that a chat model's sampling and repetition penalties change no grade.
+    Of the model's generation config, only token ids and length penalty are used, so that sampling
+    and repetition penalties of a chat model do not change grades.
+
     Source: EXAM++ and FLAN-T5-EXAM with the reference's `num_beams=5, early_stopping=True`.
     """
 
@@ -168,9 +170,9 @@ class Generator:
 
 
 class Prompted(ABC):
-    """Reads a prompt; scores `labels` where there are some, writes a reply where there are none.
+    """Reads a prompt; scores `labels` if there are any, else writes a reply.
 
-    `limit` is what a prompt may have in tokens; longer ones are faults.
+    `limit` is the maximum number of tokens of a prompt; longer ones are faults.
     """
 
     def __init__(
@@ -193,13 +195,13 @@ class Prompted(ABC):
 
     @property
     def device(self) -> torch.device:
-        """Device on which the model computes."""
+        """Device of the model."""
         device: torch.device = self.model.device
         return device
 
     @property
     def length_penalty(self) -> float | None:
-        """Ranking of labels: as by beam search where the model would use it."""
+        """Length penalty for ranking labels as by beam search, if the model uses it."""
         return self.generator.length_penalty if self.generator.beams > 1 else None
 
     @abstractmethod
@@ -211,7 +213,7 @@ class Prompted(ABC):
         """Write a reply to each row."""
 
     def encode(self, requests: Sequence[Request]) -> list[tuple[Row] | str]:
-        """Return the tokens of each prompt, or the fault that it is empty or too long."""
+        """Return the tokens of each prompt, or a fault if it is empty or too long."""
         return [
             self._fault(request, ids) or (ids,)
             for request, ids in zip(
@@ -223,11 +225,11 @@ class Prompted(ABC):
         if not request.user.strip():
             return "the prompt is empty"
         if self.limit is not None and len(ids) > self.limit:
-            return f"the prompt has {len(ids)} tokens, the limit is {self.limit}"
+            return f"the prompt has {len(ids)} tokens; the limit is {self.limit}"
         return ""
 
     def size(self, row: Row) -> int:
-        """Return the tokens that the row takes up: every beam has a copy of it."""
+        """Return the tokens of the row, times the beams, each of which has a copy."""
         if self.labels:
             return len(row)
         return (len(row) + self.generator.max_new_tokens) * self.generator.beams
@@ -242,7 +244,7 @@ class Prompted(ABC):
         return [choose_label(labels, row, self.length_penalty) for row in table]
 
     def doubtful(self, result: LabelScores | Generated) -> bool:
-        """Return whether rounding could have changed the choice."""
+        """Return whether rounding may have changed the choice."""
         return result.margin < self._tie
 
     def reply(
@@ -262,12 +264,12 @@ class Prompted(ABC):
         return Reply(text.strip(), truncated=not result.ended, usage=usage)
 
     def free(self) -> None:
-        """Give cached memory back."""
+        """Release cached memory."""
         free(self.device)
 
 
 class Seq2Seq(Prompted):
-    """Reads the prompt with the encoder; scores labels in a single pass of the decoder."""
+    """Reads the prompt with the encoder; scores labels in a single decoder pass."""
 
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Score labels from the logits of the first decoder steps."""
@@ -295,7 +297,7 @@ class Seq2Seq(Prompted):
 class Causal(Prompted):
     """Reads the prompt; scores labels as the next tokens.
 
-    Rows are padded on the left, so that all of them end at the same place.
+    Rows are padded on the left, so that all end at the same position.
     """
 
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
@@ -320,13 +322,13 @@ class Causal(Prompted):
 
 
 ALIGNED = 8
-"""Elements at whose multiples the rows of a mask start, or the kernels of cards copy it first."""
+"""Mask rows start at multiples of so many elements; otherwise GPU kernels copy the mask."""
 
 
 def encode_t5(encoder: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Return the last states [rows, tokens, width] of a T5 encoder.
 
-    To be called in inference mode. `ids` and `mask` are [rows, tokens]; `mask` is 0 on padding.
+    Call it in inference mode. `ids` and `mask` are [rows, tokens]; `mask` is 0 on padding.
 
     The operations are those of transformers in fewer passes over memory: each norm is one kernel,
     and position bias and mask are added once for all layers.
@@ -344,7 +346,7 @@ def encode_t5(encoder: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tens
         queries, keys, values = (
             project(normed).view(shape).transpose(1, 2) for project in (own.q, own.k, own.v)
         )
-        # T5 does not divide the weights of attention by anything
+        # T5 does not scale attention weights
         read = functional.scaled_dot_product_attention(
             queries, keys, values, attn_mask=bias, scale=1.0
         )
@@ -365,12 +367,12 @@ def first_t5_logits(
     `states` [rows, tokens, width] come from its encoder, `mask` [rows, tokens] is 0 on padding,
     `decoder_ids` [rows, steps] begin with the decoder's start token.
 
-    Of the first steps of the decoder, cross-attention projects every encoder state to a key and a
-    value in every layer, 15 % of all work at the shape of FLAN-T5-base, to answer a handful of
-    queries. The projections are linear, so they can be applied to the queries instead:
-    q (K s) = (q K) s and sum_i w_i (V s_i) = V (sum_i w_i s_i). This is exact algebra, known as
-    weight absorption from multi-head latent attention (DeepSeek-V2, 2024), and pays off as long as
-    there are far fewer queries than states.
+    For the first decoder steps, cross-attention projects every encoder state to a key and a value
+    in every layer (15 % of all work at the shape of FLAN-T5-base) for only a few queries. The
+    projections are linear, so they can be applied to the queries instead: q (K s) = (q K) s and
+    sum_i w_i (V s_i) = V (sum_i w_i s_i). This is exact algebra, known as weight absorption from
+    multi-head latent attention (DeepSeek-V2, 2024), and pays off if there are far fewer queries
+    than states.
     """
     lowest = torch.finfo(states.dtype).min
     steps = decoder_ids.shape[1]
@@ -407,17 +409,17 @@ def _attend(
 
 
 STRIDE = 128
-"""Tokens by which the windows of an extractive model overlap."""
+"""Token overlap of an extractive model's windows."""
 
 
 class Extractive:
     """Answers with a span of the passage, or with an empty reply: unanswerable.
 
-    Reads the item as the question and the passage as the context; prompts play no part. A passage
+    Reads the item as the question and the passage as the context; prompts are ignored. A passage
     that is too long for the model is read in windows that overlap by `STRIDE` tokens; nothing is
-    cut off.
+    truncated.
 
-    `window` is the number of tokens of a window, question included. `detail` holds the offsets
+    `window` is the number of tokens of a window, including the question. `detail` has the offsets
     of the span in the passage and the scores (sums of two logits) of span and null answer.
     """
 
@@ -427,8 +429,8 @@ class Extractive:
         tokenizer = texts.tokenizer
         if tokenizer.cls_token_id is None:
             raise InputError(
-                "the tokenizer of this model has no [CLS] token, which stands for no answer",
-                hint="Use a model that was trained on SQuAD 2.0 (BERT, RoBERTa, T5 with <cls>)",
+                "the tokenizer of this model has no [CLS] token for unanswerable questions",
+                hint="Use a model trained on SQuAD 2.0 (BERT, RoBERTa, T5 with <cls>)",
             )
         self.model = model
         self.texts = texts
@@ -450,7 +452,7 @@ class Extractive:
             return f"the {'passage' if question.strip() else 'item'} is empty"
         room = self.window - self.texts.question_length(question)
         if room < 1:
-            return f"the item leaves no room for the passage, the limit is {self.window} tokens"
+            return f"the item leaves no room for the passage; the limit is {self.window} tokens"
         encoded = self.texts.windows(
             question, passage, length=self.window, stride=min(STRIDE, room // 2)
         )
@@ -477,7 +479,7 @@ class Extractive:
         return len(row.ids)
 
     def compute(self, rows: Sequence[Window]) -> Sequence[BestSpan]:
-        """Find the best answer in each window."""
+        """Return the best answer in each window."""
         device = self.model.device
         ids, mask = pad([row.ids for row in rows], self._pad, device)
         options = {}
@@ -490,11 +492,11 @@ class Extractive:
         return [find_spans(row, *both) for row, both in zip(rows, found, strict=True)]
 
     def doubtful(self, result: BestSpan) -> bool:
-        """Return whether rounding could have changed the choice."""
+        """Return whether rounding may have changed the choice."""
         return result.margin < self._tie
 
     def reply(self, request: Request, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
-        """Return the span that answers best, in the words of the passage."""
+        """Return the best span, in the words of the passage."""
         if any(math.isnan(one.null) for one in results):
             return Reply("", fault=NOT_A_NUMBER)
         placed = [place_spans(*both) for both in zip(rows, results, strict=True)]
@@ -510,5 +512,5 @@ class Extractive:
         return Reply(text.strip(), usage=usage, detail=detail)
 
     def free(self) -> None:
-        """Give cached memory back."""
+        """Release cached memory."""
         free(self.model.device)

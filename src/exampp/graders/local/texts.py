@@ -1,9 +1,9 @@
-"""From the text of a prompt to the tokens that a model reads.
+"""Convert the text of a prompt to the tokens that a model reads.
 
-Passages are data. A passage that spells out a special token (`</s>`, `<|im_end|>`) must not end the
-prompt or open a turn of the assistant, so a space takes the place of the token's first character.
-The length stays, and so offsets hold. Tokenizers have a switch for this (`split_special_tokens`),
-but it does not reach those that have `</s>` in the vocabulary of their model too, such as T5's.
+Passages are data. A special token in a passage (`</s>`, `<|im_end|>`) must not end the prompt or
+open an assistant turn, so its first character is replaced by a space. The length, and therefore all
+offsets, stay the same. Tokenizers have a switch for this (`split_special_tokens`), but it does not
+affect tokens such as T5's `</s>` that are also in the model's vocabulary.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from typing import Any
 from exampp.errors import InputError
 
 HUGE = 1_000_000
-"""A limit above this is how tokenizers say that they do not know one."""
+"""Tokenizers without a known limit report a value above this."""
 
 
 TODAY = "26 Jul 2024"
-"""The date that chat templates get, so that no grade depends on the day."""
+"""Fixed date for chat templates, so that no grade depends on the day."""
 _SET_TODAY = "{% macro strftime_now(format) %}" + TODAY + "{% endmacro %}"
 
 
 def clean(text: str) -> str:
-    """Replace each lone surrogate, which tokenizers refuse, by a question mark."""
+    """Replace lone surrogates, which tokenizers reject, by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class PlainTexts:
-    """Prompts as plain text: a system text goes before the user text, on lines of its own."""
+    """Prompts as plain text: a system text goes before the user text, on separate lines."""
 
     format = "text"
 
     def __init__(self, tokenizer: Any, *, strip_end: bool = False) -> None:
         if not tokenizer.is_fast:
             raise InputError(
-                f"the tokenizer of this model ({type(tokenizer).__name__}) gives no offsets",
+                f"the tokenizer of this model ({type(tokenizer).__name__}) has no offsets",
                 hint="Use a model with a tokenizer.json",
             )
         self.tokenizer = tokenizer
@@ -47,7 +47,7 @@ class PlainTexts:
         self._null = _null_mark(tokenizer)
 
     def safe(self, text: str) -> str:
-        """Return the text without special tokens and lone surrogates, of the same length."""
+        """Return the text without special tokens and lone surrogates; the length is unchanged."""
         return self._special.sub(lambda token: " " + token[0][1:], clean(text))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
@@ -63,8 +63,8 @@ class PlainTexts:
     def windows(self, question: str, passage: str, *, length: int, stride: int) -> Any:
         """Split a question with a passage into windows of `length` tokens.
 
-        Both texts are safe ones. The token that stands for no answer leads: tokenizers such as T5's
-        do not set it by themselves, and models trained with it want it before the question.
+        Both texts must be `safe`. The token for "unanswerable" comes first: tokenizers such as T5's
+        do not add it, but models trained with it expect it before the question.
         """
         return self.tokenizer(
             self._null + question,
@@ -78,12 +78,12 @@ class PlainTexts:
         )
 
     def question_length(self, question: str) -> int:
-        """Count the tokens that a safe question takes of a window, special tokens included."""
+        """Count the tokens of a safe question in a window, including special tokens."""
         pair = self.tokenizer.num_special_tokens_to_add(pair=True)
         return int(pair) + bool(self._null) + len(self.offsets(question))
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
-        """Return the tokens of (user, system) prompts, special tokens included."""
+        """Return the tokens of (user, system) prompts, including special tokens."""
         if not prompts:
             return []
         texts = [self._text(self.safe(user), self.safe(system)) for user, system in prompts]
@@ -97,26 +97,26 @@ class PlainTexts:
 
     def _text(self, user: str, system: str) -> str:
         text = f"{system}\n{user}" if system else user
-        # " 5" is one token after "Answer:", but none goes on after "Answer: "
+        # " 5" is one token after "Answer:", but not after "Answer: "
         return text.rstrip() if self._strip_end else text
 
 
 class ContinuedTexts(PlainTexts):
-    """Prompts that a causal model without a chat template goes on writing."""
+    """Prompts that a causal model without a chat template continues."""
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(tokenizer, strip_end=True)
 
     def reply_tokens(self, label: str) -> Sequence[int]:
-        """Return the tokens that a label adds to a prompt, behind a space."""
+        """Return the tokens that a label adds to a prompt, after a space."""
         return _added(self.tokenizer, "Answer:", f"Answer: {label}")
 
 
 class ChatTexts(PlainTexts):
-    """Prompts as the turn of a user, in the tokenizer's own chat template.
+    """Prompts as a user turn in the tokenizer's chat template.
 
-    A template that refuses system turns gets the system text at the start of the user's.
-    `options` are handed to the template.
+    If a template rejects system turns, the system text starts the user turn. `options` are passed
+    to the template.
     """
 
     format = "chat"
@@ -128,7 +128,7 @@ class ChatTexts(PlainTexts):
         self._has_system = self._accepts_system()
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
-        """Return the tokens of (user, system) prompts, up to where the assistant's reply starts."""
+        """Return the tokens of (user, system) prompts, up to the start of the assistant's reply."""
         if not prompts:
             return []
         texts = [self._render(self.safe(user), self.safe(system)) for user, system in prompts]
@@ -174,7 +174,7 @@ def _null_mark(tokenizer: Any) -> str:
 
 
 def special_tokens(tokenizer: Any) -> set[str]:
-    """Return the special tokens that a text can spell out."""
+    """Return the special tokens that may occur in a text."""
     added = {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special}
     return {token for token in added | set(tokenizer.all_special_tokens) if len(token) > 1}
 
@@ -185,17 +185,19 @@ def _any_of(words: Iterable[str]) -> re.Pattern[str]:
 
 
 def _added(tokenizer: Any, start: str, whole: str, **options: Any) -> Sequence[int]:
-    """Return the tokens that a text has beyond its start; none if the start reads differently."""
+    """Return the tokens that a text has after its start; empty if the start is tokenized
+    differently.
+    """
     before: list[int] = tokenizer(start, **options)["input_ids"]
     after: list[int] = tokenizer(whole, **options)["input_ids"]
     return after[len(before) :] if after[: len(before)] == before else []
 
 
 def known_limit(tokenizer: Any, config: Any) -> int | None:
-    """Return the most tokens that a model reads, by its tokenizer and config, if known.
+    """Return the maximum tokens that a model reads, from its tokenizer and config, if known.
 
-    T5 has relative positions and no hard limit; it was trained on 512 tokens, and 512 is what its
-    tokenizers say unless they say nothing.
+    T5 has relative positions and no hard limit; it was trained on 512 tokens, which its tokenizers
+    report as their limit.
     """
     limits = [
         tokenizer.model_max_length,
@@ -213,13 +215,13 @@ MEND = "Use decode='generate' for this prompt and model"
 
 @dataclass(frozen=True, slots=True)
 class LabelTokens:
-    """The token ids of each label at the start of a reply, and the sequence they share.
+    """The token ids of each label at the start of a reply, and their shared prefix.
 
-    A label is mostly one token, but not always: FLAN-T5 writes `5` as one piece and `0` as two (a
-    word boundary, then the digit), and 84 % of its ratings on TREC DL 2019 are 0. So a label is a
-    sequence of tokens, and its probability is the product of theirs. One decoder pass gives all of
-    them as long as everything before the last token of a label is the start of one common sequence
-    (`shared`), here the word boundary. Labels for which that does not hold must be generated.
+    A label is usually one token, but not always: FLAN-T5 writes `5` as one piece and `0` as two (a
+    word boundary, then the digit), and 84 % of its ratings on TREC DL 2019 are 0. A label is
+    therefore a sequence of tokens, and its probability is the product of theirs. One decoder pass
+    gives all of them if everything before the last token of each label is a prefix of one common
+    sequence (`shared`), here the word boundary. Other labels must be generated.
     """
 
     labels: tuple[str, ...]
@@ -237,7 +239,7 @@ class LabelScores:
     """Probabilities of the labels of one prompt.
 
     `scores` are probabilities given that the reply is a label (they sum to 1); `outside` is the
-    probability of all other replies; `margin` is by how much the chosen label leads, in nats.
+    probability of all other replies; `margin` is the lead of the chosen label, in nats.
     """
 
     label: str
@@ -250,37 +252,38 @@ class LabelScores:
 def label_tokens(
     labels: Sequence[str], tokens_of: Callable[[str], Sequence[int]], unknown: int | None = None
 ) -> LabelTokens:
-    """Find the tokens of labels; `tokens_of` gives those of a text at the start of a reply.
+    """Return the tokens of labels; `tokens_of` gives those of a text at the start of a reply.
 
     Raises:
-        InputError: a label has no tokens or one that is `unknown`, two labels have the same, one
-            is the start of another, or one decoder pass cannot tell them all apart.
-
+        InputError: A label has no tokens or an `unknown` one, two labels have the same tokens, one
+            is a prefix of another, or one decoder pass cannot distinguish them.
     """
     if len(set(labels)) < 2:
-        raise InputError(f"{len(set(labels))} different labels", field="labels", hint="Give two")
-    found = {label: tuple(tokens_of(label)) for label in labels}
-    for label, tokens in found.items():
+        raise InputError(
+            f"{len(set(labels))} different labels", field="labels", hint="Use at least two"
+        )
+    tokens_of_labels = {label: tuple(tokens_of(label)) for label in labels}
+    for label, tokens in tokens_of_labels.items():
         if not tokens or unknown in tokens:
             raise InputError(
                 f"the model has no token for the label {label!r}", field="labels", hint=MEND
             )
-        _check_distinct(label, tokens, found)
-    shared = max((tokens[:-1] for tokens in found.values()), key=len)
-    for label, tokens in found.items():
+        _check_distinct(label, tokens, tokens_of_labels)
+    shared = max((tokens[:-1] for tokens in tokens_of_labels.values()), key=len)
+    for label, tokens in tokens_of_labels.items():
         if tokens[:-1] != shared[: len(tokens) - 1]:
             raise InputError(
                 f"the label {label!r} is not a single token of this model",
                 field="labels",
                 hint=MEND,
             )
-    return LabelTokens(tuple(found), tuple(found.values()), shared)
+    return LabelTokens(tuple(tokens_of_labels), tuple(tokens_of_labels.values()), shared)
 
 
 def _check_distinct(
-    label: str, tokens: tuple[int, ...], found: Mapping[str, tuple[int, ...]]
+    label: str, tokens: tuple[int, ...], tokens_of_labels: Mapping[str, tuple[int, ...]]
 ) -> None:
-    for other, longer in found.items():
+    for other, longer in tokens_of_labels.items():
         if other != label and longer[: len(tokens)] == tokens:
             raise InputError(
                 f"the labels {label!r} and {other!r} start with the same tokens",
@@ -294,10 +297,10 @@ def choose_label(
 ) -> LabelScores:
     """Choose a label, given the natural logarithm of each label's probability.
 
-    With a `length_penalty`, labels are ranked as beam search ranks finished replies: by log
-    probability over (tokens + 1) ** `length_penalty`, the 1 being the end of the reply, which is
-    taken as certain after a label. Without, by probability. Both agree where all labels have the
-    same number of tokens. Ties go to the label that was named first.
+    With a `length_penalty`, labels are ranked as finished replies of a beam search: by log
+    probability over (tokens + 1) ** `length_penalty`; the 1 is the end of the reply, assumed
+    certain after a label. Without it, by probability. Both agree if all labels have the same number
+    of tokens. Ties go to the earlier label.
     """
     lengths = [len(tokens) + 1 for tokens in labels.tokens]
     penalty = length_penalty or 0.0

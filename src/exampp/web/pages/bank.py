@@ -1,8 +1,8 @@
 """`/bank`: edit banks in place, and show the effect before it is saved.
 
-The whole bank of a query is one form. `/impact` shows the effect of saving it; `/bank/edit` saves
-all of it or, if someone else edited one of the same items meanwhile, nothing: then the page comes
-back with both texts, and the typed text is still there.
+The bank of a query is one form. `/impact` shows the effect of saving it. `/bank/edit` saves all of
+it or, if someone else has edited one of the items meanwhile, nothing: the page then shows both
+versions.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from exampp.web.page_request import CurrentRequest, PageRequest
 
 router = APIRouter()
 MOVES = 8
-"""Systems whose moves are shown at first."""
+"""Number of systems shown at first."""
 LABELS = 200
-"""Maximum number of passages listed that change label."""
+"""Maximum number of listed passages with a new label."""
 _NUMBER = re.compile("[0-9]{1,18}")
 
 Fields = Mapping[str, Sequence[str]]
-"""A form as it arrives: all values of each field."""
+"""A submitted form: all values of each field."""
 SeenAs = Callable[[ItemState, int], ItemState]
-"""An item as it was after the edit of a number."""
+"""Returns an item as it was after an edit, by the number of the edit."""
 
 
 async def _form(request: Request) -> Fields:
@@ -48,7 +48,7 @@ async def _form(request: Request) -> Fields:
 
 
 BankForm = Annotated[Fields, Depends(_form)]
-"""The form of a bank, or of some of its items, as it was sent."""
+"""The submitted form of a bank or some of its items."""
 
 
 # ---- the form ------------------------------------------------------------------------------------
@@ -56,10 +56,10 @@ BankForm = Annotated[Fields, Depends(_form)]
 
 @dataclass(frozen=True, slots=True)
 class FormLine:
-    """One item as it is in the form.
+    """One item of the form.
 
-    `state` is the item as it is now in the bank, None for a new one; `seen` is the number of its
-    last edit when the form was made. `fault` describes invalid input.
+    `state` is the current item in the bank, None for a new one; `seen` is the number of its last
+    edit when the form was rendered. `fault` describes invalid input.
     """
 
     state: ItemState | None
@@ -72,12 +72,12 @@ class FormLine:
 
     @property
     def key(self) -> int:
-        """Return the number in the names of its fields."""
+        """Return the number used in the names of its fields."""
         return (self.state.key or 0) if self.state else 0
 
     @property
     def after(self) -> ItemState | None:
-        """Return the item as it becomes; None if the line is new, makes no change, or is wrong."""
+        """Return the edited item; None if the line is new, invalid or unchanged."""
         if self.state is None or self.fault:
             return None
         after = replace(
@@ -90,18 +90,18 @@ class FormLine:
 
     @property
     def changes(self) -> bool:
-        """Return whether the line adds or changes an item, or is wrong."""
+        """Return whether the line adds or changes an item, or is invalid."""
         return self.state is None or bool(self.fault) or self.after is not None
 
     @property
     def is_conflict(self) -> bool:
-        """Return whether someone else edited the item after the form was made."""
+        """Return whether someone else has edited the item since the form was rendered."""
         after = self.after
         return after is not None and after.edit > self.seen
 
 
 def untyped(states: Iterable[ItemState]) -> list[FormLine]:
-    """Return the form before anybody typed anything."""
+    """Return the unchanged form of a bank."""
     return [
         FormLine(one, one.text or "", shown_weight(one), not one.active, one.subtopic_id, one.edit)
         for one in states
@@ -111,15 +111,15 @@ def untyped(states: Iterable[ItemState]) -> list[FormLine]:
 def typed_lines(
     request: PageRequest, collection: Collection, query_id: str, fields: Fields
 ) -> list[FormLine]:
-    """Return the form as it was typed, on the bank as it is now; new items come last.
+    """Return the submitted form on top of the current bank; new items come last.
 
-    Untouched items, and items that the form does not know of, are as they are now.
+    Unchanged items, and items that are not in the form, have their current state.
     """
     bank, kind = collection.bank(request.choice.bank), request.choice.grader.kind
     if kind == ITEM_KINDS[-1]:
         raise InputError(
-            "this grader rates passages for the query itself, which has no bank",
-            hint="Choose a grader of questions or nuggets above",
+            "this grader rates passages for the query itself, so there is no bank to edit",
+            hint="Choose a grader of questions or nuggets",
         )
     states = [one for one in bank.items(query_id) if one.kind == kind]
 
@@ -131,7 +131,7 @@ def typed_lines(
 
 
 def merge_form(states: Iterable[ItemState], fields: Fields, seen_as: SeenAs) -> list[FormLine]:
-    """Return the lines of a form; `seen_as` is an item as it was after one of its edits."""
+    """Return the lines of a form; `seen_as` returns an item as it was after an edit."""
     return [*(_typed(line, fields, seen_as) for line in untyped(states)), *_new(fields)]
 
 
@@ -165,7 +165,7 @@ def _new(fields: Fields) -> Iterator[FormLine]:
 
 def _fault(line: FormLine) -> str:
     if not line.text.strip():
-        return "the text is empty; retire the item instead"
+        return "the text is empty. Retire the item instead"
     try:
         check_weight(real(line.weight, "weight"))
     except InputError as error:
@@ -178,13 +178,13 @@ def _first(fields: Fields, name: str, default: str) -> str:
 
 
 def shown_weight(state: ItemState) -> str:
-    """Return the weight of an item as its field shows it, with as many digits as it has."""
+    """Format the weight of an item without losing digits."""
     brief = f"{state.weight:g}"
     return brief if float(brief) == state.weight else repr(state.weight)
 
 
 def same_text(typed: str, text: str | None) -> bool:
-    """Return whether a text came back from a form unchanged: browsers rewrite line breaks."""
+    """Return whether two texts are equal except for line breaks, which browsers rewrite."""
     return _as_shown(typed) == _as_shown(text or "")
 
 
@@ -195,9 +195,9 @@ def _as_shown(text: str) -> str:
 def changes_in(
     lines: Iterable[FormLine], query_id: str, kind: str, *, tried: bool = False
 ) -> Iterator[ItemChange]:
-    """Yield what a form changes; lines that are wrong change nothing.
+    """Yield the changes of a form, without its invalid lines.
 
-    `before` is the item with the edit that the form was made after, or the newest if it is `tried`.
+    `before` is the item as the form showed it, or as it is now if the changes are `tried`.
     """
     for line in lines:
         if line.state is None and not line.fault:
@@ -215,9 +215,9 @@ def changes_in(
 def impact_of(
     request: PageRequest, collection: Collection, query_id: str, lines: Sequence[FormLine]
 ) -> tuple[Impact | None, int]:
-    """Return the effect of saving a form, and how many cells would have to be graded.
+    """Return the effect of saving a form, and the number of cells to grade.
 
-    None if nothing is changed. InputError for edits that the bank would refuse.
+    None without changes. InputError for edits that the bank would refuse.
     """
     baseline, grades = request.snapshot.baseline, request.choice.of(collection)
     changes = list(changes_in(lines, query_id, grades.grader.kind, tried=True))
@@ -225,14 +225,14 @@ def impact_of(
         return None, 0
     now = current_query(request, collection, query_id)
     if now is not baseline.query(query_id):
-        # a decision or an edit that the snapshot does not know of yet
+        # the collection has changed since the snapshot
         baseline = baseline.with_queries({query_id: now})
-    found = collection.bank(grades.bank).preview(changes, grades.stored)
-    return baseline.impact(found.queries), found.to_grade
+    preview = collection.bank(grades.bank).preview(changes, grades.stored)
+    return baseline.impact(preview.queries), preview.to_grade
 
 
 def current_query(request: PageRequest, collection: Collection, query_id: str) -> QueryGrades:
-    """Return the grades of a query as they are now: of the snapshot if nothing changed since."""
+    """Return the current grades of a query, from the snapshot if it is up to date."""
     snapshot = request.snapshot
     if request.live.is_older(snapshot.read_at):
         return read_query(request, collection, query_id).grades
@@ -242,11 +242,11 @@ def current_query(request: PageRequest, collection: Collection, query_id: str) -
 @router.post("/impact")
 def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
     """Show the effect of saving the form."""
-    refused, found, to_grade = "", None, 0
+    refused, effect, to_grade = "", None, 0
     with request.open() as collection:
         lines = typed_lines(request, collection, query, form)
         try:
-            found, to_grade = impact_of(request, collection, query, lines)
+            effect, to_grade = impact_of(request, collection, query, lines)
         except InputError as error:
             refused = str(error)
     findings = find_faults(request, query, lines)
@@ -255,7 +255,7 @@ def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
         "_impact.html",
         lines=lines,
         changes=changes,
-        impact=found,
+        impact=effect,
         to_grade=to_grade,
         refused=refused,
         findings=findings,
@@ -268,7 +268,7 @@ def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
 def find_faults(
     request: PageRequest, query_id: str, lines: Sequence[FormLine]
 ) -> Mapping[int, Sequence[Finding]]:
-    """Return the findings of lint in a form, by the key of the line."""
+    """Return lint findings of a form, by the key of the line."""
     kind, text = request.choice.grader.kind, request.snapshot.texts.get(query_id, "")
     named = {
         f"item {number}": line
@@ -298,7 +298,7 @@ def find_faults(
 
 @router.get("/bank")
 def bank(request: CurrentRequest, query: str | None = None, saved: int = 0) -> Response:
-    """Show the bank of a query as a form; without a query, the queries to choose from."""
+    """Show the bank of a query as a form, or the list of queries."""
     if query is None:
         return request.redirect("/queries")
     with request.open() as collection:
@@ -308,7 +308,7 @@ def bank(request: CurrentRequest, query: str | None = None, saved: int = 0) -> R
 
 @router.post("/bank/edit")
 def edit(request: CurrentRequest, query: str, form: BankForm) -> Response:
-    """Save the form: all of it, or nothing if an edit is refused or conflicts with another."""
+    """Save the whole form, or nothing if an edit is refused or conflicts."""
     reason = "".join(form.get("reason", ())).strip()
     with request.open() as collection:
         lines = typed_lines(request, collection, query, form)
@@ -321,7 +321,7 @@ def edit(request: CurrentRequest, query: str, form: BankForm) -> Response:
                 request.live.changed()
                 return request.redirect("/bank", query=query, saved=len(saved))
             except EditConflict:
-                # someone was faster by a moment: the lines show where
+                # someone else saved first: the lines show the conflict
                 lines = typed_lines(request, collection, query, form)
             except InputError as error:
                 trouble = str(error)

@@ -34,7 +34,7 @@ Write = Callable[[PageRequest, Collection, Path], object]
 
 
 class ExportFile(NamedTuple):
-    """A file to download: its name, its purpose, how it is written, whether it needs grades."""
+    """A file to download: its name, purpose, writer, and whether it needs grades."""
 
     name: str
     purpose: str
@@ -64,8 +64,8 @@ def _board(table: Callable[[Leaderboard], Table], style: str) -> Write:
 
 GROUPS: Mapping[str, Sequence[ExportFile]] = {
     "Bank": (
-        ExportFile("bank.csv", "to edit in a spreadsheet, and to bring back", _bank),
-        ExportFile("bank.jsonl.gz", "for other programs of the workbench", _kind("bank")),
+        ExportFile("bank.csv", "to edit in a spreadsheet and apply again", _bank),
+        ExportFile("bank.jsonl.gz", "for other programs of the Workbench", _kind("bank")),
     ),
     "Decisions": (
         ExportFile("decisions.tsv", "who decided what, when and why", _kind("decisions")),
@@ -75,7 +75,7 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
         ExportFile("count.qrels", "the number of items answered", _qrels(Labelling("count")), True),
     ),
     "Leaderboard": (
-        ExportFile("leaderboard.tsv", "a row for each value", _board(tidy, "tsv"), True),
+        ExportFile("leaderboard.tsv", "one row per value", _board(tidy, "tsv"), True),
         ExportFile("leaderboard.json", "the same as JSON", _board(tidy, "json"), True),
         ExportFile(
             "leaderboard.tex", "a table for a paper", _board(wide_leaderboard, "latex"), True
@@ -83,30 +83,32 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
         ExportFile(
             "leaderboard.md", "a table for a page", _board(wide_leaderboard, "markdown"), True
         ),
-        ExportFile("per-query.tsv", "a row for each query", _board(per_query, "tsv"), True),
+        ExportFile("per-query.tsv", "one row per query", _board(per_query, "tsv"), True),
     ),
     "Everything else": (
         ExportFile(
-            "graded.jsonl.gz", "passages with all grades, as of the workbench", _kind("workbench")
+            "graded.jsonl.gz",
+            "passages with all grades, as Workbench file",
+            _kind("workbench"),
         ),
         ExportFile("queries.jsonl", "the queries", _kind("queries")),
         ExportFile("passages.jsonl.gz", "the passages", _kind("passages")),
         ExportFile("systems.run", "the rankings of all systems", _kind("runs")),
-        ExportFile("judgments.qrels", "the relevance judgments that came in", _kind("judgments")),
+        ExportFile("judgments.qrels", "the imported relevance judgments", _kind("judgments")),
     ),
 }
-"""The files, by their content."""
+"""The files, in groups."""
 FILES = {file.name: file for group in GROUPS.values() for file in group}
 
 
 @router.get("/export")
 def exports(request: CurrentRequest) -> HTMLResponse:
     """List the files."""
-    known = bool(request.choices)
+    has_grades = bool(request.choices)
     groups = {
-        name: found
+        name: available
         for name, files in GROUPS.items()
-        if (found := [file for file in files if known or not file.of_grades])
+        if (available := [file for file in files if has_grades or not file.of_grades])
     }
     return request.render("exports.html", groups=groups)
 
@@ -114,10 +116,10 @@ def exports(request: CurrentRequest) -> HTMLResponse:
 @router.get("/export/{name}")
 @limited_by(EXPORTS)
 def export(request: CurrentRequest, name: str) -> Response:
-    """Write one file now."""
+    """Write one file."""
     if name not in FILES:
         raise HTTPException(404)
-    # the name is one of our own: nothing of the request becomes part of a path
+    # a known name: no part of the path comes from the request
     folder = Path(tempfile.mkdtemp(prefix="exampp-"))
     to = folder / FILES[name].name
     try:
@@ -181,23 +183,23 @@ def plot(
 
 
 PATIENCE = 3.0
-"""Seconds that a page waits for an answer before it says that it is being computed."""
+"""Seconds to wait for an answer before the page says that it is being computed."""
 GLANCE = 0.3
-"""The same for the list of questions, which fills up."""
+"""The same for the list of questions, which is filled as answers arrive."""
 MEASURE_OF_PEOPLE = "P@20"
-"""The measure that is corrected if there is no sample for another one."""
+"""The corrected measure if no sample is for another one."""
 
 
 # ---- trust ---------------------------------------------------------------------------------------
 
 
 class Question(NamedTuple):
-    """A question, the values that its answer uses, and its computation at a lowest rating.
+    """A question about trust, and the function that answers it for a minimum rating.
 
-    `command` is that of `exampp analyze`; `elsewhere` is the page of its records.
+    `command` is the subcommand of `exampp analyze`; `elsewhere` is the page with the records.
     """
 
-    asked: str
+    text: str
     about: str
     command: str
     find: Callable[[Grades, int], TrustAnswer]
@@ -213,14 +215,14 @@ def _corrected(grades: Grades, _min_rating: int) -> TrustAnswer:
 QUESTIONS: Mapping[str, Question] = {
     "bias": Question(
         "Does the grader favour a system?",
-        "ratings of each system's passages beside people's judgments of them",
+        "ratings of each system's passages compared with human judgments",
         "agreement",
         lambda grades, _: verdict.about_bias(grades.bias()),
         ("/agreement", "Agreement with people"),
     ),
     "reliability": Question(
         "Would other queries show the same order?",
-        "how many queries and items it takes, and what to add next",
+        "how many queries and items are needed, and what to add next",
         "reliability",
         lambda grades, least: verdict.about_reliability(grades.reliability(min_rating=least)),
     ),
@@ -232,40 +234,40 @@ QUESTIONS: Mapping[str, Question] = {
     ),
     "items": Question(
         "Is the exam a good one?",
-        "items that tell systems apart, and items that contradict the rest",
+        "items that separate systems, and items that contradict the rest",
         "items",
         lambda grades, least: verdict.about_items(grades.items(min_rating=least)),
         ("/items?order=worst", "The worst items"),
     ),
     "attacks": Question(
         "Can the grader be gamed?",
-        "attacks beside benign controls, and guessing",
+        "attacks compared with benign controls, and guessing",
         "attacks",
         lambda grades, least: verdict.about_attacks(grades.attacks(min_rating=least)),
     ),
     "corrected": Question(
         "What would people say of all of it?",
-        "the leaderboard by grades, corrected by decisions, and by people alone",
+        "the leaderboard by grades, corrected by decisions, and by human decisions alone",
         "corrected",
         _corrected,
         ("/sample", "The sample"),
     ),
     "calibration": Question(
         "Do ratings predict people's judgments?",
-        "probabilities of people's labels, tested on held-out queries",
+        "probabilities of human labels, tested on held-out queries",
         "calibration",
         lambda grades, _: verdict.about_calibration(grades.calibration()),
         ("/agreement", "Agreement with people"),
     ),
 }
-"""By the name in the address, in the order of the page."""
+"""The questions by their name in the address, in the order of the page."""
 
 
 def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
-    """Return the answer to one of the `QUESTIONS`; None while it is computed."""
+    """Return the answer to one of the `QUESTIONS`; None until it is computed."""
     state: list[int] = []
     if key == "attacks":
-        # the attacks beside the exam are a file of their own
+        # attacks are in a separate file
         path = beside(snapshot.path)
         files = (path, path.with_name(f"{path.name}-wal"))
         state = [file.stat().st_mtime_ns for file in files if file.exists()]
@@ -274,36 +276,36 @@ def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
         question = QUESTIONS[key]
         try:
             with snapshot.grades() as grades:
-                found = question.find(grades, snapshot.min_rating)
-            return found._replace(line=verdict.not_green(found.line, snapshot.bias))
+                result = question.find(grades, snapshot.min_rating)
+            return result._replace(line=verdict.not_green(result.line, snapshot.bias))
         except InputError as error:
-            return verdict.not_yet(question.asked, key, f"{sentence(error)}.")
+            return verdict.not_yet(question.text, key, f"{sentence(error)}.")
 
     return snapshot.cache.soon(("trust", key), find, patience, tuple(state))
 
 
-# ---- pages about trust ---------------------------------------------------------------------------
+# ---- pages ---------------------------------------------------------------------------------------
 
 
 @router.get("/trust")
 def all_questions(request: CurrentRequest) -> HTMLResponse:
-    """Show all questions, each with its answer in a sentence."""
-    return request.render("trust.html", asked=_answered_questions(request))
+    """Show all questions with their answers."""
+    return request.render("trust.html", answers=_answered_questions(request))
 
 
 @router.get("/trust/answers")
 def answers(request: CurrentRequest) -> HTMLResponse:
-    """Show the list of questions alone, as it fills up."""
-    return request.render("_trust_answers.html", asked=_answered_questions(request))
+    """Show the list of questions as answers arrive."""
+    return request.render("_trust_answers.html", answers=_answered_questions(request))
 
 
 def _answered_questions(request: PageRequest) -> list[tuple[str, Question, TrustAnswer | None]]:
-    """Return the questions in order; each starts when the one before it is answered."""
-    found: list[tuple[str, Question, TrustAnswer | None]] = []
+    """Return the questions in order, computing one answer at a time."""
+    answers: list[tuple[str, Question, TrustAnswer | None]] = []
     for key, one in QUESTIONS.items():
-        waits = bool(found) and found[-1][2] is None
-        found.append((key, one, None if waits else answer(request.snapshot, key, GLANCE)))
-    return found
+        waits = bool(answers) and answers[-1][2] is None
+        answers.append((key, one, None if waits else answer(request.snapshot, key, GLANCE)))
+    return answers
 
 
 @router.get("/trust/{key}.{kind}")
@@ -311,8 +313,8 @@ def picture(request: CurrentRequest, key: str, kind: str, theme: Theme = "light"
     """Return the figure of an answer as a file."""
     if key not in QUESTIONS or kind not in FIGURE_TYPES:
         raise HTTPException(404)
-    found = answer(request.snapshot, key, PATIENCE)
-    blocks = found.section.blocks if found else ()
+    trust_answer = answer(request.snapshot, key, PATIENCE)
+    blocks = trust_answer.section.blocks if trust_answer else ()
     figure = next((one for one in blocks if isinstance(one, Figure) and one.spec), None)
     if figure is None:
         raise HTTPException(404)
@@ -327,8 +329,8 @@ def one_question(request: CurrentRequest, key: str) -> HTMLResponse:
     """Show one question with all results about it."""
     if key not in QUESTIONS:
         raise HTTPException(404)
-    found = answer(request.snapshot, key, PATIENCE)
-    if found is None:
+    trust_answer = answer(request.snapshot, key, PATIENCE)
+    if trust_answer is None:
         raise StillComputing
     path, grader = shlex.quote(str(request.live.path)), request.choice.grader.name
     command = f"exampp analyze {QUESTIONS[key].command} {path}"
@@ -340,6 +342,6 @@ def one_question(request: CurrentRequest, key: str) -> HTMLResponse:
         key=key,
         question=QUESTIONS[key],
         questions=QUESTIONS,
-        found=found,
+        answer=trust_answer,
         command=command,
     )

@@ -1,4 +1,4 @@
-"""`/history` and `/agreement`: decisions and edits with undo, and how far people agree."""
+"""`/history` and `/agreement`: decisions and edits with undo, and agreement."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from exampp.web.pages.judge import comparison_of, session_decisions
 
 router = APIRouter()
 PAGE = 100
-"""Entries or cells on one page."""
+"""Entries or cells per page."""
 What = Literal["decisions", "edits"]
 
 
 class Edits(NamedTuple):
-    """Edits of one kind that one person made at once, newest first.
+    """Edits of one kind made together by one person, newest first.
 
     Each edit has its number, query, item and text.
     """
@@ -52,30 +52,30 @@ def history(
 ) -> HTMLResponse:
     """List decisions or edits, newest first."""
     query, author, item = query or None, author or None, item or None
-    sheet: PageOfEntries[CellDecision] | PageOfEntries[Edits]
+    listing: PageOfEntries[CellDecision] | PageOfEntries[Edits]
     undoable: frozenset[int] = frozenset()
     with request.open() as collection:
         if what == "decisions":
             decisions = collection.decisions.list(query_id=query, author=author)
-            found = [one for one in reversed(decisions) if item in (None, one.item_id)]
-            sheet = page_of(found, page, PAGE)
+            decisions_of_item = [one for one in reversed(decisions) if item in (None, one.item_id)]
+            listing = page_of(decisions_of_item, page, PAGE)
             undoable = _undoable(request, collection, query)
         else:
             log = collection.bank(request.bank).log(query)
-            sheet = page_of(grouped_edits(log, author, item), page, PAGE)
+            listing = page_of(grouped_edits(log, author, item), page, PAGE)
     return request.render(
         "history.html",
         what=what,
         query=query,
         author=author,
         item=item,
-        sheet=sheet,
+        listing=listing,
         undoable=undoable,
     )
 
 
 def _undoable(request: PageRequest, collection: Collection, query: str | None) -> frozenset[int]:
-    """Return the numbers of decisions in force that are this person's, or settle a dispute."""
+    """Return the numbers of decisions in force that this person can undo."""
     on_cell: dict[object, list[Decision]] = {}
     for one in collection.decisions.list(query_id=query):
         on_cell.setdefault((one.versions, one.verdict), []).append(one.decision)
@@ -90,7 +90,7 @@ def _undoable(request: PageRequest, collection: Collection, query: str | None) -
 
 
 def grouped_edits(log: Table, author: str | None = None, item: str | None = None) -> list[Edits]:
-    """Return the rows of a log of a bank, newest first, edits made at once together."""
+    """Group the edits of a bank, newest first; edits made together form one row."""
     rows: list[Mapping[str, object]] = [
         dict(zip(log.headings(), row, strict=True)) for row in reversed(log.rows)
     ]
@@ -118,7 +118,7 @@ def _together(row: Mapping[str, object]) -> tuple[str, str, str, str]:
 def undo(
     request: CurrentRequest, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]
 ) -> Response:
-    """Take a decision or an edit back, by appending the state before it."""
+    """Undo a decision or an edit by appending the previous state."""
     author = request.assessor
     with request.open() as collection:
         try:
@@ -136,7 +136,7 @@ def undo(
 # ---- agreement ----------------------------------------------------------------------------------
 
 START = 600
-"""Characters of a passage of which a list shows the first words."""
+"""Characters of a passage in a list."""
 
 
 @router.get("/agreement")
@@ -162,28 +162,28 @@ def cells(
     rating: int | None = None,
     against: int | None = None,
     blind: bool = False,
-    sitting: bool = False,
+    session: bool = False,
     page: int = 1,
 ) -> HTMLResponse:
-    """List cells with two ratings: all, or those with one `rating` or one `against` it."""
+    """List cells with two ratings, optionally filtered by `rating` and `against`."""
     with request.open() as collection:
         grades = request.choice.of(collection)
-        found: Sequence[ComparedCell] = [
+        compared: Sequence[ComparedCell] = [
             one
             for one in compared_cells(grades.judged(), person, other, blind=blind)
             if rating in (None, one.rating) and against in (None, one.other)
         ]
-        if sitting:
+        if session:
             own = {
                 (one.query_id, one.item_id, one.passage_id)
                 for one in session_decisions(request, collection)
             }
-            found = [one for one in found if one[:3] in own]
-        sheet = page_of(found, page, PAGE)
-        texts = read_cells(grades, [one[:3] for one in sheet.entries], START)
+            compared = [one for one in compared if one[:3] in own]
+        listing = page_of(compared, page, PAGE)
+        texts = read_cells(grades, [one[:3] for one in listing.entries], START)
     return request.render(
         "agreement_cells.html",
-        sheet=sheet,
+        listing=listing,
         texts=texts,
         everybody=EVERYBODY,
         person=person,
@@ -191,5 +191,5 @@ def cells(
         rating=rating,
         against=against,
         blind=blind,
-        session=sitting,
+        session=session,
     )

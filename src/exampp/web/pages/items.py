@@ -1,4 +1,4 @@
-"""`/items` and `/lists`: all items in one table, and the four lists of the workbench paper."""
+"""`/items` and `/lists`: a table of all items, and the four lists of the Workbench paper."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from exampp.web.page_request import (
 
 router = APIRouter()
 PAGE = 100
-"""Items on one page."""
+"""Items per page."""
 WORST = 20
-"""Items in the list of the worst."""
+"""Number of worst items."""
 PATIENCE = 3.0
-"""Seconds that a page waits for the statistics of items, or for the lists of all queries."""
+"""Seconds to wait for the statistics of items or the lists of all queries."""
 
 
 COLUMNS = (
     TableColumn("Item", "item", "", lambda one: one.text.casefold(), largest_first=False),
     TableColumn("Query", "query", "", lambda one: one.query_text.casefold(), largest_first=False),
     TableColumn(
-        "Covered by", "not_relevant", "shares covered of relevant and of not relevant passages",
+        "Covered by", "not_relevant", "shares of relevant and non-relevant passages that cover it",
         lambda one: one.not_relevant,
     ),
     TableColumn(
-        "Gap", "gap", "relevant minus not relevant", lambda one: one.gap, largest_first=False
+        "Gap", "gap", "relevant minus non-relevant", lambda one: one.gap, largest_first=False
     ),
     TableColumn(
         "Discr.", "discrimination", "correlation with the rest of the exam over systems",
@@ -60,7 +60,7 @@ COLUMNS = (
     ),
     TableColumn("Cells", "cells", "graded passages in a top 20", lambda one: one.cells),
     TableColumn("Swaps", "swaps", "pairs of systems that swap without it", lambda one: one.swaps),
-    TableColumn("Lint", "lint", "likely faults of its text", lambda one: len(one.lint)),
+    TableColumn("Lint", "lint", "likely faults of the text", lambda one: len(one.lint)),
     TableColumn(
         "Overturned", "overturned", "cells where the grader saw an answer and people none",
         lambda one: one.overturned,
@@ -77,8 +77,8 @@ WORST_FIRST = TableColumn(
 ORDERS = {one.order: one for one in (*COLUMNS, WORST_FIRST)}
 FILTERS: Mapping[str, tuple[str, Callable[[ListedItem], bool]]] = {
     "": ("all items", lambda _: True),
-    "lint": ("with findings of lint", lambda one: bool(one.lint)),
-    "negative": ("against the rest", lambda one: (one.discrimination or 0) < 0),
+    "lint": ("with lint findings", lambda one: bool(one.lint)),
+    "negative": ("negative discrimination", lambda one: (one.discrimination or 0) < 0),
     "vain": ("gap of 0 or less", lambda one: one.gap is not None and one.gap <= 0),
     "overturned": ("overturned by people", lambda one: bool(one.overturned)),
     "ungraded": ("not graded", lambda one: one.cells is None),
@@ -86,7 +86,7 @@ FILTERS: Mapping[str, tuple[str, Callable[[ListedItem], bool]]] = {
 
 
 class OpenItem(NamedTuple):
-    """The errors of an item: passages that cover it though not relevant, and relevant ones not.
+    """The errors of an item: covering non-relevant and non-covering relevant passages.
 
     `basis` is the source of relevance.
     """
@@ -108,21 +108,21 @@ def items(
 ) -> HTMLResponse:
     """List the items that match; the row of `item` is open."""
     only, order = (only if only in FILTERS else ""), (order if order in ORDERS else "")
-    found = _items(request)
-    if not found.items:
-        raise NothingYet("there are no items yet", hint="Import a bank: exampp import")
+    statistics = _items(request)
+    if not statistics.items:
+        raise NothingYet("no items yet", hint="Import a bank: exampp import")
     words, matches = find.casefold().split(), FILTERS[only][1]
-    rows = [one for one in found.items if matches(one) and _contains(one, words)]
+    rows = [one for one in statistics.items if matches(one) and _contains(one, words)]
     if order:
         rows = _ordered(rows, ORDERS[order])
     if order == "worst":
         rows = [one for one in rows if one.worst is not None][:WORST]
     row = (query, item)
-    open_item = next((one for one in found.items if (one.query_id, one.item_id) == row), None)
+    open_item = next((one for one in statistics.items if (one.query_id, one.item_id) == row), None)
     return request.render(
         "items.html",
-        found=found,
-        sheet=page_of(rows, page, PAGE),
+        statistics=statistics,
+        listing=page_of(rows, page, PAGE),
         columns=COLUMNS,
         filters=FILTERS,
         worst=WORST,
@@ -139,10 +139,10 @@ def _items(request: PageRequest) -> ItemList:
     if not request.choices:
         with request.open() as collection:
             return item_list(collection.bank(request.bank).texts())
-    found = request.snapshot.items(request.bank, PATIENCE)
-    if found is None:
+    statistics = request.snapshot.items(request.bank, PATIENCE)
+    if statistics is None:
         raise StillComputing
-    return found
+    return statistics
 
 
 def _contains(one: ListedItem, words: Sequence[str]) -> bool:
@@ -151,20 +151,20 @@ def _contains(one: ListedItem, words: Sequence[str]) -> bool:
 
 
 def _ordered(rows: Sequence[ListedItem], by: TableColumn) -> list[ListedItem]:
-    """Sort rows; those with an undefined value come last, whichever end is first."""
-    known = [one for one in rows if by.key(one) is not None]
+    """Sort rows; those with an undefined value always come last."""
+    defined = [one for one in rows if by.key(one) is not None]
     undefined = [one for one in rows if by.key(one) is None]
-    return sorted(known, key=by.key, reverse=by.largest_first) + undefined
+    return sorted(defined, key=by.key, reverse=by.largest_first) + undefined
 
 
 def _editable(request: PageRequest, query: str | None) -> list[tuple[str, str]]:
-    """Return the items of a query that the grader grades, retired ones too."""
+    """Return the items of a query for the selected grader, including retired ones."""
     if query is None:
         return []
     with request.open() as collection:
-        found = collection.bank(request.choice.bank).items(query)
+        states = collection.bank(request.choice.bank).items(query)
     kind = request.choice.grader.kind
-    return [(one.query_id, one.item_id) for one in found if one.kind == kind]
+    return [(one.query_id, one.item_id) for one in states if one.kind == kind]
 
 
 def _open(request: PageRequest, one: ListedItem) -> OpenItem:
@@ -178,16 +178,16 @@ def _open(request: PageRequest, one: ListedItem) -> OpenItem:
 # ---- the four lists ------------------------------------------------------------------------------
 
 NAMES = {
-    "verify": ("Verify grading", "every reply and grade of an item, the best and the worst first"),
-    "grid": ("Grid", "the passages of a query by its items"),
+    "verify": ("Verify grading", "all replies and grades of an item, best and worst first"),
+    "grid": ("Grid", "passages by items for one query"),
     "missing": ("Missing", "relevant passages that no item covers"),
-    "spurious": ("Spurious", "items covered by passages that are not relevant"),
+    "spurious": ("Spurious", "items covered by non-relevant passages"),
 }
 """The lists: title and content."""
 ENTRIES = 50
-"""Passages or items on one page."""
+"""Passages or items per page."""
 FEW = 6
-"""Cells of each item if several items are shown."""
+"""Cells per item if several items are shown."""
 By = Literal["auto", "judgments", "systems", "graders", "decisions"]
 
 
@@ -230,7 +230,7 @@ def lists(request: CurrentRequest) -> Response:
 
 
 class ItemCells(NamedTuple):
-    """An item with some of its `total` cells, and how often each rating occurs."""
+    """An item with some of its `total` cells, and the count of each rating."""
 
     item_id: str
     text: str
@@ -240,7 +240,7 @@ class ItemCells(NamedTuple):
 
 
 class QueryOfList(NamedTuple):
-    """The query of a list: its place among all, their texts, and the queries before and after."""
+    """The query of a list, its index, the texts of all queries, and its neighbours."""
 
     dossier: Dossier
     at: int | None
@@ -253,7 +253,7 @@ class QueryOfList(NamedTuple):
 def list_page(
     request: CurrentRequest, name: str, list_of: AskedList, at: int | None = None, page: int = 1
 ) -> Response:
-    """Show a list; a form names the query by its place, which changes no id."""
+    """Show a list; `at` is the index of the query in the form."""
     if name not in NAMES:
         raise HTTPException(404)
     queries = request.snapshot.gradebook.queries
@@ -269,55 +269,55 @@ def list_page(
     context = fill(request, list_of, page)
     bases = ("auto", *BASES)
     return request.render(
-        f"list_{name}.html", name=name, names=NAMES, bases=bases, asked=list_of, **context
+        f"list_{name}.html", name=name, names=NAMES, bases=bases, options=list_of, **context
     )
 
 
-def _oversight(request: PageRequest, wanted: ListRequest) -> MissingAndSpurious:
+def _oversight(request: PageRequest, options: ListRequest) -> MissingAndSpurious:
     """Return missing and spurious entries, of one query or of all."""
-    if wanted.query is not None:
+    if options.query is not None:
         with request.open() as collection:
-            dossiers = request.choice.of(collection).dossiers([wanted.query], ())
-            return MissingAndSpurious.of(dossiers, wanted.criteria)
+            dossiers = request.choice.of(collection).dossiers([options.query], ())
+            return MissingAndSpurious.of(dossiers, options.criteria)
     counts = request.counts
-    if counts is not None and counts.oversight.criteria == wanted.criteria:
+    if counts is not None and counts.oversight.criteria == options.criteria:
         return counts.oversight
-    found = request.snapshot.oversight(wanted.criteria, PATIENCE)
-    if found is None:
+    oversight = request.snapshot.oversight(options.criteria, PATIENCE)
+    if oversight is None:
         raise StillComputing
-    return found
+    return oversight
 
 
-def _missing(request: PageRequest, wanted: ListRequest, page: int) -> dict[str, Any]:
-    found = _oversight(request, wanted)
-    sheet = page_of(found.missing, page, ENTRIES)
+def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
+    oversight = _oversight(request, options)
+    listing = page_of(oversight.missing, page, ENTRIES)
     groups = [
         (query_id, text, list(entries))
         for (query_id, text), entries in groupby(
-            sheet.entries, key=lambda one: (one.item.query_id, one.item.query_text)
+            listing.entries, key=lambda one: (one.item.query_id, one.item.query_text)
         )
     ]
-    return {"found": found, "sheet": sheet, "groups": groups}
+    return {"oversight": oversight, "listing": listing, "groups": groups}
 
 
-def _spurious(request: PageRequest, wanted: ListRequest, page: int) -> dict[str, Any]:
-    found, item = _oversight(request, wanted), wanted.item
-    entries = [one for one in found.spurious if item in (None, one.item.item_id)]
-    return {"found": found, "sheet": page_of(entries, page, ENTRIES)}
+def _spurious(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
+    oversight, item = _oversight(request, options), options.item
+    entries = [one for one in oversight.spurious if item in (None, one.item.item_id)]
+    return {"oversight": oversight, "listing": page_of(entries, page, ENTRIES)}
 
 
 def _read(
-    request: PageRequest, wanted: ListRequest
+    request: PageRequest, options: ListRequest
 ) -> tuple[QueryView, Mapping[tuple[int, int], str], QueryOfList]:
-    """Read the query of a list, or the first one, with the answers that were extracted."""
+    """Read the query of a list, or the first one, with extracted answers."""
     snapshot = request.snapshot
     queries = snapshot.gradebook.queries
     if not queries:
-        raise NothingYet("there are no queries yet", hint="Import some: exampp import")
-    query_id = queries[0].query_id if wanted.query is None else wanted.query
+        raise NothingYet("no queries yet", hint="Import queries: exampp import")
+    query_id = queries[0].query_id if options.query is None else options.query
     with request.open() as collection:
         dossier, answers = next(request.choice.of(collection).with_answers([query_id]))
-        view = QueryView(dossier, wanted.criteria)
+        view = QueryView(dossier, options.criteria)
     at = snapshot.query_index.get(query_id)
     texts = [snapshot.texts.get(one.query_id) or one.query_id for one in queries]
     before = queries[at - 1].query_id if at else None
@@ -325,24 +325,29 @@ def _read(
     return view, answers, QueryOfList(dossier, at, texts, before, after)
 
 
-def _verify(request: PageRequest, wanted: ListRequest, page: int) -> dict[str, Any]:
-    view, answers, query = _read(request, wanted)
-    chosen = wanted.item
+def _verify(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
+    view, answers, query = _read(request, options)
+    item_prefix = options.item
     cells = groupby(
-        verification_list(view, answers=answers, item_id=chosen), key=lambda cell: cell.item.item_id
+        verification_list(view, answers=answers, item_id=item_prefix),
+        key=lambda cell: cell.item.item_id,
     )
-    by_item, sheet, items = {item_id: list(found) for item_id, found in cells}, None, []
-    for column in chosen_items(query.dossier, chosen):
+    by_item, listing, items = {item_id: list(of_item) for item_id, of_item in cells}, None, []
+    for column in chosen_items(query.dossier, item_prefix):
         item = query.dossier.items[column]
-        found = by_item.get(item.item_id, [])
-        spread = sorted(Counter(one.rating for one in found if one.rating is not None).items())
-        sheet = None if chosen is None else page_of(found, page, ENTRIES)
-        part = found[:FEW] if sheet is None else sheet.entries
-        items.append(ItemCells(item.item_id, item.text, part, len(found), spread))
-    return {"query": query, "items": items, "sheet": sheet}
+        of_item = by_item.get(item.item_id, [])
+        spread = sorted(Counter(one.rating for one in of_item if one.rating is not None).items())
+        listing = None if item_prefix is None else page_of(of_item, page, ENTRIES)
+        part = of_item[:FEW] if listing is None else listing.entries
+        items.append(ItemCells(item.item_id, item.text, part, len(of_item), spread))
+    return {"query": query, "items": items, "listing": listing}
 
 
-def _grid(request: PageRequest, wanted: ListRequest, page: int) -> dict[str, Any]:
-    view, answers, query = _read(request, wanted)
-    found = grid(view, answers=answers)
-    return {"query": query, "items": found.items, "sheet": page_of(found.rows, page, ENTRIES)}
+def _grid(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
+    view, answers, query = _read(request, options)
+    rows_by_item = grid(view, answers=answers)
+    return {
+        "query": query,
+        "items": rows_by_item.items,
+        "listing": page_of(rows_by_item.rows, page, ENTRIES),
+    }

@@ -1,10 +1,9 @@
-"""`/judge`, `/queue`, `/disputes` and `/sample`: people decide cells, one at a time.
+"""`/judge`, `/queue`, `/disputes` and `/sample`: judge cells one at a time.
 
-The page holds the addresses of the next cells; its script fetches them ahead, and sends each
-decision as it is made. Without the script every decision is a form that leads to the next cell. In
-blind mode no response before a decision reveals the grade, and the agreement with the grader is
-shown at the end of the session, so that it influences no decision. Pages of a sample reveal no
-grades, neither before a decision nor after it.
+The page lists the addresses of the next cells; its script prefetches them and sends each decision
+immediately. Without the script every decision is a form that leads to the next cell. In blind mode
+no response before a decision reveals the grade, and the agreement with the grader is shown only at
+the end of the session, to avoid influencing decisions. Pages of a sample never reveal grades.
 """
 
 from __future__ import annotations
@@ -66,27 +65,27 @@ from exampp.web.rendering import link, rating_shade
 
 router = APIRouter()
 GOAL = 50
-"""Cells of a session unless a person chooses otherwise."""
+"""Default number of cells in a session."""
 RECENT = 8
-"""Decisions listed beside the cells."""
+"""Number of recent decisions shown."""
 LENGTH = 100
-"""Cells in a row; the next ones are fetched when they are done."""
+"""Cells per page; the script then loads the next page."""
 ORDERS = {
-    "queue": "what a decision could change",
+    "queue": "largest effect first",
     "query": "one query, passage by passage",
     "item": "one item, on all passages",
-    "disputes": "what assessors differ on",
-    "cell": "one cell, then its passage",
+    "disputes": "disputed cells",
+    "cell": "one cell, then the rest of its passage",
 }
-"""Orders of cells, and their names."""
+"""Orders of cells, with their names."""
 LARGEST_GOAL = 10_000
 
 
 class Case(NamedTuple):
-    """A cell to decide, and the reason why it is shown.
+    """A cell to decide, with the reason for showing it.
 
-    Everybody decides a `shared` cell, blind; `candidate` is the effect of a decision (None: unknown
-    or hidden), `dispute` the decisions that differ.
+    Every assessor decides a `shared` cell blind. `candidate` is the effect of a decision (None:
+    unknown or hidden), `dispute` holds conflicting decisions.
     """
 
     cell: CellPanel
@@ -97,7 +96,7 @@ class Case(NamedTuple):
 
     @property
     def adjudicates(self) -> bool:
-        """Return whether a decision settles a dispute."""
+        """Return whether a decision resolves a dispute."""
         return self.order == "disputes"
 
 
@@ -112,9 +111,9 @@ def judge(
     """Show the next cells in an order."""
     order = order if order in ORDERS else "queue"
     with request.open() as collection:
-        found = steps(next_cells(request, collection, order, query, item, passage))
-        first = _case(request, collection, found[0][0], order) if found else None
-        return _page(request, collection, first, found, order)
+        cells = steps(next_cells(request, collection, order, query, item, passage))
+        first = _case(request, collection, cells[0][0], order) if cells else None
+        return _page(request, collection, first, cells, order)
 
 
 @router.get("/judge/case")
@@ -139,7 +138,7 @@ def _page(
     request: PageRequest,
     collection: Collection,
     case: Case | None,
-    found: Sequence[tuple[CellIds, int]],
+    cells: Sequence[tuple[CellIds, int]],
     order: str,
 ) -> HTMLResponse:
     parameters = request.http.query_params
@@ -151,7 +150,7 @@ def _page(
     return request.render(
         "judge.html",
         case=case,
-        walk=[(case_address(place, order), left) for place, left in found],
+        next_cells=[(case_address(place, order), left) for place, left in cells],
         order=order,
         order_name=ORDERS[order],
         query=query,
@@ -181,10 +180,10 @@ def _case(
         dispute = next((one for one in same if one.cell == tuple(place)), None)
         return Case(panel(dossier, cell, me, whole=whole), order, dispute=dispute)
     shared = order == "queue" and assignment(request).is_shared(place)
-    shown = panel(dossier, cell, me, blind=shared or request.is_blind, whole=whole)
-    # what a decision could change tells on which side of the threshold the grade is
-    candidate = None if shown.hidden else request.snapshot.candidates.get((*place,))
-    return Case(shown, order, shared, candidate)
+    cell_panel = panel(dossier, cell, me, blind=shared or request.is_blind, whole=whole)
+    # the effect would reveal on which side of the threshold the grade is
+    candidate = None if cell_panel.hidden else request.snapshot.candidates.get((*place,))
+    return Case(cell_panel, order, shared, candidate)
 
 
 # ---- decisions -----------------------------------------------------------------------------------
@@ -194,7 +193,7 @@ def _case(
 def set_blind(
     request: CurrentRequest, blind: Annotated[str, Form()], back: Annotated[str, Form()] = "/judge"
 ) -> RedirectResponse:
-    """Hide or show grades before a person has decided."""
+    """Hide or show grades before decisions."""
     answer = request.redirect_back(back, "/judge")
     request.set_cookie(answer, BLIND, "1" if blind == "1" else "0")
     return answer
@@ -213,10 +212,9 @@ def decide(
     order: Annotated[str, Form()] = "queue",
     next: Annotated[str, Form()] = "/judge",  # noqa: A002
 ) -> Response:
-    """Store a decision, and show the progress of the session.
+    """Store a decision and return the progress of the session.
 
-    A decision is blind if the grade was hidden and the person had never decided about the cell, so
-    that it was not shown.
+    A decision is blind if the grade was hidden and the person had never decided the cell before.
     """
     place, texts = CellIds.unpacked(cell), parse_versions(versions)
     with request.open() as collection:
@@ -244,7 +242,7 @@ def undo(
     back: Annotated[str, Form()] = "/judge",
     order: Annotated[str, Form()] = "queue",
 ) -> Response:
-    """Take a decision back, and return to its cell."""
+    """Undo a decision and return to its cell."""
     with request.open() as collection:
         collection.decisions.undo(number, author=request.assessor)
         return _after_decision(request, collection, order, back)
@@ -261,7 +259,7 @@ def _after_decision(request: PageRequest, collection: Collection, order: str, to
 
 
 def _rating(text: str) -> int | None:
-    """Return the rating of a form; an empty one withdraws. InputError if it is no number."""
+    """Parse a rating; empty withdraws. InputError if it is not a number."""
     if not text.strip():
         return None
     try:
@@ -274,13 +272,13 @@ def _rating(text: str) -> int | None:
 
 
 def steps(places: Sequence[CellIds]) -> list[tuple[CellIds, int]]:
-    """Return the first cells in a row, with how many of their query are left."""
+    """Return the first cells, each with the number left in its query."""
     left = Counter(one.query_id for one in places)
-    found = []
+    cells_left = []
     for one in places[:LENGTH]:
-        found.append((one, left[one.query_id]))
+        cells_left.append((one, left[one.query_id]))
         left[one.query_id] -= 1
-    return found
+    return cells_left
 
 
 def next_cells(
@@ -291,7 +289,7 @@ def next_cells(
     item_id: str | None,
     passage_id: str | None,
 ) -> list[CellIds]:
-    """Return the cells that this person has not decided yet, in one of the `ORDERS`.
+    """Return this person's undecided cells in one of the `ORDERS`.
 
     With the order `cell` that cell comes first, decided or not.
     """
@@ -311,20 +309,20 @@ def next_cells(
 def find_disputes(
     request: PageRequest, collection: Collection, query_id: str | None
 ) -> list[Dispute]:
-    """Return the disputes, first those on which assessors differ whether there is an answer."""
-    found = collection.decisions.disputes(query_id=query_id, **request.choice._asdict())
-    return sorted(found, key=lambda one: not one.crosses(request.min_rating))
+    """Return the disputes, those about whether there is an answer first."""
+    disputes = collection.decisions.disputes(query_id=query_id, **request.choice._asdict())
+    return sorted(disputes, key=lambda one: not one.crosses(request.min_rating))
 
 
 def assignment(request: PageRequest) -> Assignment:
-    """Return how the cells of the queue are shared among people."""
+    """Return the assignment of cells to people."""
     return Assignment(request.people, request.live.shared)
 
 
 def open_candidates(
     request: PageRequest, judged: Sequence[JudgedCell], query_id: str | None
 ) -> list[Candidate]:
-    """Return the queue, of all queries or of one, without the cells decided since."""
+    """Return the queue without cells decided since, for one query or all."""
     decided = {
         (one.query_id, one.item_id, one.passage_id)
         for one in judged
@@ -338,19 +336,19 @@ def open_candidates(
 
 
 def _by_queue(request: PageRequest, collection: Collection, query_id: str | None) -> list[CellIds]:
-    """Return owed cells that everybody decides, then a person's own cells, then others'."""
+    """Return shared cells that others have decided, then a person's own cells, then others'."""
     judged, shares = request.choice.of(collection).judged(query_id), assignment(request)
-    found = by_passage(open_candidates(request, judged, query_id))
+    candidates = by_passage(open_candidates(request, judged, query_id))
     return [
         *(CellIds(*cell) for cell in shares.owed(judged, request.assessor)),
-        *(CellIds(*one.cell) for one in shares.ordered(found, request.assessor)),
+        *(CellIds(*one.cell) for one in shares.ordered(candidates, request.assessor)),
     ]
 
 
 def _open(
     dossier: Dossier, request: PageRequest, item_id: str | None, passage_id: str | None
 ) -> Iterator[CellIds]:
-    """Yield cells that this person has not decided, passage by passage, most returned first."""
+    """Yield this person's undecided cells, passage by passage, most returned first."""
     for passage in passage_order(dossier.grades, "agreement", request.min_rating):
         name = dossier.grades.passage_ids[passage]
         if dossier.texts[passage] is None or passage_id not in (None, name):
@@ -377,7 +375,9 @@ class RecentDecision(NamedTuple):
 
 
 class JudgingSession(NamedTuple):
-    """The progress of a person, and the last decisions, newest first; `undo` takes them back."""
+    """The progress of a person and their last decisions, newest first; `undo` is the form's
+    address.
+    """
 
     done: int
     goal: int
@@ -398,13 +398,13 @@ def start_session(request: PageRequest, collection: Collection, goal: int = GOAL
 
 
 def session_decisions(request: PageRequest, collection: Collection) -> Sequence[CellDecision]:
-    """Return what this person has decided in the session, oldest first."""
+    """Return this person's decisions in the session, oldest first."""
     start = request.live.sessions.get(request.assessor) or start_session(request, collection)
     return collection.decisions.since(start.after, author=request.assessor)
 
 
 def current_session(request: PageRequest, collection: Collection, order: str) -> JudgingSession:
-    """Return the session of this person, started if there is none."""
+    """Return the session of this person; start one if necessary."""
     decisions = session_decisions(request, collection)
     goal = request.live.sessions[request.assessor].goal
     return JudgingSession(
@@ -418,7 +418,7 @@ def recent_decisions(
     order: str | None,
     path: str = "/judge/case",
 ) -> list[RecentDecision]:
-    """Return the newest of some decisions, to be shown and undone."""
+    """Return the newest decisions for display and undo."""
     return [
         RecentDecision(
             one.decision.number,
@@ -436,7 +436,7 @@ def recent_decisions(
 
 
 def case_address(place: CellIds, order: str | None = None, path: str = "/judge/case") -> str:
-    """Return the address where a cell is decided."""
+    """Return the address of the page that judges a cell."""
     query, item, passage = place
     return link(path, query=query, item=item, passage=passage, order=order)
 
@@ -448,20 +448,20 @@ def end(request: CurrentRequest) -> HTMLResponse:
         decided = session_decisions(request, collection)
         cells = frozenset((one.query_id, one.item_id, one.passage_id) for one in decided)
         people = request.choice.of(collection).decisions
-        found = people.judging(min_rating=request.min_rating, cells=cells)
+        comparisons = people.judging(min_rating=request.min_rating, cells=cells)
     return request.render(
         "judge_end.html",
         decided=decided,
-        agreement=comparison_of(found.with_grader, request.assessor),
-        blind=comparison_of(found.blind, request.assessor),
-        scale=found.scale,
+        agreement=comparison_of(comparisons.with_grader, request.assessor),
+        blind=comparison_of(comparisons.blind, request.assessor),
+        scale=comparisons.scale,
         goal=GOAL,
     )
 
 
-def comparison_of(found: Sequence[PersonComparison], person: str) -> PersonComparison | None:
-    """Return the comparison of one person, if there is any cell to compare."""
-    return next((one for one in found if one.person == person and one.cells), None)
+def comparison_of(comparisons: Sequence[PersonComparison], person: str) -> PersonComparison | None:
+    """Return the comparison for one person, if it has cells."""
+    return next((one for one in comparisons if one.person == person and one.cells), None)
 
 
 @router.get("/judge/guidelines")
@@ -469,19 +469,19 @@ def guidelines(request: CurrentRequest) -> HTMLResponse:
     """Show the instructions for assessors."""
     if request.live.guidelines is None:
         raise NothingYet(
-            "nobody has written guidelines for this exam yet",
-            hint="Give a Markdown file: exampp serve COLLECTION --guidelines FILE",
+            "this exam has no guidelines",
+            hint="Add a Markdown file: exampp serve COLLECTION --guidelines FILE",
         )
     return request.render("guidelines.html", html=request.live.guidelines.html())
 
 
-@router.post("/judge/sitting")
+@router.post("/judge/session")
 def another_session(
     request: CurrentRequest,
     goal: Annotated[int, Form(ge=1, le=LARGEST_GOAL)],
     back: Annotated[str, Form()] = "/judge",
 ) -> RedirectResponse:
-    """Start another session."""
+    """Start a new session."""
     with request.open() as collection:
         start_session(request, collection, goal)
     return request.redirect_back(back, "/judge")
@@ -490,41 +490,41 @@ def another_session(
 # ---- queue and disputes --------------------------------------------------------------------------
 
 WAITING = 50
-"""Candidates on one page."""
+"""Candidates per page."""
 DISPUTES = 10
-"""Disputes on one page."""
+"""Disputes per page."""
 START = 600
-"""Characters of a passage of which the queue shows the first words."""
+"""Characters of a passage in the queue."""
 
 
 @router.get("/queue")
 def queue(request: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
-    """List the cells that are most worth a decision."""
+    """Show the review queue."""
     with request.open() as collection:
         grades = request.choice.of(collection)
-        sheet = page_of(open_candidates(request, grades.judged(), query), page, WAITING)
-        texts = read_cells(grades, [one.cell for one in sheet.entries], START)
+        listing = page_of(open_candidates(request, grades.judged(), query), page, WAITING)
+        texts = read_cells(grades, [one.cell for one in listing.entries], START)
     return request.render(
-        "queue.html", sheet=sheet, texts=texts, shares=assignment(request), query=query
+        "queue.html", listing=listing, texts=texts, shares=assignment(request), query=query
     )
 
 
 @router.get("/disputes")
 def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -> HTMLResponse:
-    """List disputes: the passage, each assessor's decision, and the reasons."""
+    """List disputes with the passage, the decisions and their reasons."""
     with request.open() as collection:
-        sheet = page_of(find_disputes(request, collection, query), page, DISPUTES)
-        ids = list(dict.fromkeys(one.query_id for one in sheet.entries))
+        listing = page_of(find_disputes(request, collection, query), page, DISPUTES)
+        ids = list(dict.fromkeys(one.query_id for one in listing.entries))
         read = request.choice.of(collection).dossiers(ids, ())
         dossiers = {one.query_id: one for one in read}
     cases = []
-    for one in sheet.entries:
+    for one in listing.entries:
         query_id, item_id, passage_id = one.cell
         dossier = dossiers[query_id]
         if item_id in dossier.grades.item_ids and passage_id in dossier.grades.passage_ids:
-            shown = panel(dossier, cell_of(dossier, item_id, passage_id), request.assessor)
-            cases.append(Case(shown, "disputes", dispute=one))
-    return request.render("disputes.html", cases=cases, sheet=sheet, query=query)
+            cell_panel = panel(dossier, cell_of(dossier, item_id, passage_id), request.assessor)
+            cases.append(Case(cell_panel, "disputes", dispute=one))
+    return request.render("disputes.html", cases=cases, listing=listing, query=query)
 
 
 SAMPLED_CASE = "/sample/case"
@@ -540,30 +540,32 @@ def sample(request: CurrentRequest) -> HTMLResponse:
     """Show the newest sample."""
     corrected, trouble = list[Table](), ""
     with request.open() as collection:
-        found = _progress(request, collection)
-        if found is not None and not found.open:
-            grades, plan = request.choice.of(collection), found.plan
+        progress = _progress(request, collection)
+        if progress is not None and not progress.open:
+            grades, plan = request.choice.of(collection), progress.plan
             try:
                 result = grades.corrected(plan.measure, plan=plan.number)
                 corrected = list(result.tables().values())
             except InputError as error:
                 trouble = str(error)
-    facts = () if found is None else next(iter(found.tables().values())).rows
+    facts = () if progress is None else next(iter(progress.tables().values())).rows
     return request.render(
-        "sample.html", found=found, facts=facts, corrected=corrected, trouble=trouble
+        "sample.html", progress=progress, facts=facts, corrected=corrected, trouble=trouble
     )
 
 
 def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
-    """Return the newest sample. InputError if there is none."""
+    """Return the newest sample. InputError without one."""
     plans = request.choice.of(collection).decisions.plans()
     if not plans:
-        raise InputError("no sample was drawn", hint="Draw one: exampp review COLLECTION plan")
+        raise InputError(
+            "no sample has been drawn", hint="Draw one: exampp review COLLECTION sample"
+        )
     return plans[-1]
 
 
 def _progress(request: PageRequest, collection: Collection) -> SampleProgress | None:
-    """Return how far the newest sample is decided; None if none was drawn."""
+    """Return the progress of the newest sample; None without one."""
     grades = request.choice.of(collection).using(request.snapshot.gradebook)
     return grades.decisions.sample() if grades.decisions.plans() else None
 
@@ -572,15 +574,15 @@ def _progress(request: PageRequest, collection: Collection) -> SampleProgress | 
 
 
 class SampledCell(NamedTuple):
-    """The fields that a person sees to decide a drawn unit; none reveals a grade.
+    """A drawn unit as shown to the person who decides it, without its grade.
 
-    A passage as a whole has the item id "". `versions` are the texts to decide about; `least` is
-    the lowest rating that counts as answered, or as relevant.
+    A passage as a whole has the item id "". `versions` are the keys of the texts; `least` is the
+    lowest rating that counts as answered or relevant.
     """
 
     place: CellIds
     query_text: str
-    asked: str
+    text: str
     question: str
     shown: PassageExcerpt | None
     marks: Sequence[RatingMark]
@@ -593,14 +595,16 @@ class SampledCell(NamedTuple):
 def judge_sample(request: CurrentRequest) -> HTMLResponse:
     """Show the next cells of the sample."""
     with request.open() as collection:
-        found = _progress(request, collection)
-        places = [] if found is None else [CellIds(*one) for one in open_cells(found, LENGTH)]
+        progress = _progress(request, collection)
+        places = [] if progress is None else [CellIds(*one) for one in open_cells(progress, LENGTH)]
         case = recent = None
-        if found is not None:
-            recent = _recent_sampled(request, collection, found.plan)
-            case = _sampled_case(request, collection, found.plan, places[0]) if places else None
-    walk = [(case_address(place, path=SAMPLED_CASE), left) for place, left in steps(places)]
-    return request.render("sample_judge.html", case=case, walk=walk, found=found, session=recent)
+        if progress is not None:
+            recent = _recent_sampled(request, collection, progress.plan)
+            case = _sampled_case(request, collection, progress.plan, places[0]) if places else None
+    next_steps = [(case_address(place, path=SAMPLED_CASE), left) for place, left in steps(places)]
+    return request.render(
+        "sample_judge.html", case=case, next_cells=next_steps, progress=progress, session=recent
+    )
 
 
 @router.get(SAMPLED_CASE)
@@ -614,16 +618,21 @@ def sample_case(
         case = _sampled_case(request, collection, plan, place, whole=whole)
         if request.wants_part:
             return request.render("_sample_case.html", case=case)
-        found, recent = _progress(request, collection), _recent_sampled(request, collection, plan)
-    walk = [(case_address(place, path=SAMPLED_CASE), 1)]
-    return request.render("sample_judge.html", case=case, walk=walk, found=found, session=recent)
+        progress, recent = (
+            _progress(request, collection),
+            _recent_sampled(request, collection, plan),
+        )
+    next_steps = [(case_address(place, path=SAMPLED_CASE), 1)]
+    return request.render(
+        "sample_judge.html", case=case, next_cells=next_steps, progress=progress, session=recent
+    )
 
 
 @router.get("/sample/progress")
 def progress_part(request: CurrentRequest) -> HTMLResponse:
-    """Show how far the sample is decided."""
+    """Show the progress of the sample."""
     with request.open() as collection:
-        return request.render("_sample_progress.html", found=_progress(request, collection))
+        return request.render("_sample_progress.html", progress=_progress(request, collection))
 
 
 @router.post("/sample/decide")
@@ -636,13 +645,13 @@ def decide_sampled(
     rating: Annotated[int, Form(ge=-LARGEST, le=LARGEST)],
     reason: Annotated[str, Form()] = "",
 ) -> Response:
-    """Store a decision about a drawn cell."""
+    """Store a decision on a drawn cell."""
     place, texts, author = CellIds.unpacked(cell), parse_versions(versions), request.assessor
     reason = reason.strip()
     with request.open() as collection:
         grades, plan = request.choice.of(collection), _plan(request, collection)
         if plan.sample != sample:
-            raise InputError("another sample was drawn meanwhile", hint="Load the page again")
+            raise InputError("a new sample has been drawn", hint="Reload the page")
         query_id, _, passage_id = place
         if plan.unit == "passage":
             grades.decisions.judge(
@@ -670,7 +679,7 @@ def undo_sampled(
     number: Annotated[int, Form(ge=1, le=LARGEST)],
     back: Annotated[str, Form()] = "/sample/judge",
 ) -> Response:
-    """Take a decision about a drawn cell back, and return to it."""
+    """Undo a decision on a drawn cell and return to it."""
     with request.open() as collection:
         plan = _plan(request, collection)
         if plan.unit == "passage":
@@ -730,20 +739,20 @@ def _sampled_case(
     if plan.unit == "passage":
         passages = dossier.grades.passage_ids
         if place.passage_id not in passages:
-            raise InputError("no such passage", field="passage")
+            raise InputError("unknown passage", field="passage")
         row = passages.index(place.passage_id)
-        asked = dossier.query_text or dossier.query_id
+        shown_text = dossier.query_text or dossier.query_id
         question, least = "How relevant is this passage to it?", plan.min_relevant
         text = dossier.passage_versions[row] if dossier.passage_versions else None
         versions = None if text is None else (0, text)
-        # the scale of the judgments that there are, or 0 to 3
-        known = highest_judgment(collection.connection)
-        top = max(plan.min_relevant, len(_RELEVANCES) - 1 if known is None else known)
+        # the scale of the existing judgments, or 0 to 3
+        highest = highest_judgment(collection.connection)
+        top = max(plan.min_relevant, len(_RELEVANCES) - 1 if highest is None else highest)
         scale = marks(0, top, _RELEVANCES)
     else:
         cell = row, column = cell_of(dossier, place.item_id, place.passage_id)
         item = dossier.items[column]
-        asked = item.text or item.item_id
+        shown_text = item.text or item.item_id
         question, least = "How well does this passage answer it?", plan.min_rating
         if item.kind == "nugget":
             question = "Is it in this passage?"
@@ -751,7 +760,7 @@ def _sampled_case(
     return SampledCell(
         place,
         dossier.query_text,
-        asked,
+        shown_text,
         question,
         passage_excerpt(dossier.texts[row], whole=whole),
         scale,

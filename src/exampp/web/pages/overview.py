@@ -1,4 +1,4 @@
-"""`/` and `/compare`: the leaderboard, the next tasks, and two systems compared."""
+"""`/` and `/compare`: the leaderboard, the next tasks, and a comparison of two systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Query, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis import figures
-from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total, verdict
+from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total
 from exampp.analysis.verdict import about_bias
 from exampp.errors import InputError
 from exampp.grading.status import status_table
@@ -31,14 +31,14 @@ router = APIRouter()
 LONGEST_QUEUE = 500
 """Maximum number of cells in the queue."""
 PATIENCE = 0.3
-"""Seconds that a page waits for significance tests, which it shows later."""
+"""Seconds to wait for significance tests before the page is shown without them."""
 
 
 Task = tuple[str, str, str, str]
 
 
 class ErrorBar(NamedTuple):
-    """A mean and the ends of its error bar, in percent of the width of the axis.
+    """A mean and its error bar, in percent of the width of the axis.
 
     `beyond` is an arrow if the mean lies left or right of the axis.
     """
@@ -50,7 +50,7 @@ class ErrorBar(NamedTuple):
 
 
 class RankedSystem(NamedTuple):
-    """A system: its place by the chosen measure, its means, its error bar (None: undefined)."""
+    """A system with its place, its means and its error bar (None: undefined)."""
 
     place: int
     system: str
@@ -65,7 +65,7 @@ def overview(
     min_rating: int | None = None,
     decisions: DecisionChoice = "with",
 ) -> HTMLResponse:
-    """Show the first page."""
+    """Show the overview."""
     if not request.choices:
         return request.render("ungraded.html")
     return request.render("overview.html", **_context(request, by, min_rating, decisions))
@@ -79,7 +79,7 @@ def live(
     decisions: DecisionChoice = "with",
     seen: str = "",
 ) -> Response:
-    """Show the overview as it is now; nothing if the page shows that already."""
+    """Return the current overview; nothing if the page is up to date."""
     context = _context(request, by, min_rating, decisions)
     if context["state"] == seen:
         return Response(status_code=204)
@@ -88,7 +88,7 @@ def live(
 
 @router.post("/choose")
 def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
-    """Show another grader's grades from now on."""
+    """Select another grader and bank."""
     answer = request.redirect("/")
     if any(one.code == code for one in request.choices):
         request.set_cookie(answer, CHOICE, code)
@@ -98,7 +98,7 @@ def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
 def _context(
     request: PageRequest, by: int, min_rating: int | None, decisions: DecisionChoice
 ) -> dict[str, Any]:
-    """Return the leaderboard by a column, at a threshold; `state` changes when the page does.
+    """Return the leaderboard by a column, at a threshold; `state` changes with the page.
 
     `ties` are None while they are tested, `grading` while it is counted.
     """
@@ -108,12 +108,12 @@ def _context(
     ties = None
     if len(board.column_systems) > 1:
         ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
-    # the state is taken before the page is rendered: a later change is shown by the next call
-    counted = counts.read_at if counts else 0
+    # read the state before rendering: later changes show in the next call
+    counted_at = counts.read_at if counts else 0
     bias = about_bias(snapshot.bias)
     ticks, systems = ranked_systems(board, column)
     return {
-        "state": f"{snapshot.read_at:.3f}-{counted:.3f}-{ties is not None:d}",
+        "state": f"{snapshot.read_at:.3f}-{counted_at:.3f}-{ties is not None:d}",
         "board": board,
         "headings": [heading(str(one.measure), one.min_rating) for one in board.columns],
         "chosen": column,
@@ -123,7 +123,7 @@ def _context(
         "letters": {one.system: one.letters or "" for one in ties.systems} if ties else {},
         "threshold": snapshot.threshold(min_rating),
         "decisions": decisions,
-        "lacking": missing_prerequisite(snapshot.gradebook),
+        "no_scores": missing_prerequisite(snapshot.gradebook),
         "bias": bias.line if bias.known else None,
         "grading": counts and sorted(counts.grading, key=lambda one: -one.due),
         "tasks": tasks(request),
@@ -132,22 +132,22 @@ def _context(
 
 
 def ordered_systems(board: Leaderboard, column: int) -> list[Spread]:
-    """Return every system's mean in a column with its standard error, best first."""
-    found = figures.spreads(board.columns[column], board.column_systems)
-    return sorted(found, key=lambda one: (one.value is None, -(one.value or 0.0), one.system))
+    """Return the systems with mean and standard error in a column, best first."""
+    spreads = figures.spreads(board.columns[column], board.column_systems)
+    return sorted(spreads, key=lambda one: (one.value is None, -(one.value or 0.0), one.system))
 
 
 def ranked_systems(
     board: Leaderboard, column: int
 ) -> tuple[list[tuple[float, float]], list[RankedSystem]]:
-    """Return the ticks of the axis, and the systems with error bars on it, best first."""
-    found = ordered_systems(board, column)
+    """Return the ticks of the axis, and the systems with error bars, best first."""
+    spreads = ordered_systems(board, column)
     columns = [one.values.means() for one in board.columns]
     means = dict(zip(board.column_systems, zip(*columns, strict=True), strict=True))
-    start, end, ticks = round_axis(found)
+    start, end, ticks = round_axis(spreads)
     return [(tick, _percent(tick, start, end)) for tick in ticks], [
         RankedSystem(place, one.system, means[one.system], error_bar(one, start, end))
-        for place, one in enumerate(found, 1)
+        for place, one in enumerate(spreads, 1)
     ]
 
 
@@ -169,7 +169,7 @@ def _percent(value: float, start: float, end: float) -> float:
 
 
 def tasks(request: PageRequest) -> list[Task]:
-    """Return the tasks for people, by their effect on the leaderboard."""
+    """Return the tasks for people, largest effect on the leaderboard first."""
     queue, counts = request.snapshot.queue, request.counts
     swaps = sum(1 for one in queue if one.swaps)
     why = f"{swaps} of them could swap systems on the leaderboard"
@@ -178,9 +178,9 @@ def tasks(request: PageRequest) -> list[Task]:
     if not swaps:
         why = "no single decision would swap systems"
     cells = plural(len(queue), "cell") if len(queue) < LONGEST_QUEUE else f"{LONGEST_QUEUE}+ cells"
-    found = [("Decide on grades", cells, "/queue", why)]
+    todo = [("Decide on grades", cells, "/queue", why)]
     if counts is None:
-        return found
+        return todo
     findings, oversight = sum(counts.findings.values()), counts.oversight
     for number, noun, name, address, why in (
         (
@@ -188,49 +188,49 @@ def tasks(request: PageRequest) -> list[Task]:
             "unit",
             "Decide the sample",
             "/sample",
-            "drawn by chance: corrects the leaderboard",
+            "a random sample that corrects the leaderboard",
         ),
-        (counts.disputes, "cell", "Settle disputes", "/disputes", "assessors differ"),
+        (counts.disputes, "cell", "Resolve disputes", "/disputes", "assessors disagree"),
         (
             findings,
             "finding",
             "Fix the bank",
             link("/queries", order="findings"),
-            "items that are likely to be wrong",
+            "items that are probably faulty",
         ),
         (
             len(oversight.missing),
             "passage",
             "Fill gaps",
             "/lists/missing",
-            "good passages that no item covers",
+            "relevant passages that no item covers",
         ),
         (
             len(oversight.spurious),
             "item",
-            "Look at spurious items",
+            "Check spurious items",
             "/lists/spurious",
-            "often covered by passages that are not relevant",
+            "often covered by non-relevant passages",
         ),
     ):
         if number:
-            found.append((name, plural(number, noun), address, why))
-    return found
+            todo.append((name, plural(number, noun), address, why))
+    return todo
 
 
 # ---- two systems compared ------------------------------------------------------------------------
 
 PAGE = 15
-"""Queries on one page."""
+"""Queries per page."""
 EXCERPT = 320
-"""Characters of a passage beside an item."""
+"""Characters of a passage shown with an item."""
 MEASURE = "Cover@20"
 
 
 class DifferenceBar(NamedTuple):
-    """A query with its bar, in percent of the width: where it starts, and how wide it is.
+    """A query with the start and the width of its bar, in percent.
 
-    `query_id` is that of the query, even if the bar is that of a subtopic.
+    `query_id` names the query even if the bar is for a subtopic.
     """
 
     query: QueryDifference
@@ -242,7 +242,7 @@ class DifferenceBar(NamedTuple):
 
 
 class SystemBest(NamedTuple):
-    """The best passage of one system for an item, and the address where it is judged."""
+    """The best passage of a system for an item, and the address for judging it."""
 
     system: str
     best: BestPassage | None
@@ -257,10 +257,10 @@ class Comparison(NamedTuple):
     them; those in `opened` are open at first.
     """
 
-    found: SystemComparison
+    result: SystemComparison
     verdict: str
     notes: Sequence[str]
-    sheet: PageOfEntries[DifferenceBar]
+    listing: PageOfEntries[DifferenceBar]
     query: str | None
     query_text: str
     groups: Sequence[tuple[CoveredBy, Sequence[tuple[PairedItem, SystemBest, SystemBest]]]]
@@ -298,12 +298,12 @@ def compare(
     trouble, comparison = _trouble(s, systems, missing_prerequisite(snapshot.gradebook)), None
     if a and b and len(systems) > 1:
         try:
-            found = snapshot.comparison(a, b, measure, min_rating, decisions)
+            result = snapshot.comparison(a, b, measure, min_rating, decisions)
         except InputError as error:
             trouble = sentence(error)
         else:
-            comparison = _compared(request, found, query, page)
-    # by default the best system, from the one behind it
+            comparison = _compared(request, result, query, page)
+    # by default the best system, compared with the second best
     a, b = a or next(iter(systems[1:]), ""), b or next(iter(systems), "")
     return request.render(
         "compare.html", a=a, b=b, systems=systems, trouble=trouble, comparison=comparison
@@ -318,27 +318,27 @@ def _trouble(ticked: Sequence[str], systems: Sequence[str], missing: object) -> 
     if missing:
         return str(missing)
     if len(systems) < 2:
-        return "There is one system alone. Import another run: exampp import."
-    return f"You ticked {len(ticked)}: choose two here." if ticked else ""
+        return "Only one system has a run. Import another run: exampp import."
+    return f"You ticked {len(ticked)} systems. Choose two here." if ticked else ""
 
 
 def _compared(
-    request: PageRequest, found: SystemComparison, query: str | None, page: int
+    request: PageRequest, result: SystemComparison, query: str | None, page: int
 ) -> Comparison:
     snapshot = request.snapshot
-    query_id = query or next((one.query_id for one in found.changes), None)
-    if query_id is None and found.queries:
-        query_id = _query_of(found.queries[0].query_id, snapshot.query_index)
-    items = [] if query_id is None else _items(request, found, query_id)
+    query_id = query or next((one.query_id for one in result.changes), None)
+    if query_id is None and result.queries:
+        query_id = _query_of(result.queries[0].query_id, snapshot.query_index)
+    items = [] if query_id is None else _items(request, result, query_id)
     groups = [(kind, [one for one in items if one[0].covered_by == kind]) for kind in ORDER]
-    # open are those that make the difference, or the first of all
+    # open the groups that make the difference, else the first one
     full = [kind for kind, of_kind in groups if of_kind]
     opened = [kind for kind in full if kind in ORDER[:2]] or full[:1]
     return Comparison(
-        found,
-        verdict(found),
-        total(found).notes,
-        page_of(list(_bars(found, snapshot.texts, snapshot.query_index)), page, PAGE),
+        result,
+        result.headline,
+        total(result).notes,
+        page_of(list(_bars(result, snapshot.texts, snapshot.query_index)), page, PAGE),
         query_id,
         snapshot.texts.get(query_id or "", "") or query_id or "",
         groups,
@@ -347,14 +347,14 @@ def _compared(
 
 
 def _bars(
-    found: SystemComparison, texts: Mapping[str, str], known: Mapping[str, int]
+    result: SystemComparison, texts: Mapping[str, str], query_index: Mapping[str, int]
 ) -> Iterator[DifferenceBar]:
-    """Yield the queries with bars from the middle, the largest as wide as half of the space."""
-    differences = [abs(one.difference) for one in found.queries if one.difference is not None]
+    """Yield the queries with bars from the middle; the largest fills half of the width."""
+    differences = [abs(one.difference) for one in result.queries if one.difference is not None]
     largest = max(differences, default=0.0) or 1.0
-    for number, one in enumerate(found.queries):
+    for number, one in enumerate(result.queries):
         share = 50 * (one.difference or 0.0) / largest
-        query_id = _query_of(one.query_id, known)
+        query_id = _query_of(one.query_id, query_index)
         text = texts.get(query_id, "") or query_id
         if query_id != one.query_id:
             text = f"{text} ({one.query_id})"
@@ -362,30 +362,30 @@ def _bars(
         yield DifferenceBar(one, query_id, text, 50 + min(share, 0), abs(share), page)
 
 
-def _query_of(exam_id: str, known: Mapping[str, int]) -> str:
-    """Return the query of an exam, which is `query` or `query/subtopic`."""
+def _query_of(exam_id: str, query_index: Mapping[str, int]) -> str:
+    """Return the query of an exam id, `query` or `query/subtopic`."""
     query_id = exam_id
-    while query_id not in known and "/" in query_id:
+    while query_id not in query_index and "/" in query_id:
         query_id = query_id.rpartition("/")[0]
-    return query_id if query_id in known else exam_id
+    return query_id if query_id in query_index else exam_id
 
 
 def _items(
-    request: PageRequest, found: SystemComparison, query_id: str
+    request: PageRequest, result: SystemComparison, query_id: str
 ) -> list[tuple[PairedItem, SystemBest, SystemBest]]:
-    """Return the items of a query as they are now, with decisions that the leaderboard lacks."""
+    """Return the current items of a query, including decisions missing from the leaderboard."""
     with request.open() as collection:
         read = read_query(request, collection, query_id)
-    book = replace(found.book, queries=(read.grades,))
-    if found.book.left_out.cells:
+    book = replace(result.book, queries=(read.grades,))
+    if result.book.left_out.cells:
         book = without_decisions(book)
-    fresh = replace(found, book=book, read=lambda _: [read])
+    fresh = replace(result, book=book, read=lambda _: [read])
     back = f"{request.here(query=query_id)}#items"
     return [
         (
             item,
-            _best(read, item, found.first, item.first, back),
-            _best(read, item, found.second, item.second, back),
+            _best(read, item, result.first, item.first, back),
+            _best(read, item, result.second, item.second, back),
         )
         for item in fresh.on(query_id).items
     ]
@@ -397,7 +397,7 @@ def _best(
     place = cell(read, item.item_id, best.passage_id) if best else None
     if best is None or place is None:
         return SystemBest(system, best, None, "")
-    shown = passage_excerpt(
+    excerpt = passage_excerpt(
         read.texts[place[0]],
         read.automatic.get(place) if best.quote.source == "answer" else None,
         item.text if best.quote.source else "",
@@ -405,4 +405,4 @@ def _best(
     )
     ids = {"query": read.query_id, "item": item.item_id, "passage": best.passage_id}
     judge = link("/cell", **ids, back=back)
-    return SystemBest(system, best, shown and shorten_excerpt(shown, EXCERPT), judge)
+    return SystemBest(system, best, excerpt and shorten_excerpt(excerpt, EXCERPT), judge)

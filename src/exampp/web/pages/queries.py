@@ -10,12 +10,12 @@ from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Dossier
+from exampp.records.selection import SearchKind
 from exampp.review.evidence import item_coverage, passage_order, returned
 from exampp.store.search import (
     LONGEST,
     SEARCH_KINDS,
     SearchHit,
-    SearchKind,
     SearchPage,
     excerpt_pieces,
     search_words,
@@ -34,9 +34,9 @@ from exampp.web.rendering import first_line, link
 
 router = APIRouter()
 QUERIES = 200
-"""Queries on one page."""
+"""Queries per page."""
 PASSAGES = 100
-"""Passages on one page of the heat map."""
+"""Passages per page of the heat map."""
 REPLY = 20_000
 """Maximum characters of a reply on a page."""
 
@@ -59,7 +59,7 @@ COLUMNS = (
     TableColumn(
         "Answered",
         "covered",
-        "items that at least one passage answers",
+        "items answered by at least one passage",
         lambda row: row.covered / row.items if row.items else 0.0,
         largest_first=False,
     ),
@@ -76,9 +76,9 @@ COLUMNS = (
         "how much systems differ: standard deviation of the first measure",
         lambda row: _LEAST if row.spread is None else row.spread,
     ),
-    TableColumn("Decided", "decided", "cells on which people decided", lambda row: row.decided),
+    TableColumn("Decided", "decided", "cells with human decisions", lambda row: row.decided),
     TableColumn(
-        "Findings", "findings", "findings of lint in the items", lambda row: row.findings or 0
+        "Findings", "findings", "lint findings on the items", lambda row: row.findings or 0
     ),
 )
 
@@ -105,7 +105,7 @@ def queries(
         columns=COLUMNS,
         order=order,
         find=find,
-        sheet=page_of(rows, page, QUERIES),
+        listing=page_of(rows, page, QUERIES),
     )
 
 
@@ -118,13 +118,13 @@ ORDERS = {
     "rank": "best rank",
     "pool": "passage id",
 }
-"""Orders of the passages, and their names."""
+"""Orders of the passages, with their names."""
 REVEALING = ("rating", "judgment")
 """Orders that reveal grades to people who decide blind."""
 
 
 class HeatRow(NamedTuple):
-    """A passage: the start of its text, who returned it, its judged relevance, its cells."""
+    """A passage: the start of its text, the systems that return it, its relevance, its cells."""
 
     passage_id: str
     start: str
@@ -135,7 +135,7 @@ class HeatRow(NamedTuple):
 
 
 class HeatColumn(NamedTuple):
-    """An item: its number, its weight, and how many of the graded passages cover it."""
+    """An item: its number, weight, and the number of graded passages that cover it."""
 
     number: int
     item_id: str
@@ -158,13 +158,13 @@ def query(
     visible = visible_cells(dossier, request)
     orders = {k: v for k, v in ORDERS.items() if visible is None or k not in REVEALING}
     order = order if order in orders else "agreement"
-    sheet = page_of(passage_order(dossier.grades, order, request.min_rating), page, PASSAGES)
+    listing = page_of(passage_order(dossier.grades, order, request.min_rating), page, PASSAGES)
     return request.render(
         "query.html",
         dossier=dossier,
         columns=heat_columns(dossier, request.min_rating),
-        rows=heat_rows(dossier, sheet.entries, visible),
-        sheet=sheet,
+        rows=heat_rows(dossier, listing.entries, visible),
+        listing=listing,
         order=order,
         orders=orders,
         marks=marks_of(dossier),
@@ -184,7 +184,7 @@ def heat_columns(dossier: Dossier, min_rating: int) -> list[HeatColumn]:
 def heat_rows(
     dossier: Dossier, passages: Sequence[int], visible: frozenset[tuple[int, int]] | None
 ) -> list[HeatRow]:
-    """Return some passages by all items; `visible` cells alone have a grade, unless None."""
+    """Return some passages by all items; only `visible` cells have a grade, or all if None."""
     grades = dossier.grades
     by, relevance = returned(grades, None), grades.judgments.max(axis=0, initial=MISSING)
     return [
@@ -213,7 +213,7 @@ def _start(dossier: Dossier, passage: int) -> str:
 
 @router.get("/query/square")
 def query_cell(request: CurrentRequest, query: str, item: str, passage: str) -> HTMLResponse:
-    """Show one cell of the heat map, to be put in place after a decision."""
+    """Return one cell of the heat map, to replace it after a decision."""
     with request.open() as collection:
         dossier = read_query(request, collection, query)
     cell, visible = cell_of(dossier, item, passage), visible_cells(dossier, request)
@@ -232,17 +232,20 @@ def cell(
     whole: bool = False,
     back: str = "",
 ) -> HTMLResponse:
-    """Show a cell as a page, or as a part beside the heat map."""
+    """Show a cell as a page, or as a panel next to the heat map."""
     with request.open() as collection:
         dossier = read_query(request, collection, query, passage)
     at = cell_of(dossier, item, passage)
-    shown = panel(dossier, at, request.assessor, blind=request.is_blind, whole=whole)
-    ids = {"query": query, "item": shown.place.item_id, "passage": passage}
-    reply, visible = (shown.grade and shown.grade.reply) or "", visible_cells(dossier, request)
+    cell_panel = panel(dossier, at, request.assessor, blind=request.is_blind, whole=whole)
+    ids = {"query": query, "item": cell_panel.place.item_id, "passage": passage}
+    reply, visible = (
+        (cell_panel.grade and cell_panel.grade.reply) or "",
+        visible_cells(dossier, request),
+    )
     columns = heat_columns(dossier, request.min_rating)
     return request.render(
         "_panel.html" if request.wants_part else "cell.html",
-        panel=shown,
+        panel=cell_panel,
         reply=reply if whole else reply[:REPLY],
         here=link("/cell", **ids),
         whole=link("/cell", **ids, whole=1, back=back or None),
@@ -258,9 +261,9 @@ def cell(
 # ---- search -------------------------------------------------------------------------------------
 
 FEW = 5
-"""Records of each kind if all kinds are shown."""
+"""Records per kind if all kinds are shown."""
 PAGE = 50
-"""Records that are shown of one kind."""
+"""Records if one kind is shown."""
 HEADINGS: Mapping[SearchKind, str] = {
     "queries": "Queries",
     "items": "Items",
@@ -274,18 +277,18 @@ HEADINGS: Mapping[SearchKind, str] = {
 
 @router.get("/search")
 def search(request: CurrentRequest, q: str = "", kind: str = "") -> HTMLResponse:
-    """Show what was found: a few records of each kind, or more of one kind."""
+    """Show the search results: a few records of each kind, or more of one kind."""
     one = next((known for known in SEARCH_KINDS if known == kind), None)
-    words, trouble, found = search_words(q), "", list[SearchPage]()
+    words, trouble, groups = search_words(q), "", list[SearchPage]()
     if words:
-        chosen = request.choice if request.choices else None
+        choice = request.choice if request.choices else None
         with request.open() as collection:
             try:
-                found = collection.search(
+                groups = collection.search(
                     q,
                     kinds=(one,) if one else SEARCH_KINDS,
-                    grader=chosen.grader.key if chosen else None,
-                    bank=(chosen.bank or None) if chosen else None,
+                    grader=choice.grader.key if choice else None,
+                    bank=(choice.bank or None) if choice else None,
                     most=PAGE if one else FEW,
                 )
             except InputError as error:
@@ -298,14 +301,14 @@ def search(request: CurrentRequest, q: str = "", kind: str = "") -> HTMLResponse
         words=words,
         kind=one,
         headings=HEADINGS,
-        found=found,
+        groups=groups,
         trouble=trouble,
         longest=LONGEST,
     )
 
 
 def _address(one: SearchHit, graded: bool) -> str:
-    """Return the page of a record; "" if it has none, as nothing is graded or it has no query."""
+    """Return the page of a record; "" if nothing is graded or the record has no query."""
     query = one.query_ids[0] if one.query_ids else None
     if one.kind == "edits" or (one.kind == "items" and one.note):
         return link("/history", what="edits", query=query, item=one.item_id)

@@ -1,5 +1,5 @@
 // What every page shares: the list of keys, going places, fields that submit themselves, and whole
-// passages.
+// Shared by every page: keyboard shortcuts, navigation, fields that submit themselves, and whole
 "use strict";
 
 (() => {
@@ -11,7 +11,7 @@
   const isTyping = (element) =>
     element.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
 
-  // a part of this page, of the grades that it shows
+  // fetch a part of this page, for the grader and bank that it shows
   window.part = (address, options = {}) =>
     fetch(address, {
       ...options,
@@ -33,11 +33,11 @@
       event.preventDefault();
       open(opener.dataset.opens);
     }
-    // a click beside a dialog falls on the dialog itself
+    // a click outside the dialog has the dialog itself as its target
     if (event.target.matches("dialog[open]")) event.target.close();
   });
 
-  // the passage alone is replaced: what is typed beside it stays
+  // replace the passage alone: text typed next to it stays
   document.addEventListener("click", async (event) => {
     const link = event.target.closest("[data-whole]");
     if (!link) return;
@@ -47,7 +47,7 @@
     if (answer.ok) holder.innerHTML = await answer.text();
     const whole = holder.content.querySelector(".passage");
     if (!whole) {
-      link.nextElementSibling.textContent = "(it cannot be read now)";
+      link.nextElementSibling.textContent = "(cannot be loaded now)";
       return;
     }
     const hadFocus = link === document.activeElement;

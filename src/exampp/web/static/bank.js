@@ -1,4 +1,4 @@
-// Editing a bank: lines for new items, taking the other text after a conflict, not losing work.
+// Editing a bank: lines for new items, the other text after a conflict, unsaved changes.
 "use strict";
 
 (() => {

@@ -1,4 +1,4 @@
-// Items side by side: keys lead from item to item, and to the cell of either system.
+// Items side by side: keys move between items and open the cell of a system.
 "use strict";
 
 (() => {

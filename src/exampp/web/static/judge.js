@@ -1,16 +1,16 @@
-// Judging: one cell at a time by keyboard. The next cells are fetched ahead; decisions are sent
-// in their order, and one that did not arrive stops the walk until it has.
+// Judging: one cell at a time by keyboard. The next cells are prefetched. Decisions are sent in
+// order; if one fails, later ones wait for it.
 "use strict";
 
 (() => {
   const stage = document.getElementById("stage");
   if (!stage) return;
-  const said = document.getElementById("judged");
+  const status = document.getElementById("judged");
   const page = document.querySelector(".judge-page");
   const left = document.getElementById("left");
   const AHEAD = 4;
   const PROGRESS_MILLISECONDS = 150;
-  const places = [...document.querySelectorAll("#walk a")].map((link) => ({
+  const places = [...document.querySelectorAll("#next-cells a")].map((link) => ({
     href: link.getAttribute("href"),
     left: link.dataset.left,
   }));
@@ -25,8 +25,8 @@
   const form = () => stage.querySelector("form");
 
   function announce(text, isTrouble = false) {
-    said.textContent = text;
-    said.classList.toggle("is-trouble", isTrouble);
+    status.textContent = text;
+    status.classList.toggle("is-trouble", isTrouble);
   }
 
   async function text(address, options = {}) {
@@ -57,7 +57,7 @@
 
   async function show(n, again = false) {
     if (n >= places.length) {
-      // the walk ends here: the page knows what comes next
+      // no more cells on this page: load the next ones
       await sending;
       location.assign(stage.dataset.more);
       return;
@@ -69,7 +69,7 @@
     if (left) left.textContent = count;
     try {
       const html = await fetched.get(href);
-      // another cell may have been asked for meanwhile
+      // another cell may have been requested meanwhile
       if (places[at].href === href) put(html);
     } catch (error) {
       announce(`This cell cannot be shown: ${error.message}`, true);
@@ -82,7 +82,7 @@
         return await text(address, { method: "POST", body });
       } catch (error) {
         if (error.lasts) throw error;
-        announce("The server does not answer; the decision is kept here and sent again.", true);
+        announce("The server does not respond. The decision is not lost: it will be sent again.", true);
         await new Promise((wait) => setTimeout(wait, Math.min(8000, 500 * 2 ** attempt)));
       }
     }
@@ -102,7 +102,7 @@
     return answer;
   }
 
-  // how far the session is, and what can be taken back, as the server says after each decision
+  // replace the parts that the server returns after each decision
   function replace(html) {
     const holder = document.createElement("template");
     holder.innerHTML = html;
@@ -113,7 +113,7 @@
     if (over) sending.then(() => location.assign(over));
   }
 
-  // a sample's progress follows a moment later, so that no decision waits for it
+  // update the progress of a sample a moment later: decisions do not wait for it
   function progress() {
     const { progress: address } = stage.dataset;
     if (!address) return;
@@ -124,7 +124,7 @@
   }
 
   // what is typed while an answer is under way counts after it; a decision only where its cell
-  // was on the screen already
+  // run actions in order; a decision counts only for the cell that was shown when it was typed
   function inTurn(act) {
     const seen = now();
     acting = acting.catch(() => {}).then(() => act(seen));
@@ -144,7 +144,7 @@
     try {
       replace(await answer);
       progress();
-      if (said.classList.contains("is-trouble")) announce("");
+      if (status.classList.contains("is-trouble")) announce("");
     } catch (error) {
       announce(`Not saved: ${error.message}`, true);
       await show(here, true);
@@ -157,7 +157,7 @@
     await sending;
     const last = document.querySelector("#recent [data-made]");
     if (!last) {
-      announce("There is nothing to undo in this session; see the history.");
+      announce("Nothing to undo in this session. See the history.");
       return;
     }
     const { made, case: href } = last.dataset;
@@ -165,12 +165,12 @@
     try {
       replace(await send(action, new URLSearchParams({ number: made })));
       progress();
-      announce("Taken back.");
+      announce("Undone.");
       const known = places.findIndex((one) => one.href === href);
       if (known < 0) places.splice(at, 0, { href, left: places[at]?.left ?? "1" });
       await show(known < 0 ? at : known, true);
     } catch (error) {
-      announce(`Not taken back: ${error.message}`, true);
+      announce(`Undo failed: ${error.message}`, true);
     }
   }
 
@@ -183,7 +183,7 @@
   function confirm(seen) {
     const { automatic } = seen?.dataset ?? {};
     if (automatic) return decide(automatic, seen);
-    return announce("There is no grade to confirm here: choose a rating, or skip with s.");
+    return announce("No grade to confirm. Choose a rating, or press s to skip.");
   }
 
   const keys = {
@@ -193,7 +193,7 @@
     ArrowLeft: back,
     u: undo,
   };
-  // these wait for nothing: what is typed after `r` is text
+  // these act immediately: text follows `r`
   const atOnce = {
     r: reason,
     w: whole,

@@ -1,20 +1,20 @@
-// The heat map of a query: arrow keys move, Enter opens the cell beside it.
+// The heat map of a query: arrow keys move, Enter opens a cell.
 "use strict";
 
 (() => {
   const table = document.getElementById("heat");
   const panel = document.getElementById("panel");
   if (!table || !panel) return;
-  const SILENT = "The server does not answer.";
+  const SILENT = "The server does not respond.";
   const rows = [...table.tBodies[0].rows];
   const first = rows.length ? [...rows[0].cells].findIndex((cell) => cell.dataset.at) : -1;
   const cellAt = (row, column) => rows[row]?.cells[first + column];
   const items = [...table.tHead.querySelectorAll("[data-item]")].map((head) => head.dataset.item);
   let current = null;
-  // of the answer that the panel shows or waits for; null where it is closed
+  // aborts the request of the panel; null if the panel is closed
   let opening = null;
 
-  // ids are percent-encoded already: they may hold anything
+  // ids are percent-encoded already
   const placeOf = (cell) => [rows.indexOf(cell.parentElement), cell.cellIndex - first];
 
   function select(cell, focus = true) {
@@ -119,7 +119,7 @@
     const place = placeOf(current);
     const shown = opening;
     const at = address(current, "/query/square");
-    // keys move on from here while the answer is under way
+    // arrow keys work while the request is pending
     current.focus({ preventScroll: true });
     const refusal = await window.part(form.action, { method: "POST", body }).then(
       async (answer) => (answer.ok ? "" : answer.text()),
@@ -130,10 +130,10 @@
       panel.querySelector("[role=alert]")?.replaceChildren(refusal);
       return;
     }
-    const said = await window.part(at).catch(() => ({ ok: false }));
-    if (said.ok) {
+    const refreshed = await window.part(at).catch(() => ({ ok: false }));
+    if (refreshed.ok) {
       const holder = document.createElement("template");
-      holder.innerHTML = `<table><tbody><tr>${await said.text()}</tr></tbody></table>`;
+      holder.innerHTML = `<table><tbody><tr>${await refreshed.text()}</tr></tbody></table>`;
       const fresh = holder.content.querySelector("td");
       const before = cellAt(...place);
       const hadFocus = before === document.activeElement;
