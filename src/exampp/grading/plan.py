@@ -456,7 +456,7 @@ def _grading_of(
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Give one that is made of it")
     own = check_grader(grader)
-    wanted = read_options(NamedOptions, options, "a grader that you give", _RUN_OPTIONS)
+    wanted = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
     prompt = load_grading_prompt(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
     name = function.name or wanted.model or own.model_name or type(own).__name__
