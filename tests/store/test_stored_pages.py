@@ -325,7 +325,7 @@ def test_another_program_drops_the_pages_of_what_it_changes(path: Path, statemen
         before = count_pages(opened)
         opened.execute(statement)
         assert count_pages(opened) < before
-    with pytest.raises(exampp.InputError, match="rows changed after exampp wrote them"):
+    with pytest.raises(exampp.InputError, match="rows were changed by another program"):
         scores(path)
 
 

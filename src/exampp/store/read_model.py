@@ -1,4 +1,4 @@
-"""Read queries of a collection with everything that people look at: texts, replies, decisions."""
+"""Read gradebooks, and queries with texts, replies and decisions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ WHERE v.version IN (SELECT value FROM json_each(?))
 
 
 class ItemRow(NamedTuple):
-    """An active item: its key, id, text's key, subtopic, weight, text, answers and residue.
+    """An active item: key, id, text key, subtopic, weight, text, answers, other fields.
 
     Of the grades that depend on an answer key, those made from `answer_key` are in force.
     """
@@ -82,9 +82,9 @@ class ItemRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """The rows of one query for one grader: subtopics, items, decisions, and its two pages.
+    """Rows of one query for one grader: subtopics, items, decisions, and its two pages.
 
-    `subtopics` are (id, key, text). `column` and `row` find a cell by the keys of its texts.
+    `subtopics` are (id, key, text). `column` and `row` locate a cell by its text keys.
     """
 
     query: int
@@ -103,8 +103,8 @@ def read_gradebook(
 ) -> Gradebook:
     """Return the grades of one grader on one bank, overridden by human decisions.
 
-    `part` selects the `public` or the `sealed` items of the bank. Raises InputError if it is
-    neither, or if the bank was never split.
+    `part` selects the `public` or the `sealed` items of the bank. Raises InputError for another
+    part, or if the bank was never split.
     """
     verify = partial(refuse_unsound, connection)
     verify(PAGED if has_all_pages(connection, grader.key) else ())
@@ -141,7 +141,7 @@ def read_gradebook(
 def items_of_part(
     connection: sqlite3.Connection, bank: str, part: str | None
 ) -> Callable[[int], bool]:
-    """Return a function that tells whether an item key is in a part of a bank (None: all)."""
+    """Return a predicate for item keys in a part of a bank (None: all)."""
     if part is None:
         return lambda _: True
     if part not in PARTS:
@@ -284,8 +284,8 @@ def read_dossiers(
 ) -> Iterator[Dossier]:
     """Yield queries one by one, as one grader graded them on one bank: all, or those selected.
 
-    With `passages` (by id) only grades of their cells and of decided cells are read: a page shows a
-    few of thousands. Raises InputError for an unknown query.
+    With `passages` (by id), only grades of their cells and of decided cells are read, because a
+    page shows few of many. Raises InputError for an unknown query.
     """
     known = connection.execute(
         "SELECT query_id, query, text FROM query ORDER BY query_id"
@@ -308,7 +308,7 @@ def read_texts(
     cells: Iterable[tuple[str, str, str]],
     length: int,
 ) -> Mapping[tuple[str, str, str], CellTexts]:
-    """Read the texts of cells (query id, item id, passage id), `length` characters of each passage.
+    """Read texts of cells (query id, item id, passage id), cut to `length` characters.
 
     Missing cells are left out.
     """
@@ -391,7 +391,7 @@ def _grades(
     rows: QueryRows,
     cells: AbstractSet[VersionCell] | None,
 ) -> list[Any]:
-    """Return the grades of the items of a query, or of some cells alone."""
+    """Return the grades of the items of a query, or of some cells."""
     if cells is None:
         return connection.execute(
             f"SELECT {_GRADE} FROM item i "
@@ -410,7 +410,7 @@ def _grades(
 
 
 class _Automatic(Mapping[Cell, Grade]):
-    """Grades by cell, decoded on access: a page shows a few of a thousand."""
+    """Grades by cell, decoded on access because a page shows few of many."""
 
     def __init__(self, rows: QueryRows, grades: Sequence[Any]) -> None:
         self._item_ids = [item.item_id for item in rows.items]
