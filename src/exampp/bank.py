@@ -85,6 +85,21 @@ class Bank:
     def __repr__(self) -> str:
         return f"<bank {self.name}>"
 
+    def _repr_html_(self) -> str:
+        """Return a card for notebooks: the items and the next step."""
+        from exampp.results.card import card
+
+        items = [one for one in self._states() if one.active]
+        facts: dict[str, int | str] = {
+            "queries": len({one.query_id for one in items}),
+            "items": len(items),
+            "with an answer key": sum(bool(one.answers) for one in items),
+            "kind": ", ".join(dict.fromkeys(one.kind for one in items)),
+        }
+        examples = [one.text for one in items[:3] if one.text]
+        steps = ("Check the items:", "bank.lint()"), ("Add items:", "exam.add(bank=frame)")
+        return card(f"Bank {self.name}", facts, examples, *steps[not items])
+
     # ---- reading --------------------------------------------------------------------------------
 
     def show(self, query_id: str | None = None, part: str | None = None) -> Table:

@@ -27,15 +27,17 @@ from exampp.measures.board import (
 )
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures, heading
-from exampp.measures.values import Mean, Values
+from exampp.measures.values import Mean, Values, spread_of
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
-from exampp.results.notes import Note, about, labelled, listed, merge_notes, note
+from exampp.results.notes import DRAFT, Note, about, labelled, listed, merge_notes, note
+from exampp.results.plots.dots import intervals_figure, method_scores
+from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, marked
-from exampp.sanitize import check_integer
+from exampp.sanitize import check_choice, check_integer
 from exampp.stats.estimate import FEWEST_SAMPLES, LEVEL, SAMPLES, Estimate, check_draws, undefined
 from exampp.stats.rank_correlation import (
     DEFAULT_STATISTICS,
@@ -56,6 +58,8 @@ from exampp.stats.rank_correlation import (
 NOT_ASKED = "none was asked for"
 NEAR = 0.05
 POOR = 0.5
+_DRAFT = f"{DRAFT}: "
+"""The start of the name of a method of draft grades."""
 NO_THRESHOLD = "any"
 """Stands for the threshold of measures that do not depend on it."""
 
@@ -121,6 +125,40 @@ class Correlations(Result):
         verdict = " ".join(map(self.headline, self.officials))
         table = Table.of(columns, rows, caption, merge_notes(notes), verdict=verdict)
         return {"correlation": table}
+
+    def plot(self, official: str | None = None, statistic: str | None = None) -> Figure:
+        """Plot the correlations with one leaderboard, by default the first, and their intervals.
+
+        Args:
+            official: The name of the leaderboard.
+            statistic: The name of the statistic, by default the last.
+
+        Raises:
+            InputError: One of them is unknown.
+        """
+        names = [one.name for one in self.statistics]
+        name, chosen = official or self.officials[0], statistic or names[-1]
+        check_choice("official", name, self.officials)
+        check_choice("statistic", chosen, names)
+        rows = [
+            Spread(
+                f"{one.method.removeprefix(_DRAFT)}, {heading(one.measure, one.min_rating)}",
+                *(one.estimate.value, one.estimate.low, one.estimate.high),
+            )
+            for one in self.against(name)
+            if one.statistic == chosen
+        ]
+        spread = f"Bars: {percent(self.level)} interval" if self.has_intervals(name) else ""
+        meaning = self.statistics[names.index(chosen)].meaning.partition(",")[0]
+        return intervals_figure(
+            rows,
+            meaning,
+            f"Correlation with {name}",
+            spread,
+            name="correlation",
+            draft=any(one.startswith(_DRAFT) for one in self.methods),
+            zero=True,
+        )
 
     def all_notes(self) -> list[str]:
         """Return the notes on the official leaderboards and on rounding, each once."""
@@ -677,6 +715,17 @@ class SideBySide(Result):
     correlation: Correlations | None
     notes: tuple[str, ...]
     pairs: tuple[MethodPair, ...] = ()
+
+    def plot(self) -> Figure:
+        """Plot the scores of up to six columns, re-normalised to 0 to 1, side by side."""
+        scores = {
+            f"{one.method.removeprefix(_DRAFT)} {one.measured}": [
+                spread_of(system, mean, share=False) for system, mean in one.means.items()
+            ]
+            for one in self.series
+        }
+        drawn = method_scores(scores, self.systems, ordered_by=self.ordered_by.removeprefix(_DRAFT))
+        return replace(drawn, draft=any(one.method.startswith(_DRAFT) for one in self.series))
 
     @property
     def headline(self) -> str:

@@ -394,7 +394,7 @@ def about_reliability(result: Reliability, known: Collection[str] = ()) -> Trust
     tables = result.tables()
     blocks = (
         _without(tables["reliability"], known),
-        result.figure(),
+        result.plot(),
         *_folded(tables["components"], tables["sizes"]),
     )
     tone: Tone = "doubt" if doubt else "holds"
@@ -418,7 +418,7 @@ def about_sensitivity(result: Sensitivity, known: Collection[str] = ()) -> Trust
     blocks: tuple[Block, ...] = ()
     if not result.reason:
         whole = _without(result.tables()["combinations"], known)
-        blocks = (result.figure(), *_folded(replace(whole, verdict="")))
+        blocks = (result.plot(), *_folded(replace(whole, verdict="")))
     return _answer(
         "sensitivity", title, result.headline, blocks, tone, question=CHOICES, known=compared
     )
@@ -429,7 +429,7 @@ def about_attacks(result: AttackReport) -> TrustAnswer:
     won = any(one.succeeds for one in result.attacks)
     tone: Tone = "doubt" if won else "holds" if result.tested else ""
     whole, *others = result.tables().values()
-    blocks = (whole, result.figure(), *_folded(*others))
+    blocks = (whole, result.plot(), *_folded(*others))
     return _answer("attacks", ATTACKS, result.headline, blocks, tone)
 
 
