@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,9 @@ class Bank:
         """Return a card for notebooks: the items and the next step."""
         from exampp.results.card import card
 
-        items = [one for one in self._states() if one.active]
+        items: list[ItemState] = []
+        with suppress(InputError):  # an empty collection has no bank yet
+            items = [one for one in self._states() if one.active]
         facts: dict[str, int | str] = {
             "queries": len({one.query_id for one in items}),
             "items": len(items),

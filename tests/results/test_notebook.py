@@ -81,8 +81,8 @@ PLOTS: dict[str, Callable[[Any], Figure]] = {
 @pytest.mark.parametrize("name", PLOTS)
 def test_results_have_a_plot_that_a_notebook_shows(grades: Any, name: str) -> None:
     drawn = PLOTS[name](grades)
-    html = drawn._repr_html_()
-    assert f"<strong>{drawn.title}</strong>" in unescape(html) if drawn.spec else drawn.alt in html
+    html = unescape(drawn._repr_html_())
+    assert (f"<strong>{drawn.title}</strong>" if drawn.spec else drawn.alt) in html
     assert drawn.title in repr(drawn)
     assert len(repr(drawn)) < 200
 
@@ -101,7 +101,7 @@ def test_a_plot_is_of_the_measure_and_draft(grades: Any) -> None:
 def test_a_figure_is_saved_by_the_ending_of_its_file(grades: Any, tmp_path: Path) -> None:
     grades.evaluate().plot().save(tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text().startswith("system,value,low,high,letters,draft")
-    with pytest.raises(InputError, match="ending"):
+    with pytest.raises(InputError, match="does not end with a format of plots"):
         grades.evaluate().plot().save(tmp_path / "a.docx")
 
 

@@ -86,7 +86,7 @@ def spans(names: list[str]) -> Figure:
 
 
 def intervals(names: list[str]) -> Figure:
-    return dots.intervals_figure(many(names), "kappa", "Agreement", name="agreement", zero=True)
+    return dots.intervals_figure(many(names), "kappa", "Agreement", name="agreement")
 
 
 def items(names: list[str]) -> Figure:

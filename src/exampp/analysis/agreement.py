@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from exampp.analysis.grader_bias import GraderBias, grader_bias
 from exampp.analysis.raters import (
@@ -30,12 +30,13 @@ from exampp.records import Judgment
 from exampp.records.gradebook import GRADE_JUDGED, MISSING, Gradebook
 from exampp.records.wording import counted
 from exampp.results.notes import Note, listed, merge_notes, note
-from exampp.results.plots.dots import intervals_figure
-from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Interval, interval_text
 from exampp.sanitize import check_choice
 from exampp.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 Against = Literal["judgments", "graders", "people"]
 NAMES = {
@@ -228,6 +229,9 @@ class Agreements(Result):
         Raises:
             InputError: The statistic is unknown.
         """
+        from exampp.results.plots.dots import intervals_figure
+        from exampp.results.plots.figure import Spread
+
         check_choice("statistic", statistic, tuple(NAMES))
         rows = [
             Spread(

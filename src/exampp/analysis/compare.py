@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook
 from exampp.records.wording import counted, suggest
 from exampp.results.notes import note
-from exampp.results.plots.dots import intervals_figure
-from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column
 from exampp.sanitize import check_integer
@@ -40,6 +38,9 @@ from exampp.stats.significance import (
     compare_pairs,
     fewest_differing,
 )
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 CoveredBy = Literal["second", "first", "unknown", "both", "neither"]
 ORDER: tuple[CoveredBy, ...] = ("second", "first", "unknown", "both", "neither")
@@ -294,6 +295,9 @@ class SystemComparison(Result):
         Args:
             queries: At most so many queries with the largest differences, on either side.
         """
+        from exampp.results.plots.dots import intervals_figure
+        from exampp.results.plots.figure import Spread
+
         known = [one for one in self.queries if one.difference is not None]
         shown = sorted(known, key=lambda one: -abs(one.difference or 0.0))[:queries]
         ids = {one.query_id for one in shown}

@@ -17,10 +17,8 @@ from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.correlation import (
     Correlations,
-    SideBySide,
     board_method,
     compare_methods,
-    side_by_side,
 )
 from exampp.analysis.grader_bias import DEPTH, QUESTION, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
@@ -28,6 +26,7 @@ from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.raters import Layout
 from exampp.analysis.reliability import Reliability, scored_column, study_reliability
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, evaluate_specifications
+from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.measures.board import Leaderboard, describe_oversight

@@ -355,7 +355,7 @@ class Grades(ChosenGrades, GradesBase):
         """Return the items that RAG systems retrieved but did not say: a fault of generation.
 
         `pairs` maps the system of answers to that of their sources, by default those named so:
-        `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.omissions`.
+        `NAME` and `NAME:contexts` or `NAME:cited`. See `analysis.omissions`.
         """
         from exampp.analysis.omissions import find_omissions
         from exampp.measures.cover import item_scores
