@@ -21,7 +21,13 @@ from exampp.records.gradebook import MISSING, QueryGrades, Ranking
 from exampp.store.cells import count_pending, scope_of
 from exampp.store.connection import connect, transaction
 from exampp.store.grades import StoredGrader, graders
-from exampp.store.pages import bank_counts, count_pages, damaged_pages, has_all_pages, write_pages
+from exampp.store.pages import (
+    count_pages,
+    count_readings,
+    damaged_pages,
+    has_all_pages,
+    write_pages,
+)
 from exampp.store.read_model import read_gradebook
 from exampp.store.sql import mismatches
 
@@ -175,7 +181,7 @@ def check_pages(connection: sqlite3.Connection) -> None:
         check_against_rows(connection, grader)
         scope = scope_of(connection, grader, BANK)
         read = (
-            bank_counts(connection, grader.key, BANK),
+            count_readings(connection, grader.key, BANK),
             count_pending(connection, grader.key, scope),
         )
         with suppress(InterruptedError), connection, transaction(connection):
@@ -183,7 +189,7 @@ def check_pages(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM grade_page")
             check_against_rows(connection, grader)
             assert read == (
-                bank_counts(connection, grader.key, BANK),
+                count_readings(connection, grader.key, BANK),
                 count_pending(connection, grader.key, scope),
             )
             raise InterruptedError

@@ -35,7 +35,7 @@ from exampp.store.grades import (
     failure_reasons,
     graders,
 )
-from exampp.store.pages import bank_counts
+from exampp.store.pages import count_readings
 from exampp.store.runs import (
     OPEN,
     PREPARED,
@@ -89,7 +89,7 @@ def _status(
 ) -> GraderStatus:
     key, identity = grader
     exam = scope_of(connection, grader, bank, depth)
-    counts = bank_counts(connection, key, bank)
+    counts = count_readings(connection, key, bank)
     readings = counts.rules
     makers = item_models(connection, bank, identity.kind)
     return GraderStatus(

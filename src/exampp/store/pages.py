@@ -333,7 +333,7 @@ def _codes(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
 # ---- counts of grades ----------------------------------------------------------------------------
 
 
-class BankCounts(NamedTuple):
+class ReadingCounts(NamedTuple):
     """The cells of a bank by rule of reading, and deviations of their requests from the prompt."""
 
     rules: tuple[RuleCount, ...]
@@ -355,7 +355,7 @@ _Reading = tuple[int, str, int | None]
 """State, rule and rating."""
 
 
-def bank_counts(connection: sqlite3.Connection, grader: int, bank: str) -> BankCounts:
+def count_readings(connection: sqlite3.Connection, grader: int, bank: str) -> ReadingCounts:
     """Count the cells of a bank by state, rule of reading and rating, each with an example.
 
     Only cells of today's texts count. Of the replies, which are long, only examples are read. Also
@@ -389,7 +389,7 @@ def bank_counts(connection: sqlite3.Connection, grader: int, bank: str) -> BankC
             place = (query_id, item_ids[at], versions[at])
             first[same] = min(place, first.get(same, place))
     without.pop("", None)
-    return BankCounts(
+    return ReadingCounts(
         tuple(
             RuleCount(
                 State(same[0]),

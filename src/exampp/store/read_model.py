@@ -43,7 +43,7 @@ from exampp.store.pages import (
     GradePage,
     Places,
     QueryPage,
-    bank_counts,
+    count_readings,
     grade_page,
     has_all_pages,
     query_page,
@@ -115,7 +115,7 @@ def read_gradebook(
         query_grades(query_rows(connection, query, name, grader, bank, among, verify), systems)
         for query, name in queries
     ]
-    counts = bank_counts(connection, grader.key, bank)
+    counts = count_readings(connection, grader.key, bank)
     notes = list(counts.deviations.describe())
     keyless = items_without_key(connection, scope_of(connection, grader, bank))
     notes += [describe_items_without_key(keyless)] if keyless else []
