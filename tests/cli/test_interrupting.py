@@ -163,7 +163,7 @@ def test_a_query_held_on_another_machine_is_told_at_once(
     monkeypatch.setattr("exampp.grading.run.time.sleep", interrupted_once)
     ran = exampp_command("grade", graded, "--grader", "draft", "--grace", "0")
     found = re.search(
-        r"Process 12 on node7 holds 1 query until (\d\d:\d\d:\d\d)\. That is", ran.err
+        r"Process 12 on node7 has locked 1 query until (\d\d:\d\d:\d\d)\. That is", ran.err
     )
     assert found, ran.err
     there = time.strptime(found[1], "%H:%M:%S")
