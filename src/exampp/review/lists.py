@@ -19,8 +19,8 @@ from exampp.measures.values import MeasureColumn
 from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State
-from exampp.records.wording import cut_text
-from exampp.results.notes import labelled, note
+from exampp.records.wording import counted, cut_text
+from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Table
 from exampp.results.view import Column, Value
 from exampp.review.evidence import (
@@ -459,11 +459,12 @@ def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) 
         )
         for row in grid.rows
     ]
-    notes = [f"{number}: {one.text or one.item_id}" for number, one in enumerate(grid.items, 1)]
+    items = (f"{number}: {one.text or one.item_id}" for number, one in enumerate(grid.items, 1))
+    notes = [note("numbered-items", items="; ".join(items))]
     if len(grid.rows) < total:
-        notes.append(f"{len(grid.rows)} of {total} passages are shown")
+        notes.append(note("some-shown", some=len(grid.rows), of=counted(total, "passage")))
     if any(cell.decision for row in grid.rows for cell in row.cells):
-        notes.append("!: decided by people")
+        notes.append(note("decided-mark"))
     heads = ["passage", "relevance", "systems", "best"]
     heads += [*map(str, range(1, len(grid.items) + 1)), "text"]
     caption = f"{dossier.query_id} {dossier.query_text}".rstrip()
@@ -597,7 +598,8 @@ def _verify(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterat
                 name = f"{item.query_id} {item.query_text}".rstrip()
                 caption = f"{name}: {item.text or item.item_id}"
                 cut_off = len(records) < len(rows)
-                notes = [f"{len(records)} of {len(rows)} cells are shown"] if cut_off else []
+                shown = counted(len(rows), "cell")
+                notes = [note("some-shown", some=len(records), of=shown)] if cut_off else []
                 caption = labelled(caption, draft=options.grader.is_draft)
                 yield _cells_table(records, options, caption, notes)
 
@@ -619,11 +621,12 @@ def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Itera
     # a graded file is read in the order of its lines
     entries = sorted(oversight.missing, key=lambda entry: entry.item.query_id)
     queries = len({entry.item.query_id for entry in entries})
-    notes = [f"relevant passages that cover no item: {len(entries)} (queries: {queries})"]
+    passages = counted(len(entries), "relevant passage")
+    verdict = f"No item is covered by {passages} of {counted(queries, 'query')}."
+    notes = _notes(options, oversight.bases, len(entries))
     if oversight.ungraded:
-        notes.append(f"relevant passages without a grade yet, left out: {oversight.ungraded}")
-    notes += _notes(options, oversight.bases, len(entries))
-    yield _missing_table(entries[: options.limit], options, notes)
+        notes.append(note("relevant-ungraded", passages=counted(oversight.ungraded, "passage")))
+    yield replace(_missing_table(entries[: options.limit], options, notes), verdict=verdict)
 
 
 def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
@@ -640,38 +643,34 @@ def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iter
     entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
     covered = [entry.item.query_id for entry in entries if entry.count]
     queries = len(set(covered))
-    notes = [
-        f"items covered by passages that are not relevant: {len(covered)} (queries: {queries})"
-    ]
-    notes += _notes(options, oversight.bases, len(entries))
-    yield _spurious_table(entries[: options.limit], options, notes)
+    items = f"{counted(len(covered), 'item')} of {counted(queries, 'query')}"
+    verdict = f"Passages that are not relevant cover {items}."
+    notes = _notes(options, oversight.bases, len(entries))
+    yield replace(_spurious_table(entries[: options.limit], options, notes), verdict=verdict)
 
 
 _MEANINGS = {
-    "judgments": "relevant is a passage judged {0.min_relevant} or higher",
-    "systems": "relevant is what most systems return in their first {0.depth}, not relevant what "
-    f"at most {FEW:.0%} of them do (at least {LEAST_SYSTEMS} systems)",
-    "graders": "relevant is what most graders of the query itself rate {0.min_relevant} or higher, "
-    "or highest on a shorter scale",
-    "decisions": "not relevant is where people found no answer; relevant where they or the grader "
-    "did",
-    "nothing": "nobody tells which passages are relevant: no judgments, too few systems, no "
-    "graders of the query itself, no decisions",
+    "judgments": "relevant: judged {0.min_relevant} or higher",
+    "systems": "relevant: returned by most systems in their first {0.depth}; not relevant: by at "
+    f"most {FEW:.0%} of them (at least {LEAST_SYSTEMS} systems)",
+    "graders": "relevant: rated {0.min_relevant} or higher, or highest on a shorter scale, by most "
+    "graders of the query itself",
+    "decisions": "relevant: answered by a human decision or the grader; not relevant: by no human "
+    "decision",
+    "nothing": "relevance unknown: no judgments, too few systems, no graders of the query itself, "
+    "no decisions",
 }
 
 
-def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[str]:
+def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[Note]:
     criteria = options.criteria
-    notes = [f"an item is covered by a rating of {criteria.min_rating} or higher"]
-    notes += [
-        f"by {by} (queries: {count}): {_MEANINGS[by].format(criteria)}"
-        for by, count in sorted(bases.items())
-    ]
-    if options.grader.is_draft:
-        notes.append(note("draft"))
+    notes = [note("draft")] if options.grader.is_draft else []
     if options.limit is not None and rows > options.limit:
-        notes.append(f"the first {options.limit} of {rows} rows are shown")
-    return notes
+        notes.append(note("rows-shown", limit=options.limit, rows=rows))
+    for by, count in sorted(bases.items()):
+        queries, meaning = counted(count, "query"), _MEANINGS[by].format(criteria)
+        notes.append(note("relevance-by", by=by, queries=queries, meaning=meaning))
+    return [*notes, note("covered-from", least=criteria.min_rating)]
 
 
 LISTS: Mapping[str, Callable[[Iterable[AnsweredDossier], ListOptions], Iterator[Table]]] = {
@@ -690,7 +689,7 @@ def list_tables(
     Raises InputError for an unknown list or item.
     """
     if name not in LISTS:
-        raise InputError(f"there is no list {name!r}", hint=f"There are {', '.join(LISTS)}")
+        raise InputError(f"unknown list {name!r}", hint=f"Choose from {', '.join(LISTS)}")
     return LISTS[name](_with_item(dossiers, options.item_id), options)
 
 
@@ -704,14 +703,14 @@ def _with_item(
             exists = True
             yield dossier, answers
     if not exists:
-        raise InputError(f"no item's id is {item_id!r} or starts so")
+        raise InputError(f"no item id is or starts with {item_id!r}")
 
 
 def concatenate(parts: Iterable[Table]) -> Table:
     """Concatenate tables of the same columns. Raises InputError where there is none."""
     tables = list(parts)
     if not tables:
-        raise InputError("there are no queries to list")
+        raise InputError("no query to list")
     rows = [row for part in tables for row in part.rows]
     return replace(
         tables[0], rows=tuple(rows), notes=tuple(n for part in tables for n in part.notes)
