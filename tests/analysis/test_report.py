@@ -97,7 +97,7 @@ def test_the_verdict_comes_first_a_sentence_a_question() -> None:
     assert survived.endswith("have the same order in all of them.")
     assert tone == "holds"
     assert said["Agreement with people"] == ("No graded passage has a judgment.", "doubt")
-    assert said["Decisions"] == ("People decided no cell.", "")
+    assert said["Decisions"] == ("No cell has a human decision.", "")
     assert "Official leaderboard" not in said
 
 

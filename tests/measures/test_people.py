@@ -62,7 +62,7 @@ def test_the_leaderboard_says_what_people_decided_and_what_it_is_without(path: P
         "of 1 pairs of systems change places (--decisions without)."
     ) in board.notes
     assert caption(board).endswith(f"; {BY_PEOPLE}")
-    assert f"Left out, as requested: {BY_PEOPLE}." in other.notes
+    assert f"Human decisions are left out: {BY_PEOPLE}." in other.notes
     assert "decided" not in caption(other)
 
 
@@ -117,7 +117,7 @@ def test_analyses_and_the_report_take_the_choice(path: Path) -> None:
         block
         for section in report["sections"]
         for block in section["blocks"]
-        if "without what people decided" in str(block.get("caption"))
+        if "without human decisions" in str(block.get("caption"))
     )
     assert [list(row.values()) for row in side["rows"]] == [
         ["beta", 0.25, 0.0, 0.25, 1, 2],

@@ -289,7 +289,7 @@ def test_what_is_not_there_is_said(collection: exampp.Collection) -> None:
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"name": "bogus"}, "unknown list 'bogus'"),
         ({"name": "grid", "query_id": "q9"}, "no query 'q9'"),
-        ({"name": "verify", "item": "q9/x"}, "no item's id is 'q9/x'"),
+        ({"name": "verify", "item": "q9/x"}, "no item id is or starts with 'q9/x'"),
         ({"name": "missing", "by": "feeling"}, "no evidence of relevance is called 'feeling'"),
     )
     for options, fault in wrong:
