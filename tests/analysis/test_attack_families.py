@@ -241,7 +241,7 @@ def test_what_a_killed_build_leaves_is_filled_and_a_battery_is_kept(
     with attacked.make(tmp_path / "my.exam") as exam:
         made = exam.bank().build_battery(settings=BatterySettings(attacks=["A4"]))
         assert made.path == path
-        with pytest.raises(InputError, match="exists already"):
+        with pytest.raises(InputError, match="already exists"):
             exam.bank().build_battery()
     with exampp.Collection(path) as battery:
         assert len(battery.query_texts()) == len(attacked.QUERIES)
@@ -252,7 +252,7 @@ def test_no_other_file_is_taken_for_an_unfinished_battery(tmp_path: Path) -> Non
     (tmp_path / "my.attacks.exam").write_text("notes")
     with (
         attacked.make(tmp_path / "my.exam") as exam,
-        pytest.raises(InputError, match="exists already"),
+        pytest.raises(InputError, match="already exists"),
     ):
         exam.bank().build_battery()
     assert (tmp_path / "my.attacks.exam").read_text() == "notes"

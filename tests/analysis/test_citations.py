@@ -104,7 +104,7 @@ def test_the_same_sentence_and_passage_are_asked_about_once(tmp_path: Path) -> N
 
 def test_other_collections_and_graders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text(answer("a", "t", [], []))
-    with pytest.raises(InputError, match="no answer cites anything"):
+    with pytest.raises(InputError, match="no answer has citations"):
         collect(tmp_path / "none.exam", tmp_path / "answers.jsonl")
     assert not (tmp_path / "none.exam").exists()
     (tmp_path / "answers.jsonl").write_text(answer("a", "t", ["full1"]))

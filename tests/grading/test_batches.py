@@ -594,7 +594,7 @@ def test_requests_to_a_file_and_replies_from_one(
         list(again.steps())
         assert "nothing new" in again.why_stopped
         assert not (tmp_path / "b.jsonl").exists()
-        with pytest.raises(InputError, match="exists already"):
+        with pytest.raises(InputError, match="already exists"):
             exam.grading("openai", batches=Batches(requests), **FILE_OPTIONS)
         answer_file(requests, replies)
         progress = exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS)

@@ -20,7 +20,7 @@ QUESTIONS = ("What is BM25?", "Why is the sky blue?")
 ANSWERS = {"v1": ("A ranking function.", "Air scatters light."), "v2": ("A bike.", "The sea.")}
 ROWS = [(QUESTIONS[n], name, ANSWERS[name][n]) for name in ANSWERS for n in (0, 1)]
 OF_ANSWERS = {"queries": 2, "responses": 4}
-RESPONSES = ["v1:response", "v2:response"]
+RESPONSES = ["v1", "v2"]
 CHUNKS = [(QUESTIONS[0], "BM25 ranks."), (QUESTIONS[0], "BM25 has k1."), (QUESTIONS[1], "Light.")]
 HITS = [(question, name, chunk) for name in ANSWERS for question, chunk in CHUNKS]
 
@@ -69,13 +69,13 @@ READ: dict[str, tuple[str, str, dict[str, int], list[str]]] = {
         "a.jsonl",
         objects("question,pipeline,generated,qid", plus(ROWS[:1], 1) + plus(ROWS[1:2], 2)),
         {"queries": 2, "responses": 2},
-        ["v1:response"],
+        ["v1"],
     ),
     "a ragas file with systems": (
         "a.csv",
         table("question,model,answer,contexts", plus(ROWS, '["Light.", "Air."]')),
         {"queries": 2, "candidates": 8, "responses": 4},
-        ["v1", "v1:response", "v2", "v2:response"],
+        ["v1", "v1:contexts", "v2", "v2:contexts"],
     ),
     "references": (
         "a.csv",
@@ -207,7 +207,7 @@ def test_what_is_ambiguous_is_refused_with_the_option_that_decides(
         ("question,model,text", ROWS, {"answer": "text"}, RESPONSES),
         ("question,model,text", ROWS, {"text": "text"}, ["v1", "v2"]),
         ("question,gpt,mistral", [("Why?", "a", "b"), ("Who?", "c", "d")],
-         {"answer": ["gpt", "mistral"]}, ["gpt:response", "mistral:response"]),
+         {"answer": ["gpt", "mistral"]}, ["gpt", "mistral"]),
         ("Topic,Treffer,Wert,Lauf", [("Why not?", "Because.", 0.5, "a")],
          {"question": "Topic", "text": "Treffer", "score": "Wert", "system": "Lauf"}, ["a"]),
     ],

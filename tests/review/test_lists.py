@@ -204,7 +204,7 @@ def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
         assert dict(zip(ids, first.irrelevant, strict=True)) == {"p1": 0, "p2": 1, "p4": 0}
         table = opened.grades().review("missing", min_rating=5)
         assert column(table, "passage") == ["p2", "p3"]
-        assert any(note.startswith("By systems (2 queries): relevant:") for note in table.notes)
+        assert any(note.startswith("By systems (2 queries): passages that most systems") for note in table.notes)
 
 
 def test_by_graders_of_the_query_itself(tmp_path: Path) -> None:
@@ -289,8 +289,8 @@ def test_what_is_not_there_is_said(collection: exampp.Collection) -> None:
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"name": "bogus"}, "unknown list 'bogus'"),
         ({"name": "grid", "query_id": "q9"}, "no query 'q9'"),
-        ({"name": "verify", "item": "q9/x"}, "no item id is or starts with 'q9/x'"),
-        ({"name": "missing", "by": "feeling"}, "no evidence of relevance is called 'feeling'"),
+        ({"name": "verify", "item": "q9/x"}, "no item id starts with 'q9/x'"),
+        ({"name": "missing", "by": "feeling"}, "unknown source of relevance 'feeling'"),
     )
     for options, fault in wrong:
         with pytest.raises(InputError, match=fault):

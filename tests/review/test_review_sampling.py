@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,7 +189,7 @@ def test_the_report_has_what_samples_say(exam: exampp.Collection) -> None:
 # ---- refused -------------------------------------------------------------------------------------
 
 
-def refused(exam: exampp.Collection, measure: str = "P@6", **options: object) -> str:
+def refused(exam: exampp.Collection, measure: str = "P@6", **options: Any) -> str:
     with pytest.raises(InputError) as caught:
         exam.grades().corrected(measure, **options)
     return str(caught.value)

@@ -25,8 +25,8 @@ from exampp.results.view import Cell, Column, Interval, programs_only
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
-SUFFIXES = ((":cited", ""), (":contexts", ""), ("", ":response"))
-"""Names of systems that belong together: the retrieved passages and the answer made of them."""
+SUFFIXES = (":cited", ":contexts")
+"""Ends of the names of retrieved passages; the answers made of them have the name before it."""
 GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
 
 
@@ -134,12 +134,11 @@ def find_pairs(systems: Sequence[str]) -> dict[str, str]:
     """Map answering systems to their sources, for systems whose names form such a pair."""
     known = set(systems)
     found: dict[str, str] = {}
-    for retrieved, answer in SUFFIXES:
+    for suffix in SUFFIXES:
         for name in systems:
-            stem = name.removesuffix(retrieved)
-            other = f"{stem}{answer}"
-            if name.endswith(retrieved) and stem and other in known and other != name:
-                found.setdefault(other, name)
+            answer = name.removesuffix(suffix)
+            if answer and answer != name and answer in known:
+                found.setdefault(answer, name)
     return found
 
 
@@ -153,7 +152,7 @@ def find_omissions(
     """Compare what RAG systems retrieved with their answers, by covered items.
 
     `pairs` maps an answering system to the one that holds what it was given; by default those whose
-    names say so (`NAME` and `NAME:cited` or `NAME:contexts`, `NAME:response` and `NAME`). Raises
+    names say so (`NAME` and `NAME:cited` or `NAME:contexts`). Raises
     InputError if there is no pair, or a system is unknown.
     """
     pairs = find_pairs(scores.systems) if pairs is None else pairs

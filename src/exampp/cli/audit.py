@@ -531,7 +531,7 @@ def unsaid(
         keyword(
             metavar="ANSWER=RETRIEVED",
             help="Compare the system of answers with the system of its source passages. Repeat "
-            "for several. [default: NAME and NAME:cited, NAME:response and NAME]",
+            "for several. [default: NAME and NAME:contexts or NAME:cited]",
         ),
     ] = None,
     min_rating: MinRating = None,

@@ -96,7 +96,7 @@ def demo(
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
-        raise InputError("exists already", file=path, hint="Choose another name")
+        raise InputError("already exists", file=path, hint="Choose another name")
     if files:
         write_tour(files)
     with temporary_file(path) as temporary:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -288,20 +288,25 @@ def declared_options(record: Any) -> Mapping[str, Option]:
     return found
 
 
-def read_options(record: type[Record], given: Mapping[str, Any], owner: str) -> Record:
+def read_options(
+    record: type[Record], given: Mapping[str, Any], owner: str, also: Iterable[str] = ()
+) -> Record:
     """Return the record of the options that are given; None is left out.
 
-    `owner` is what has the options, as in "the grader openai".
+    Args:
+        record: The class of the record.
+        given: Options by name.
+        owner: What has the options, as in "the grader openai".
+        also: Other options that a misspelt one may mean.
 
     Raises:
         InputError: An unknown option, or a value that it cannot have.
-
     """
     known: Mapping[str, Option] = declared_options(record)
     values = {key: value for key, value in given.items() if value is not None}
     if unknown := next((key for key in values if key not in known), None):
         shown = sorted(key for key, one in known.items() if one.shown)
-        meant = suggest(unknown, shown) or f"it has {', '.join(map(dashed, shown))}"
+        meant = suggest(unknown, (*shown, *also)) or f"it has {', '.join(map(dashed, shown))}"
         raise InputError(
             f"{owner} has no option {dashed(unknown)}",
             hint=meant[0].upper() + meant[1:],

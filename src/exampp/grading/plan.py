@@ -231,7 +231,7 @@ def make_grading(
     if backend is None:
         raise _no_grader(name, GRADERS.names())
     values = {option: value for option, value in options.items() if value is not None}
-    read_options(backend.options, values, f"the grader {name}")
+    read_options(backend.options, values, f"the grader {name}", _RUN_OPTIONS)
     prompt = load_grading_prompt(values.get("prompt", backend.prompt))
     prompt_kind(prompt, values.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
@@ -329,6 +329,13 @@ class FunctionOptions(NamedTuple):
     name: str | None = None
     scale: RatingScale | None = None
     same_text_same_grade: bool = False
+
+
+_RUN_OPTIONS = (
+    *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
+    *("on", "batches", "dry_run", *FunctionOptions._fields),
+)
+"""Options of a run, which a misspelt option of a grader may mean."""
 
 
 def plan_run(
@@ -449,7 +456,7 @@ def _grading_of(
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Give one that is made of it")
     own = check_grader(grader)
-    wanted = read_options(NamedOptions, options, "a grader that you give")
+    wanted = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
     prompt = load_grading_prompt(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
     name = function.name or wanted.model or own.model_name or type(own).__name__
@@ -492,8 +499,8 @@ def function_grading(
     `kinds` are those that have items; if there are questions and nuggets, `options` choose. Raises
     InputError for a function without a name, and for options of other graders.
     """
+    wanted = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
     checked = _checked_name(settings.name)
-    wanted = read_options(CallOptions, options, "a function")
     low, high = check_scale(settings.scale or USUAL_SCALE)
     grader: Grader = FunctionGrader(
         function,

@@ -662,8 +662,12 @@ def _rows_by_kind(
     `answers` are the references of these files and of those before, which are all right answers.
     """
     parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {kind: {} for kind in _KINDS}
+    # beside responses, what was retrieved for them is a system of its own
+    retrieved = "{}:contexts" if any(one.response for _, one in records) else "{}"
     for number, one in records:
-        for kind, row in _rows(one, one.system or system, answers[one.query_id, one.query]):
+        name = one.system or system
+        right = answers[one.query_id, one.query]
+        for kind, row in _rows(one, name, retrieved.format(name), right):
             parts[kind].setdefault(repr(row), (number, row))
     return {kind: [*rows.values()] for kind, rows in parts.items() if rows}
 
@@ -672,7 +676,7 @@ _KINDS = ("queries", "passages", "candidates", "responses", "plain-bank", "qrels
 
 
 def _rows(
-    one: RagRecord, system: str, answers: Iterable[str]
+    one: RagRecord, system: str, retrieved: str, answers: Iterable[str]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     of_query = {"query_id": one.query_id}
     yield "queries", {**of_query, "text": one.query}
@@ -682,9 +686,10 @@ def _rows(
         yield "qrels", {**of_query, "passage_id": passage, "relevance": 1}
     if one.contexts:
         texts = [{"docid": passage, "doc": {"text": text}} for passage, text in one.contexts]
-        yield "candidates", {"query": {"qid": one.query_id}, "run_id": system, "candidates": texts}
+        query = {"qid": one.query_id}
+        yield "candidates", {"query": query, "run_id": retrieved, "candidates": texts}
     if one.response:
-        yield "responses", {**of_query, "system": f"{system}:response", "text": one.response}
+        yield "responses", {**of_query, "system": system, "text": one.response}
     if one.references:
         # a question without an id in the file finds a known query by its text
         is_generated = one.query_id == text_digest(one.query)

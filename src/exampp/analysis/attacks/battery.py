@@ -222,7 +222,7 @@ def build_battery(
         InputError: There are no items, or no two queries with passages; the file exists.
     """
     if path is not None and _holds_something(path):
-        raise InputError("exists already", file=path, hint="Remove it, or name another: --battery")
+        raise InputError("already exists", file=path, hint="Remove it, or name another: --battery")
     entries = read_items_by_query(connection, bank)
     known, material = _read(connection, bank, entries, kind, settings)
     attack_texts = list(battery_texts(material, settings))

@@ -311,7 +311,7 @@ class FileBatches(OpenAIBatches):
         self.path = path or Path()
         self.written = 0
         if path is not None and path.exists():
-            raise InputError("exists already", file=path, hint="Choose another name")
+            raise InputError("already exists", file=path, hint="Choose another name")
 
     @property
     def server(self) -> str:
