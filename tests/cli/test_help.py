@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -103,6 +102,17 @@ def test_help_shows_common_options_and_help_all_shows_all(exampp_command: Comman
         assert re.search(r"^  --help-all +Show all options.$", short, re.M)
 
 
+def test_no_sentence_of_a_help_is_long() -> None:
+    texts = {command.help for command in ALL.values()}
+    texts |= {option.help for _, options in with_graders() for option in options}
+    sentences = (
+        sentence
+        for text in texts
+        for sentence in re.split(r"(?<=[.;:])\s+", re.sub(r"\[default[^]]*\]", "", text))
+    )
+    assert [one for one in sentences if len(one.split()) > 20] == []
+
+
 def test_the_options_of_a_grader_are_shown_beside_its_name(exampp_command: Commands) -> None:
     plain = exampp_command("grade", "--help").out
     assert "exampp grade --grader openai --help" in plain
@@ -179,12 +189,6 @@ BEFORE = {
 """What makes the file that an example is about."""
 
 
-def cite() -> None:
-    cited = [{"text": "So it is.", "citations": ["volcanoes-001"]}]
-    line = {"query_id": "q", "system": "chat", "answer": cited}
-    Path("cited.jsonl").write_text(json.dumps(line))
-
-
 def grade_citations() -> None:
     with exampp.Collection("cited.exam") as opened:
         opened.grade(lambda *_: 1, name="mine", scale=(0, 2))
@@ -196,7 +200,6 @@ def grade_by_words() -> None:
 
 
 FILES: Mapping[str, Callable[[], object]] = {
-    "exampp citations": cite,
     "exampp analyze citations": grade_citations,
     "exampp merge": lambda: shutil.copy("my.exam", "copy.exam"),
     "exampp vote": grade_by_words,

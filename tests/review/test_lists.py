@@ -204,7 +204,10 @@ def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
         assert dict(zip(ids, first.irrelevant, strict=True)) == {"p1": 0, "p2": 1, "p4": 0}
         table = opened.grades().review("missing", min_rating=5)
         assert column(table, "passage") == ["p2", "p3"]
-        assert any(note.startswith("By systems (2 queries): passages that most systems") for note in table.notes)
+        assert any(
+            note.startswith("By systems (2 queries): passages that most systems")
+            for note in table.notes
+        )
 
 
 def test_by_graders_of_the_query_itself(tmp_path: Path) -> None:
@@ -281,8 +284,9 @@ def test_extracted_answers_stand_beside_the_grades(collection: exampp.Collection
         ("p4", 0, "none"),
         ("p2", 4, "none"),
     ]
-    (wide,) = collection.grades(prompt=RATED).review_tables("grid", query_id="q1", width=60)
+    wide, items = collection.grades(prompt=RATED).review_tables("grid", query_id="q1", width=60)
     assert [row[4] for row in wide.rows] == ["5 blue light", "4 none", "0 none"]
+    assert [row[0] for row in items.rows] == list(range(1, len(items.rows) + 1))
 
 
 def test_what_is_not_there_is_said(collection: exampp.Collection) -> None:

@@ -74,14 +74,14 @@ def demo(
         Path | None,
         argument(
             metavar="COLLECTION",
-            help="The collection to make. [default: a temporary file, or demo.exam in --files]",
+            help="The collection to create. [default: a temporary file, or demo.exam in --files]",
         ),
     ] = None,
     files: Annotated[
         Path | None,
         keyword(
             metavar="FOLDER",
-            help="Write the files that the documentation uses here, to try its commands.",
+            help="Write the files of the documentation to this folder, to try its commands.",
         ),
     ] = None,
 ) -> None:
@@ -153,7 +153,7 @@ def merge(
     """Merge copies or shards of a collection.
 
     Merges grades, decisions, banks with their history, texts, rankings and judgments. After an
-    error nothing is merged. The table lists conflicts and the value that is stored: a grade rather
+    error, nothing is merged. The table lists conflicts and the value that is stored: a grade rather
     than none, the newest edit of an item, otherwise the value of INTO.
 
     Example: exampp merge my.exam copy.exam

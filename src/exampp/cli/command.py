@@ -80,6 +80,12 @@ class CommandOption(click.Option):
         """Return the value as the function gets it."""
         return _as_list(self, super().process_value(ctx, value))
 
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what stands in brackets; bounds show in the error of a value beyond them."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
 
 class CommandArgument(click.Argument):
     """An argument of a command, with its help."""
@@ -206,10 +212,10 @@ FEW = 12
 """So many options need no panels."""
 OTHER = "Options"
 GOES_IN = "Input"
-ASKED_FOR = "What is computed"
+ASKED_FOR = "Computation"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
-    "passage-tokens cited update subtopic answer commitment",
+    "passage-tokens cited update subtopic answer commitment on-error scale",
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
@@ -224,9 +230,8 @@ PANELS: Mapping[str, str] = {
     "Server": "host port",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
-    "Many machines": "on workers",
-    "Chance": "alpha correction permutations samples splits seed",
-    "Bad input": "on-error scale",
+    "Cluster": "on workers",
+    "Sampling": "alpha correction permutations samples seed",
     "Output": "format notes digits title theme json files toml",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in
@@ -393,7 +398,8 @@ class Command(click.Command):
         super().format_epilog(ctx, formatter)
         if "for_grader" in vars(self.callback):
             with formatter.section("Options of a grader"):
-                formatter.write_text(f"{ctx.command_path} --grader openai --help")
+                for name in ("hf", "openai"):
+                    formatter.write_text(f"{ctx.command_path} --grader {name} --help")
         if self.example:
             with formatter.section("Example"):
                 formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")

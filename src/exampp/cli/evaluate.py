@@ -138,11 +138,11 @@ def evaluate(
     )
 
 
-@without_options("systems", "without")
+@without_options("systems", "without", "decisions")
 def compare(
     selection: Selection,
-    first: Annotated[str, argument(metavar="A", help="The system A, the baseline.")],
-    second: Annotated[str, argument(metavar="B", help="The system B, compared with A.")],
+    first: Annotated[str, argument(metavar="A", help="System A, the baseline.")],
+    second: Annotated[str, argument(metavar="B", help="System B, compared with A.")],
     measure: Annotated[
         str | None,
         keyword("--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"),

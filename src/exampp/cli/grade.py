@@ -26,6 +26,7 @@ from exampp.records.selection import (
     CollectionFile,
     Display,
     GraderName,
+    NotesDisplay,
 )
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
@@ -64,7 +65,9 @@ def vote(
     collection: CollectionFile,
     grader: Annotated[
         list[str],
-        keyword(help="Add this voter: a model, prompt, model:prompt, kind, or key. Repeat."),
+        keyword(
+            help="Add this voter: a model, prompt, model:prompt, kind, or key. Repeat for several."
+        ),
     ],
     rule: Annotated[
         Literal["majority", "median", "mean"], keyword(help="Combine the votes by this rule.")
@@ -121,8 +124,8 @@ def grade(
     grader: Annotated[
         str,
         keyword(
-            help="Grade with hf (a model on this machine), openai (any OpenAI-compatible server), "
-            "draft (offline similarity, for trials), or a grader of a package."
+            help="Grade with hf (on this machine), openai (any OpenAI-compatible server), draft "
+            "(offline, for trials) or a grader of a package."
         ),
     ],
     *,
@@ -359,9 +362,9 @@ def status(
     ] = False,
     depth: Annotated[int, keyword(min=1, help="Pool this many passages of each ranking.")] = 20,
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
-    """Show the contents, the pool, and the graded, pending and failed cells.
+    """Show the contents, and the graded, pending and failed cells of each grader.
 
     Example: exampp status my.exam
     """

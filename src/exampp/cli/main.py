@@ -36,7 +36,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "grade": ("grade:grade", "Grade all pending passage-question pairs."),
         "status": (
             "grade:status",
-            "Show the contents, the pool, and the graded, pending and failed cells.",
+            "Show the contents, and the graded, pending and failed cells of each grader.",
         ),
     },
     "Evaluate": {

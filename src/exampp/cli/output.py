@@ -67,7 +67,7 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
 
 
 def _rendered(table: Table, how: Display) -> str:
-    from exampp.records.selection import NumberDisplay
+    from exampp.records.selection import NotesDisplay, NumberDisplay
     from exampp.results.notes import by_severity, more_notes
     from exampp.results.result import render
     from exampp.results.text import view_text
@@ -79,7 +79,7 @@ def _rendered(table: Table, how: Display) -> str:
     room = max(_LEAST, shutil.get_terminal_size().columns) if on_terminal else None
     # NO_COLOR is that of https://no-color.org
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if not how.notes:
+    if isinstance(how, NotesDisplay) and not how.notes:
         shown, rest = by_severity(table.notes)
         pointer = [f"{more_notes(rest)}: --notes"] if rest else []
         table = replace(table, notes=(*shown, *pointer))

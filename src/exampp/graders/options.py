@@ -61,7 +61,7 @@ class KindOptions:
     """The option of every grader."""
 
     kind: str | None = option(
-        "What is graded, where the prompt can grade several.",
+        "Grade items of this kind, if the prompt fits several.",
         choices=KINDS,
         writes=False,
         panel="Grades",
@@ -73,12 +73,12 @@ class GraderOptions(KindOptions):
     """Options of a grader that reads prompts. Derive the record of your backend from this one."""
 
     prompt: str | None = option(
-        "A bundled prompt or a TOML file. [default: question-self-rating]",
+        "Use this bundled prompt or TOML file. [default: question-self-rating]",
         writes=False,
         panel="Grades",
     )
     unnumbered: str | None = option(
-        "What a self-rating without a number is: an answer, which counts 1, or unparsed. "
+        "Read a self-rating without a number as an answer, which counts 1, or as unparsed. "
         "[default: depends on the model]",
         choices=UNNUMBERED,
         writes=False,
@@ -89,23 +89,25 @@ class GraderOptions(KindOptions):
 class NamedOptions(GraderOptions):
     """Options of a grader that has a name: of every one that a user makes in Python."""
 
-    model: str | None = option("A folder, a model hub name, or the server's name for it.")
+    model: str | None = option("Name of the model on the server or hub, or its folder.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallOptions(KindOptions):
     """Options of a function."""
 
-    concurrency: int = option("Calls of an async function at a time.", 8, least=1, panel="Server")
+    concurrency: int = option(
+        "Maximum concurrent calls of an async function.", 8, least=1, panel="Server"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions(NamedOptions):
     """Options of a language model."""
 
-    max_new_tokens: int | None = option("Tokens of a reply at most.", least=1)
+    max_new_tokens: int | None = option("Maximum tokens of a reply.", least=1)
     limit: int | None = option(
-        "Tokens of a prompt at most; longer passages are cut. [default: the model's own limit]",
+        "Maximum tokens of a prompt; longer passages are cut. [default: the limit of the model]",
         least=1,
         writes=False,
     )
@@ -122,16 +124,16 @@ class ModelOptions(NamedOptions):
 class TextOptions(ModelOptions):
     """Options of a model with a known revision, chat template and label probabilities."""
 
-    revision: str | None = option("The model's revision.")
+    revision: str | None = option("Revision of the model.")
     least_mass: float | None = option(
-        f"Minimum total probability of the labels; below it the reply counts as unparsed. "
+        f"Minimum total probability of the labels; below it a reply counts as unparsed. "
         f"[default: {LEAST_MASS}]",
         least=0,
         most=1,
         writes=False,
     )
     chat_template_kwargs: Mapping[str, Any] | None = option(
-        'Options of the chat template, such as {"enable_thinking": false}.', sent=True
+        'Pass these options to the chat template, such as {"enable_thinking": false}.', sent=True
     )
 
 
@@ -140,18 +142,18 @@ class LocalOptions(TextOptions):
     """Options of `hf`: a model of the transformers library on this machine."""
 
     decode: str = option(
-        "score (one step, label probabilities) or generate (the papers' way).",
+        "Score the labels in one step, or generate the reply as in the papers.",
         "auto",
         choices=("auto", "score", "generate"),
         writes=False,
     )
-    device: str | None = option("cpu, cuda, cuda:1 or mps.")
+    device: str | None = option("Run on this device: cpu, cuda, cuda:1 or mps.")
     dtype: str | None = option(
-        "float32, bfloat16, float16 or auto. [default: auto, bfloat16 where the card or the CPU "
-        "has units for it, else float32]"
+        "Compute in float32, bfloat16, float16 or auto. [default: bfloat16 if the GPU or CPU "
+        "supports it, else float32]"
     )
-    beams: int | None = option("Beams of generate.", least=1, writes=False)
-    batch_tokens: int | None = option("Tokens in a batch.", least=1, writes=False)
+    beams: int | None = option("Number of beams for generate.", least=1, writes=False)
+    batch_tokens: int | None = option("Maximum tokens in a batch.", least=1, writes=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,46 +166,46 @@ class OpenAIOptions(TextOptions):
     `give_up_after` requests in a row without a reply.
     """
 
-    max_new_tokens: int | None = option("Tokens of a reply at most.", 512, least=1)
+    max_new_tokens: int | None = option("Maximum tokens of a reply.", 512, least=1)
     temperature: float | None = option("Temperature of the model.", least=0, sent=True, unless=0.0)
     seed: int | None = option("Seed of the model.", sent=True, unless=0)
     top_p: float | None = option(
-        "The share of likely tokens that it chooses from.", above=0, most=1, sent=True
+        "Sample from this share of the likeliest tokens.", above=0, most=1, sent=True
     )
     reasoning_effort: str | None = option(
-        "How long a model may think, such as low, medium, high.", sent=True
+        "Reasoning effort of the model, such as low, medium or high.", sent=True
     )
-    concurrency: int = option("Requests in flight at most.", 32, least=1, panel="Server")
-    retries: int = option("Retries of a request.", 6, least=0, panel="Server")
-    timeout: float = option("Seconds to wait for a reply.", 120.0, above=0, panel="Server")
-    max_requests: int | None = option("Stop before more requests.", panel=COST)
-    max_cost: float | None = option("Stop before it costs more.", panel=COST)
+    concurrency: int = option("Maximum requests in flight.", 32, least=1, panel="Server")
+    retries: int = option("Retry a failed request this many times.", 6, least=0, panel="Server")
+    timeout: float = option("Wait this many seconds for a reply.", 120.0, above=0, panel="Server")
+    max_requests: int | None = option("Stop after this many requests.", panel=COST)
+    max_cost: float | None = option("Stop before the cost exceeds this.", panel=COST)
     price_read: float | None = option("Price of a million tokens read.", panel=COST)
     price_written: float | None = option("Price of a million tokens written.", panel=COST)
     price_cached: float | None = option(
         "Price of a million tokens read from the cache.", writes=False, panel=COST
     )
     decode: str = option(
-        "What a reply is: text, the likeliest of the labels, or json. auto takes labels where the "
-        "server gives their probabilities, else json, else text.",
+        "Read a reply as text, as the likeliest label, or as JSON. auto: labels if the server "
+        "gives probabilities, else json if it supports schemas, else text.",
         "auto",
         choices=("auto", "text", "labels", "json"),
         writes=False,
     )
     base_url: str | None = option(
-        "The server's address. The key comes from OPENAI_API_KEY and is never stored.",
+        "Address of the server. The key comes from OPENAI_API_KEY and is never stored.",
         panel="Server",
     )
     api_key: str | None = option("", shown=False)
     repetition: int = option(
-        "Grade again, as a separate grader: 2, 3, ... Its seed differs.",
+        "Grade again with another seed, as a separate grader: 2, 3, ...",
         1,
         least=1,
         most=1000,
         writes=False,
     )
     extra_body: Mapping[str, Any] | None = option(
-        'Added to every request, such as {"top_k": 20}.', panel="Server"
+        'Add this to every request, such as {"top_k": 20}.', panel="Server"
     )
     assume: str | None = option(
         "", choices=("auto", "text", "labels", "json"), writes=False, shown=False

@@ -644,7 +644,6 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "some-shown": (_N, "{some} of {of} are shown."),
     "relevance-by": (_N, "By {by} ({queries}): {meaning}."),
     "covered-from": (_D, "An item is covered by a rating of {least} or higher."),
-    "numbered-items": (_N, "{items}"),
     "decided-mark": (_N, "!: decided by people."),
     # smaller exams
     "choice-meaning": (

@@ -449,7 +449,7 @@ def _described_rating(cell: CellRecord) -> str | int:
 def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) -> Table:
     """Return some of `total` passages by items, with rating and answer, for people.
 
-    Notes name the items; `!` marks human decisions.
+    Items are numbered columns; `!` marks human decisions.
     """
     rows = [
         (
@@ -459,8 +459,7 @@ def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) 
         )
         for row in grid.rows
     ]
-    items = (f"{number}: {one.text or one.item_id}" for number, one in enumerate(grid.items, 1))
-    notes = [note("numbered-items", items="; ".join(items))]
+    notes = []
     if len(grid.rows) < total:
         notes.append(note("some-shown", some=len(grid.rows), of=counted(total, "passage")))
     if any(cell.decision for row in grid.rows for cell in row.cells):
@@ -614,6 +613,8 @@ def _grid(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator
         elif passage_grid.rows:
             pooled = int(view.looked_at[: dossier.grades.pool_size].sum())
             yield _grid_table(dossier, passage_grid, pooled, options)
+            numbered = enumerate((one.text or one.item_id for one in passage_grid.items), 1)
+            yield Table.of(["column", "item"], numbered)
 
 
 def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
