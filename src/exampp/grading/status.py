@@ -143,9 +143,9 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
             describe_items_without_key(one.without_key) if one.without_key else "",
         ]
         notes += [f"{grader_label(one.grader)}: {text}" for text in details if text]
-    return Table.of(
-        ["grader", "bank", "due", *_STATES, GRADER_KEY], found, notes=list(dict.fromkeys(notes))
-    )
+    pending = Column("pending", key="due")
+    heads: list[str | Column] = ["grader", "bank", pending, *_STATES, GRADER_KEY]
+    return Table.of(heads, found, notes=list(dict.fromkeys(notes)))
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:
