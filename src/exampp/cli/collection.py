@@ -265,14 +265,9 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
     meanwhile, the files go into that one.
     """
     from exampp.formats.output import remove_leftovers, temporary_file
-    from exampp.store.connection import is_collection, link_collection
+    from exampp.store.connection import link_collection
 
-    if path.is_file() and path.stat().st_size and not is_collection(path):
-        raise InputError(
-            "is no collection of exampp",
-            file=path,
-            hint=f"Name the collection first: exampp import my.exam {path.name} ...",
-        )
+    _check_name(path)
     if not path.exists() and path.parent.is_dir():
         with temporary_file(path) as temporary:
             with exampp.Collection.create(temporary) as opened:
@@ -286,6 +281,18 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
         remove_leftovers(path)
     with exampp.Collection.create(path, exist_ok=True) as opened:
         return opened.import_files(*files, **options)
+
+
+def _check_name(path: Path) -> None:
+    """Raise InputError for a file that is not a collection."""
+    from exampp.store.connection import is_collection
+
+    if path.is_file() and path.stat().st_size and not is_collection(path):
+        raise InputError(
+            "not a collection of exampp",
+            file=path,
+            hint=f"Name the collection first: exampp import my.exam {path.name} ...",
+        )
 
 
 def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> OptionRule:
@@ -464,6 +471,7 @@ def import_(
                 "no such file", file=file, hint="--bank takes files; --bank-name names their bank"
             )
     if not any((files, queries, passages, bank, runs, qrels, responses)):
+        _check_name(collection)
         raise InputError("no files to import", hint="Name them: exampp import my.exam FILE ...")
     report = _import(
         collection,
