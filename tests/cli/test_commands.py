@@ -226,3 +226,16 @@ def test_what_is_missing_is_named_with_its_meaning(
     Path("answers.csv").write_text("question,system,answer\n")
     ran = exampp_command(*line.split())
     assert (ran.code, said in ran.err) == (2, True), ran.err
+
+
+def test_the_demo_opens_its_pages(
+    tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[object] = []
+    monkeypatch.setattr("exampp.web.serve", lambda path, port: served.extend([path, port]))
+    made = tmp_path / "made.exam"
+    assert exampp_command("demo", made, "--port", "0").code == 2
+    ran = exampp_command("demo", made, "--serve", "--port", "0")
+    assert (ran.code, served) == (0, [made, 0]), ran.err
+    with exampp.open(made) as exam:
+        assert exam.grades().evaluate(["Cover@20"]).systems

@@ -49,9 +49,9 @@ from exampp.stats.sampling import (
 
 Scope = Literal["pool", "queries"]
 FEWEST_UNITS = 20
-"""Of units drawn by chance on which two systems differ: a small variance of fewer says nothing."""
+"""Least drawn units on which two systems differ; the variance of fewer is unreliable."""
 FEWEST_QUERIES_APART = 10
-"""On which two systems differ: of fewer, queries drawn anew may hold none."""
+"""Least queries on which two systems differ; resamples of fewer may miss them all."""
 FEWEST_OF_SYSTEM = 10
 """Of sampled units that count for a system: with fewer its score has no interval."""
 
@@ -197,7 +197,7 @@ class Corrected(Result):
             systems = (self.systems[at[0]], self.systems[at[1]])
             yield *systems, apart, float(one.pairs.errors[at]), *ends, int(self.shared[at]), verdict
 
-    def figure(self) -> Figure:
+    def plot(self) -> Figure:
         """Return a plot of the three scores, with the intervals of the corrected ones."""
         people = self.people[self.settings.over]
         spread = f"Bars: {percent(self.settings.level)} interval for {_SCOPES[self.settings.over]}"
@@ -372,8 +372,8 @@ def corrected_section(results: Sequence[Corrected | str]) -> Section:
         if isinstance(one, str):
             blocks.append(Notices((f"{one}.",), "note"))
         else:
-            blocks += [*one.tables().values(), one.figure()]
-    return Section("corrected", "What people would say of all of it", tuple(blocks))
+            blocks += [*one.tables().values(), one.plot()]
+    return Section("corrected", "The leaderboard, corrected by people", tuple(blocks))
 
 
 # ---- correcting ----------------------------------------------------------------------------------

@@ -17,10 +17,8 @@ from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.correlation import (
     Correlations,
-    SideBySide,
     board_method,
     compare_methods,
-    side_by_side,
 )
 from exampp.analysis.grader_bias import DEPTH, QUESTION, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
@@ -28,6 +26,7 @@ from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.raters import Layout
 from exampp.analysis.reliability import Reliability, scored_column, study_reliability
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, evaluate_specifications
+from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.measures.board import Leaderboard, describe_oversight
@@ -394,7 +393,7 @@ def about_reliability(result: Reliability, known: Collection[str] = ()) -> Trust
     tables = result.tables()
     blocks = (
         _without(tables["reliability"], known),
-        result.figure(),
+        result.plot(),
         *_folded(tables["components"], tables["sizes"]),
     )
     tone: Tone = "doubt" if doubt else "holds"
@@ -418,7 +417,7 @@ def about_sensitivity(result: Sensitivity, known: Collection[str] = ()) -> Trust
     blocks: tuple[Block, ...] = ()
     if not result.reason:
         whole = _without(result.tables()["combinations"], known)
-        blocks = (result.figure(), *_folded(replace(whole, verdict="")))
+        blocks = (result.plot(), *_folded(replace(whole, verdict="")))
     return _answer(
         "sensitivity", title, result.headline, blocks, tone, question=CHOICES, known=compared
     )
@@ -429,7 +428,7 @@ def about_attacks(result: AttackReport) -> TrustAnswer:
     won = any(one.succeeds for one in result.attacks)
     tone: Tone = "doubt" if won else "holds" if result.tested else ""
     whole, *others = result.tables().values()
-    blocks = (whole, result.figure(), *_folded(*others))
+    blocks = (whole, result.plot(), *_folded(*others))
     return _answer("attacks", ATTACKS, result.headline, blocks, tone)
 
 
@@ -569,11 +568,11 @@ def _official(data: ReportData) -> Iterator[Line]:
         if not values:
             continue
         shown = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-        sentence = f"{statistic.meaning} with {official}: {shown}."
+        sentence = f"{statistic.meaning.partition(',')[0]} with {official}: {shown}."
         own = values.get(data.name)
         weakest = own is not None and len(values) > 1 and own <= min(values.values())
         if weakest:
-            sentence += f" The figures below show {data.name}, which agrees least of these."
+            sentence += f" The figures below show {data.name}, the lowest of these."
         yield Line("Official leaderboard", sentence, "official", "doubt" if weakest else "")
 
 
@@ -592,7 +591,7 @@ def _people(data: ReportData) -> Iterator[Line]:
             "doubt" if doubt else "",
         )
     else:
-        yield Line("Agreement with people", "Nobody judged what was graded.", "", "doubt")
+        yield Line("Agreement with people", "No graded passage has a judgment.", "", "doubt")
 
 
 def _decisions(data: ReportData) -> Iterator[Line]:
@@ -604,4 +603,4 @@ def _decisions(data: ReportData) -> Iterator[Line]:
             "Decisions", f"Left out: {describe_oversight(book.left_out)}.", "evaluated", "doubt"
         )
     if not book.oversight.cells and not book.left_out.cells:
-        yield Line("Decisions", "People decided no cell.", "")
+        yield Line("Decisions", "No cell has a human decision.", "")

@@ -227,7 +227,7 @@ PANELS: Mapping[str, str] = {
     "part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered revision device epochs batch-size learning-rate max-steps",
-    "Server": "host port",
+    "Server": "host port serve",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",
