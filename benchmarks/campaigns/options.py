@@ -894,7 +894,7 @@ def run(
     monkeypatch.setattr(web, "serve", recorded)
     undrawn = SimpleNamespace(vegalite_to_svg=lambda *drawn, **how: f"<svg {drawn} {how}/>")
     monkeypatch.setattr(figure, "_converter", lambda: undrawn)
-    monkeypatch.setattr(notes, "most_severe", tuple)
+    monkeypatch.setattr(notes, "by_severity", lambda found: (tuple(found), ()))
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
 
     here = Path(shutil.copytree(example, tmp_path / "here"))

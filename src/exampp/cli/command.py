@@ -401,6 +401,11 @@ class Command(click.Command):
         except click.NoSuchOption as error:
             self._check_option_name(given, error.option_name, ctx)
             raise
+        except click.MissingParameter as error:
+            found: Any = error.param
+            text = getattr(found, "description", None) or getattr(found, "help", "")
+            what = f"{ctx.command_path} needs {_name(found)}"
+            raise InputError(what, hint=f"{text} See {ctx.command_path} --help") from None
         raw, order = ctx.meta[_READ]
         for param, times in Counter(order).items():
             if times > 1 and not param.multiple:
