@@ -211,11 +211,8 @@ def test_options_that_make_no_sense(tmp_path: Path, exampp_command: Commands) ->
         (("evaluate", path, "-m", "nDCGG@10"), "nDCG"),
         (("evaluate", path, "-m", "P@0"), "cutoff of P must be"),
         (("evaluate", path, "--min-rating", "9"), "Choose from 1 to 5"),
-        (
-            ("evaluate", path, "--grader", "nobody"),
-            "no grader matches. Graders with grades:\n  draft",
-        ),
-        (("evaluate", path, "--bank", "other"), "no bank 'other' with questions. This"),
+        (("evaluate", path, "--grader", "nobody"), "of this collection:\n  draft"),
+        (("evaluate", path, "--bank", "other"), "no bank 'other' has questions. This"),
         (("import", path, tmp_path / "empty"), "Name its files"),
         (("evaluate", tmp_path / "files" / "queries.json"), "neither a collection nor"),
         (("grade", path, "--grader", "other"), "no grader is called 'other'"),

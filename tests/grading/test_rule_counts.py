@@ -94,8 +94,8 @@ def test_a_file_of_others_is_told_by_the_replies_in_it(tmp_path: Path, exam: Pat
     out.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     expected = (
         "Of 5 grades 3 are 1 because the reply is text without a number (such as "
-        r"'It scatters blue \x1b[mlight'), 2 are 2 in the file, though exampp reads the reply "
-        "otherwise (such as '4')."
+        r"'It scatters blue \x1b[mlight'), 2 are 2 in the file, but exampp reads the reply "
+        "differently (such as '4')."
     )
     with exampp.open(out) as graded:
         assert expected in graded.grades().evaluate(["Cover@20"]).notes

@@ -239,7 +239,7 @@ def test_another_pool_and_another_cutoff(exam: exampp.Collection) -> None:
     exam.add(runs={"delta": {"q00": {"q01-p0": 1.0}}})
     said = refused(exam)
     assert "(delta were added or removed)" in said
-    assert "its decisions are refused" in said
+    assert "the sample no longer applies" in said
 
 
 def test_another_threshold_is_another_sample_of_items(exam: exampp.Collection) -> None:

@@ -90,6 +90,7 @@ class GradedFile:
         # every format loads here, which a cached file can do without
         from exampp.formats import workbench
         from exampp.formats.detect import read_bank_file
+        from exampp.store.pages import write_pages
         from exampp.store.pools import put_pools
 
         edit = Edit("exampp", "", now())
@@ -103,6 +104,7 @@ class GradedFile:
                 retire_unmentioned(connection, edit)
             put_query_items(connection, edit)
             end_import(connection)
+            write_pages(connection)
             notes: dict[str, list[str]] = {"": []}
             if skipped is not None and skipped.count:
                 notes[""].append(
