@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -21,7 +22,7 @@ from exampp.records.selection import BankName, CollectionFile, Display, OnBadLin
 from exampp.records.wording import counted
 
 if TYPE_CHECKING:
-    from exampp.inputs.importing import ImportReport
+    from exampp.inputs.importing import ImportedFile, ImportReport
 
 
 def plugins(display: Display) -> None:
@@ -546,9 +547,9 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
 
 
 def _say(report: ImportReport) -> None:
-    for file in report.files:
-        kind = f"{file.kind} (by its name)" if file.by_name else file.kind
-        print_line(f"{file.file}: {kind}, {counted(file.records, 'record')}")
+    for path, parts in groupby(report.files, lambda one: one.file.removesuffix(f" ({one.kind})")):
+        shown = [_count_of(one, is_part=one.file != path) for one in parts]
+        print_line(f"{path}: {', '.join(shown)}")
     for sentence in report.remarks:
         print_message(sentence)
     _report_bad_parts(report.skipped_first, report.skipped, "skipped", "bad line")
@@ -567,6 +568,26 @@ def _say(report: ImportReport) -> None:
         if report.impact:
             show(report.impact)
         print_message("Nothing was imported (--dry-run).")
+
+
+_NOUNS = {
+    "queries": "query",
+    "passages": "passage",
+    "candidates": "retrieved passage",
+    "run": "ranked passage",
+    "responses": "answer",
+    "plain-bank": "bank question",
+    "qrels": "judgment",
+    "pool": "pooled passage",
+}
+"""What the parts of one file hold."""
+
+
+def _count_of(file: ImportedFile, *, is_part: bool) -> str:
+    if is_part:
+        return counted(file.records, _NOUNS[file.kind])
+    kind = f"{file.kind} (by its name)" if file.by_name else file.kind
+    return f"{kind}, {counted(file.records, 'record')}"
 
 
 def _report_bad_parts(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:
