@@ -434,8 +434,8 @@ def test_a_verdict_has_no_partial_support() -> None:
 @pytest.mark.parametrize(
     ("measure", "what"),
     [
-        ("NuggetAll(partial=0)", "the partial rating 0 makes no sense for ratings from 0 to 5"),
-        ("NuggetAll(partial=6)", "the partial rating 6 makes no sense"),
+        ("NuggetAll(partial=0)", "invalid partial rating 0 for ratings from 0 to 5"),
+        ("NuggetAll(partial=6)", "invalid partial rating 6"),
         ("NuggetAll(strict=True,partial=2)", "is strict, so that partial support counts nothing"),
         ("NuggetAll(half=2)", "no parameter 'half'"),
     ],
@@ -464,7 +464,7 @@ def test_without_importances_only_all_has_a_value() -> None:
     assert means(found)["both", "NuggetVital@5"] is None
     assert means(found)["both", "NuggetWeighted@5"] is None
     (said,) = [note for note in found.notes if "vital or okay" in note]
-    assert said.startswith("The bank does not say which items are vital or okay")
+    assert said.startswith("No item is vital or okay")
 
 
 def test_importances_that_are_none_are_listed_and_count_in_all_alone() -> None:

@@ -228,10 +228,10 @@ def test_notes_on_subtopics_and_policies() -> None:
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        (None, "There are no queries, and so no value is defined."),
-        (make_query([[]]), "There are no items of this kind, and so no value is defined."),
-        (make_query([[N, N]]), "No cell has a grade, and so no measure has a value."),
-        (make_query([[5, N]]), "There are no rankings, and so no systems to compare."),
+        (None, "No query is imported, so no value is defined."),
+        (make_query([[]]), "The bank has no items of this kind, so no value is defined."),
+        (make_query([[N, N]]), "No cell has a grade, so no measure has a value."),
+        (make_query([[5, N]]), "No ranking is imported, so there are no systems to compare."),
     ],
 )
 def test_why_there_is_nothing_is_told_from_the_data(query: QueryGrades | None, note: str) -> None:
@@ -268,7 +268,7 @@ def test_long_lists_are_cut() -> None:
         (
             ["P@5"],
             [0],
-            "minimum rating 0 makes no sense for ratings from 0 to 5. Choose from 1 to 5",
+            "invalid minimum rating 0 for ratings from 0 to 5. Choose from 1 to 5",
         ),
         (["P@5"], [6], "minimum rating 6"),
     ],
@@ -328,7 +328,7 @@ def test_what_nobody_graded_has_no_value(policy: CoverPolicy, missing: Missing) 
     book = make_book(blank, replace(blank, query_id="other"))
     board = evaluate(book, measures, [3], policy=policy, missing=missing)
     assert {(row.mean, row.queries) for row in (*board.rows, *board.overall)} == {(None, 0)}
-    assert "No cell has a grade, and so no measure has a value." in board.notes
+    assert "No cell has a grade, so no measure has a value." in board.notes
     rows = json.loads(render(tidy(board), "json"))["rows"]
     assert {row["mean"] for row in rows} == {None}
     assert "0.000" not in render(wide_leaderboard(board), "text")

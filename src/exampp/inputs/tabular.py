@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.columns import SYNONYMS, Roles, Row, roles_of, settle, value_of
+from exampp.formats.columns import SYNONYMS, Roles, Row, role_of, roles_of, settle, value_of
 from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.lines import OnError
 from exampp.formats.read_warnings import count_unused, is_empty
@@ -26,15 +26,17 @@ def table_roles(names: Sequence[str], columns: Mapping[str, str]) -> Roles | Non
 
     A known table has a query, and a passage or an answer with its system; or questions alone.
     """
-    named = {"question" if role == "query_text" else role: one for role, one in columns.items()}
+    named = {role_of(name, _ROLES): one for name, one in columns.items()}
     present = {role: one for role, one in named.items() if one in names and role in _ROLES}
     roles = roles_of(names, present, _ROLES)
     if [*roles] == ["question"] and len(names) == 1:
         return roles
     if "question" not in roles and not _has_certain_id(roles):
         return None
-    has_answers = {"answer", "system"} <= roles.keys()
-    return roles if has_answers or not roles.keys().isdisjoint({"passage_id", "text"}) else None
+    has_passages = not roles.keys().isdisjoint({"passage_id", "text"})
+    # an answer beside a passage would be lost
+    fits = "system" in roles and not has_passages if "answer" in roles else has_passages
+    return roles if fits else None
 
 
 def _has_certain_id(roles: Roles) -> bool:
@@ -108,7 +110,7 @@ def table_parts(
 
 def _kind(roles: Roles) -> str:
     """Return what the rows are beside queries and passages."""
-    if "answer" in roles and roles.keys().isdisjoint({"passage_id", "text"}):
+    if "answer" in roles:
         return "responses"
     if "relevance" in roles:
         return "qrels"
@@ -128,6 +130,7 @@ def _new_rows(
         "question": not query_id,
         "text": (kind in ("qrels", "run") and not passage_id) or (kind == "pool" and not text),
         "answer": kind == "responses" and not value.get("answer"),
+        "system": "system" in value and not value["system"],
     }
     for role, is_missing in missing.items():
         if is_missing:

@@ -51,16 +51,16 @@ class MissingPrerequisite(NamedTuple):
 
 
 NO_QUERIES = MissingPrerequisite(
-    "There are no queries, and so no value is defined", "Import queries and a bank: exampp import"
+    "No query is imported, so no value is defined", "Import queries and a bank: exampp import"
 )
 NO_BANK = MissingPrerequisite(
-    "There are no items of this kind, and so no value is defined", "Import a bank: exampp import"
+    "The bank has no items of this kind, so no value is defined", "Import a bank: exampp import"
 )
 NO_GRADES = MissingPrerequisite(
-    "No cell has a grade, and so no measure has a value", "Grade the passages: exampp grade"
+    "No cell has a grade, so no measure has a value", "Grade the passages: exampp grade"
 )
 NO_RANKINGS = MissingPrerequisite(
-    "There are no rankings, and so no systems to compare",
+    "No ranking is imported, so there are no systems to compare",
     "Import runs (exampp import), or name some with --run",
 )
 
@@ -458,6 +458,6 @@ def _check_enough(
     measures: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
 ) -> None:
     if not measures:
-        raise InputError("no measure is asked for", hint="Name one, such as Cover@20")
+        raise InputError("no measure is given", hint="Name one, such as Cover@20")
     if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in measures)):
-        raise InputError("no minimum rating is given", hint="Say from which rating on one counts")
+        raise InputError("no minimum rating is given", hint="Give the lowest rating that counts")
