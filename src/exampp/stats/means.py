@@ -30,6 +30,8 @@ _FARTHEST = 40.0
 _STEPS = 60
 _CLOSE = 1e-10
 _CELLS_AT_ONCE = 2_000_000
+_COLUMNS = 256
+"""Columns of which the recursion stays in the cache of a processor."""
 
 
 class MeanLimits(NamedTuple):
@@ -128,9 +130,17 @@ def _chance_below(x: Floats, t: Floats) -> Floats:
     c = x - t
     negative = np.fmax(-c[: (c < 0).sum(axis=0).max()], 0.0)[::-1]
     positive = np.fmax(c[(c <= 0).sum(axis=0).min() :], _NEUTRAL)
+    blocks = (slice(start, start + _COLUMNS) for start in range(0, len(t), _COLUMNS))
+    return np.concatenate(
+        [_recursion(positive[:, one].copy(), negative[:, one].copy()) for one in blocks]
+    )
+
+
+def _recursion(positive: Floats, negative: Floats) -> Floats:
+    """Return the chance that all positive and negative terms of each column sum to at most 0."""
     n, m = len(positive), len(negative)
     # found[j] is the chance of the first j positive and k negative terms, on the diagonal j + k
-    chances = np.zeros((n + 1, len(t)))
+    chances = np.zeros((n + 1, positive.shape[1]))
     chances[0] = 1.0
     for diagonal in range(2, n + m + 1):
         low, high = max(1, diagonal - m), min(n, diagonal - 1) + 1
