@@ -193,11 +193,11 @@ def test_what_could_not_be_asked_is_an_error_and_goes_on(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"min_ratng": 4}, r"settings.min_ratng: there is no such setting. .*min_rating"),
+        ({"min_ratng": 4}, r"settings.min_ratng: unknown setting. .*min_rating"),
         ({"base_url": "http://x"}, "comes from the environment alone"),
         ({"api_key": "sk-1"}, "comes from the environment alone"),
         ({"decode": "auto"}, "requests that no cache holds"),
-        ({"graded": "web"}, "Give report or documents"),
+        ({"graded": "web"}, "Use report or documents"),
         ({"measures": ["Covr"]}, "Did you mean Cover"),
     ],
 )

@@ -128,7 +128,7 @@ def test_judgments_speak_of_items() -> None:
     assert "covers what is not relevant" in found.items[1].why
     # 5 passages are judged 0, of which all cover the second item and the third
     assert found.floor.values == pytest.approx((2 / 3,))
-    assert "that people judged 0 (all of them on 1 with fewer) have" in str(found)
+    assert "that people judged 0 (all of them for 1 with fewer) have" in str(found)
 
 
 def test_a_few_passages_are_no_reason_to_look_at_an_item() -> None:

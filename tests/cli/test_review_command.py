@@ -140,7 +140,7 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
     ran = exampp_command("evaluate", exam)
     assert "; 1 cell decided by 2 people, disputed\n" in ran.out
     ran = exampp_command("evaluate", exam, "--decisions", "without")
-    assert "Left out, as requested: 1 cell decided by 2 people, disputed." in ran.out
+    assert "Ignored as requested: 1 cell decided by 2 people, disputed." in ran.out
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_labels_agree_with_the_text(llama: str) -> None:
 
 def test_labels_that_the_model_does_not_say_stop_before_the_first_ask(llama: str) -> None:
     grader = grader_at(llama, "labels", ("yes", "no"))
-    with pytest.raises(InputError, match=r"the labels have 0.0\d of .* Choose --decode json"):
+    with pytest.raises(InputError, match=r"the labels have 0.0\d of .* Use --decode json"):
         list(grader.answer(make_asks(1)))
     assert grader.spent.requests == grader.spent.probes
 

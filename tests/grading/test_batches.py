@@ -539,9 +539,9 @@ def test_two_processes_send_each_request_once(tmp_path: Path, openai: BatchStub)
 
 def test_other_graders_take_no_batches(tmp_path: Path) -> None:
     with exams.make(tmp_path) as exam:
-        with pytest.raises(InputError, match="the grader draft takes no batches"):
+        with pytest.raises(InputError, match="the grader draft does not support batches"):
             exam.grade("draft", batches=True)
-        with pytest.raises(InputError, match="this grader takes no batches"):
+        with pytest.raises(InputError, match="this grader does not support batches"):
             exam.grade(len, name="mine", batches=True)
     with pytest.raises(InputError, match="exclude each other"):
         Batches("a", "b")
@@ -594,7 +594,7 @@ def test_requests_to_a_file_and_replies_from_one(
         list(again.steps())
         assert "nothing new" in again.why_stopped
         assert not (tmp_path / "b.jsonl").exists()
-        with pytest.raises(InputError, match="exists already"):
+        with pytest.raises(InputError, match="already exists"):
             exam.grading("openai", batches=Batches(requests), **FILE_OPTIONS)
         answer_file(requests, replies)
         progress = exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
@@ -616,12 +616,12 @@ def test_replies_that_are_not_all_there(tmp_path: Path) -> None:
         run = exam.grading("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
         list(run.steps())
         assert len(cells(exam)) == 2
-        assert "1 line cannot be read, the first is line 4" in run.late_note
+        assert "1 line cannot be read, the first at line 4" in run.late_note
         assert "no reply to them" in run.why_stopped
         replies.write_text("\n".join(whole))
         assert exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS).done == 6
         exam.bank("main").edit("reword", first_item(exam), "Another question?", reason="a test")
-        with pytest.raises(InputError, match="no line of it answers a request that is out"):
+        with pytest.raises(InputError, match="no line answers a pending request"):
             exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
 
 

@@ -56,7 +56,7 @@ def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:
     join_grading(grader, "m", load_grading_prompt("draft"))
     with pytest.raises(InputError, match="which wants a rating"):
         join_grading(grader, "m", load_grading_prompt("question-self-rating"))
-    with pytest.raises(InputError, match="which wants a measure of likeness"):
+    with pytest.raises(InputError, match="which wants a similarity score"):
         join_grading(ScriptedGrader({}), "m", load_grading_prompt("draft"))
 
 
@@ -83,10 +83,8 @@ def test_a_prompt_that_leaves_no_room_is_refused_before_the_run(name: str) -> No
     join_grading(Small(alone + LEAST_PASSAGE), "m", prompt)
     with pytest.raises(InputError) as caught:
         join_grading(Small(alone + LEAST_PASSAGE - 1), "m", prompt)
-    said = f"'{name}' has {alone} tokens before item and passage are put in; the model takes "
-    assert f"{said}{alone + 31}, which leaves 31 for them, and 32 are the least" in str(
-        caught.value
-    )
+    said = f"'{name}' has {alone} tokens; the model's limit is "
+    assert f"{said}{alone + 31}, which leaves 31 for them, and 32 are needed" in str(caught.value)
     with pytest.raises(InputError, match=f"takes {alone - 9}, which leaves 0 for them"):
         join_grading(Small(alone - 9), "m", prompt)
 

@@ -362,7 +362,7 @@ def test_what_cannot_be_merged_is_refused_and_nothing_changes(exam: Path) -> Non
     plain.write_text("[]" * 999)
     missing = exam.with_name("missing.exam")
     for bad, what in (
-        (exam, "is the collection that others are merged into"),
+        (exam, "is the target of the merge"),
         (newer, "another version of exampp"),
         (damaged, "damaged"),
         (plain, "is not an exampp collection"),

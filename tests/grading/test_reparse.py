@@ -60,7 +60,7 @@ def test_imported_ratings_stay_and_the_new_reading_stands_beside_them(tmp_path: 
 def test_draft_scores_cannot_be_read_again(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade("draft")
-        with pytest.raises(exampp.InputError, match="draft grades follow from scores alone"):
+        with pytest.raises(exampp.InputError, match="draft grades depend only on scores"):
             collection.reparse()
 
 

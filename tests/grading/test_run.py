@@ -181,7 +181,7 @@ def test_replies_without_a_grade_in_a_row_stop_the_run(
     with exams.make(tmp_path) as collection:
         with pytest.raises(exampp.Unfinished) as caught:
             run(collection, how, max_failures=3)
-        assert f"3 failures in a row, the last: {said}" in str(caught.value)
+        assert f"3 consecutive failures, the last: {said}" in str(caught.value)
         # a grade ends a row: two failures before it do not count
         assert len(grades(collection)) == len(grader.calls) == 7
 
@@ -202,7 +202,7 @@ def test_a_run_goes_on_with_what_nobody_tried_and_tries_again_last(tmp_path: Pat
         # a server that fails is news
         down = scripted("4", faults=dict.fromkeys(exams.QUESTIONS["q1"], "down"))
         for _ in range(2):
-            with pytest.raises(exampp.Unfinished, match="3 failures in a row, the last: down"):
+            with pytest.raises(exampp.Unfinished, match="3 consecutive failures, the last: down"):
                 run(collection, down, max_failures=3)
 
 

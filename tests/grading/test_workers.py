@@ -122,7 +122,7 @@ def test_what_kills_every_worker_is_given_up(start: Callable[..., ProcessWorkers
     asks[0] = replace(asks[0], passage="deadly")
     found = {ask.key: reply.fault for ask, reply in spread(pool).answer(asks)}
     assert found.keys() == set(range(100))
-    assert found[0] == "3 workers were lost at it, the last: its process is gone"
+    assert found[0] == "3 workers were lost with it, the last: its process is gone"
     assert {found[key] for key in range(50, 100)} == {""}
 
 

@@ -358,7 +358,7 @@ def test_oddities_are_told_in_one_table(collection: exampp.Collection, tmp_path:
     )
     assert report.findings.rows == (
         ("s", "several files", 2, "a.run, b.run"),
-        ("a.run", "repeated lines left out", 1, ""),
+        ("a.run", "repeated lines skipped", 1, ""),
         ("other", "queries without results", 1, "q2"),
     )
 

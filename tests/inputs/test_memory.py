@@ -384,7 +384,7 @@ def test_columns_of_frames_may_have_names_of_their_own(exam: Collection) -> None
     frame = pd.DataFrame({"Topic": ["1"], "Narrative": ["a"], "Author": ["ada"]})
     report = exam.add(queries=frame, columns={"query_id": "Topic", "text": "Narrative"})
     assert report.files[0].records == 1
-    assert report.remarks == ("queries: columns that are not read: Author",)
+    assert report.remarks == ("queries: columns not read: Author",)
     with pytest.raises(InputError, match=r"no table has the column 'Topics'.*queries: Topic, Narr"):
         exam.add(queries=frame, columns={"query_id": "Topics", "text": "Narrative"})
 

@@ -434,7 +434,7 @@ def test_a_verdict_has_no_partial_support() -> None:
 @pytest.mark.parametrize(
     ("measure", "what"),
     [
-        ("NuggetAll(partial=0)", "the partial rating 0 makes no sense for ratings from 0 to 5"),
+        ("NuggetAll(partial=0)", "the partial rating 0 is invalid for ratings from 0 to 5"),
         ("NuggetAll(partial=6)", "the partial rating 6 makes no sense"),
         ("NuggetAll(strict=True,partial=2)", "is strict, so that partial support counts nothing"),
         ("NuggetAll(half=2)", "no parameter 'half'"),

@@ -149,7 +149,7 @@ def test_runs_take_the_place_of_the_rankings() -> None:
             "silent": {"q": []},
         },
     )
-    assert found.notes == ("Left out of the runs: 1 unknown query: other.",)
+    assert found.notes == ("Skipped 1 unknown query of the runs: other.",)
     assert found.systems == ("new", "silent")
     (query,) = found.queries
     assert query.passage_ids == ("p0", "p1", "outside")

@@ -212,7 +212,7 @@ def test_notes_on_subtopics_and_policies() -> None:
     # each measure has its own policy, and the notes say which
     told = notes_of(silent, policy=RUBRIC)
     unanswered = "Queries that a system does not answer are"
-    assert f"Cover@5: {unanswered} left out of its mean: b (1)." in told
+    assert f"Cover@5: {unanswered} excluded from its mean: b (1)." in told
     assert f"P@5: {unanswered} counted 0: b (1)." in told
     assert f"{unanswered} counted 0: b (1)." in notes_of(silent)
     assert "Only one query counts, so there is no standard error." in told
@@ -222,10 +222,10 @@ def test_notes_on_subtopics_and_policies() -> None:
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        (None, "There are no queries, and so no value is defined."),
-        (make_query([[]]), "There are no items of this kind, and so no value is defined."),
-        (make_query([[N, N]]), "No cell has a grade, and so no measure has a value."),
-        (make_query([[5, N]]), "There are no rankings, and so no systems to compare."),
+        (None, "There are no queries, so no value is defined."),
+        (make_query([[]]), "There are no items of this kind, so no value is defined."),
+        (make_query([[N, N]]), "No cell has a grade, so no measure has a value."),
+        (make_query([[5, N]]), "There are no rankings, so there are no systems to compare."),
     ],
 )
 def test_why_there_is_nothing_is_told_from_the_data(query: QueryGrades | None, note: str) -> None:
@@ -261,7 +261,7 @@ def test_long_lists_are_cut() -> None:
         (
             ["P@5"],
             [0],
-            "minimum rating 0 makes no sense for ratings from 0 to 5. Choose from 1 to 5",
+            "minimum rating 0 is invalid for ratings from 0 to 5. Choose from 1 to 5",
         ),
         (["P@5"], [6], "minimum rating 6"),
     ],
@@ -321,7 +321,7 @@ def test_what_nobody_graded_has_no_value(policy: CoverPolicy, missing: Missing) 
     book = make_book(blank, replace(blank, query_id="other"))
     board = evaluate(book, measures, [3], policy=policy, missing=missing)
     assert {(row.mean, row.queries) for row in (*board.rows, *board.overall)} == {(None, 0)}
-    assert "No cell has a grade, and so no measure has a value." in board.notes
+    assert "No cell has a grade, so no measure has a value." in board.notes
     rows = json.loads(render(tidy(board), "json"))["rows"]
     assert {row["mean"] for row in rows} == {None}
     assert "0.000" not in render(wide_leaderboard(board), "text")

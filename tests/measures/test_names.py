@@ -80,7 +80,7 @@ def test_other_ways_to_write(text: str, same: str) -> None:
         ("", "no measure"),
         ("zzzzzzzz", "no measure 'zzzzzzzz'. Measures: Cover"),
         ("P@20@10", "not a number"),
-        ("P@0", "cutoff of P must be a whole number from 1 on, not 0"),
+        ("P@0", "cutoff of P must be a whole number of at least 1, not 0"),
         ("P@-1", "not -1"),
         ("P@1.5", "not 1.5"),
         ("P@ten", "'ten' in the measure 'P@ten' is not a number"),

@@ -62,7 +62,7 @@ def test_the_leaderboard_says_what_people_decided_and_what_it_is_without(path: P
         "of 1 pairs of systems change places (--decisions without)."
     ) in board.notes
     assert caption(board).endswith(f"; {BY_PEOPLE}")
-    assert f"Left out, as requested: {BY_PEOPLE}." in other.notes
+    assert f"Ignored as requested: {BY_PEOPLE}." in other.notes
     assert "decided" not in caption(other)
 
 
@@ -88,7 +88,7 @@ def test_what_changes_nothing_is_said_too(tmp_path: Path) -> None:
         board = opened.grades().evaluate(["Cover@20", "P@20"], min_rating=4)
     assert untouched.without_decisions is None
     assert not any("decided" in note or "decision" in note for note in untouched.notes)
-    assert "Without human decisions no mean changes (--decisions without)." in board.notes
+    assert "Human decisions change no mean (--decisions without)." in board.notes
 
 
 def test_analyses_and_the_report_take_the_choice(path: Path) -> None:

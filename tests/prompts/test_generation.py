@@ -143,7 +143,7 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
         ("name = ", "broken TOML"),
         (MINE + "make = 1", "make: unknown key 'make'. did you mean 'makes'?"),
         (MINE + "title = 1", "title: 'title' is 1. give a text"),
-        (MINE.replace('"nugget"', '"query"'), "'query' is nothing that a bank holds"),
+        (MINE.replace('"nugget"', '"query"'), "a bank cannot have 'query'"),
         (MINE.replace("query_text", "query"), r"uses {query}, which is not a slot"),
         (
             MINE + 'instruction = "List {subtopic}"',
@@ -151,7 +151,7 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
         ),
         (MINE + 'keys_instruction = "{instruction}"', "keys_instruction: the prompt uses {instruc"),
         (MINE.replace("{query_text}", "it"), "does not say which query"),
-        (MINE.replace('"mine"', '"My Prompt"'), "'My Prompt' is not a short name"),
+        (MINE.replace('"mine"', '"My Prompt"'), "'My Prompt' is not a valid name"),
         (MINE.replace("mine", "dl-nuggets"), "the name of a bundled prompt with another text"),
     ],
 )

@@ -49,13 +49,16 @@ from exampp.store.runs import (
 
 
 class GraderStatus(NamedTuple):
-    """A grader on a bank: its cells by rule of reading, and the pending ones to a `depth`.
+    """A grader on a bank: its cells by rule of reading, and the pending ones up to a `depth`.
 
-    `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
-    are the runs that are grading now; `without_key` are the items without an answer key to verify
-    against; `own_bank` warns that the model made the items itself; `otherwise` describes cut
-    passages and refused parameters; `judged_only` counts cells without a grade of passages that are
-    judged and not ranked, and all such cells.
+    Attributes:
+        reasons: Most frequent reasons of cells without a grade, with their numbers.
+        held_by: Runs that are grading now.
+        without_key: Items without an answer key to verify against.
+        own_bank: Warning that the model generated the items itself.
+        otherwise: Description of truncated passages and rejected parameters.
+        judged_only: Cells without a grade of passages that are judged but not ranked, and all such
+            cells.
     """
 
     grader: GraderIdentity
@@ -71,12 +74,12 @@ class GraderStatus(NamedTuple):
 
     @property
     def states(self) -> Mapping[str, int]:
-        """Return how many cells are in each state, by its name."""
+        """Return the number of cells in each state, by its name."""
         return by_state(self.readings)
 
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
-    """Return one entry for every grader and every bank of its kind."""
+    """Return one entry per grader and bank of its kind."""
     with one_moment(connection):
         return [
             _status(connection, grader, bank, depth)
@@ -110,10 +113,7 @@ _STATES = tuple(state.name.lower() for state in State)
 
 
 def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
-    """Return the tables `readings`, `spent` and `graders` of the functions below.
-
-    `batches` is included if there are open ones.
-    """
+    """Return the tables `readings`, `spent` and `graders`, and `batches` if any are open."""
     found = grading_status(connection)
     batches = batches_table(connection)
     return {
@@ -156,19 +156,19 @@ def readings_table(entries: Sequence[GraderStatus]) -> Table:
         for row in rules_table(one.readings, one.grader)
     ]
     return Table.of(
-        ["grader", "bank", *COLUMNS, GRADER_KEY], found, "Which rules of reading made the grades"
+        ["grader", "bank", *COLUMNS, GRADER_KEY], found, "Rules of reading, by number of grades"
     )
 
 
 def batches_table(connection: sqlite3.Connection) -> Table:
-    """Return the open batches: not answered yet, or with replies that are not grades yet."""
+    """Return the open batches: without an answer, or with replies that are not grades yet."""
     named = {key: grader_label(identity) for key, identity in graders(connection)}
     rows: list[tuple[Value, ...]] = [
         (
             named[row.grader],
             row.server,
             row.remote,
-            "being sent" if row.remote is None else row.said,
+            "sending" if row.remote is None else row.said,
             row.requests,
             row.answered,
             row.at,
@@ -178,14 +178,14 @@ def batches_table(connection: sqlite3.Connection) -> Table:
     ]
     names = ["grader", "at", "batch", "state", "requests", "answered", "sent", "expires"]
     notes = [
-        "exampp grade with --batch goes on with them, with --replies FILE where they are files; "
-        "--cancel-batches ends them."
+        "To continue: exampp grade with --batch, or with --replies FILE for files. To end "
+        "them: --cancel-batches."
     ]
-    return Table.of(names, rows, "Batches that are out", notes)
+    return Table.of(names, rows, "Open batches", notes)
 
 
 def spent_table(connection: sqlite3.Connection) -> Table:
-    """Sum time, requests, tokens and cost of all runs of each grader."""
+    """Return time, requests, tokens and cost of each grader, summed over all runs."""
     found: list[tuple[Value, ...]] = []
     notes = []
     for key, identity in graders(connection):
@@ -200,10 +200,11 @@ def spent_table(connection: sqlite3.Connection) -> Table:
         found.append(row)
         if unpriced and spent.cost is not None:
             notes.append(
-                f"{grader_label(identity)}: runs without prices, not in the cost: {unpriced}"
+                f"{grader_label(identity)}: {unpriced} runs without prices are not included "
+                "in the cost"
             )
     names = ["grader", "seconds", "replies", "requests"]
     names += ["tokens read", "tokens cached", "share cached", "tokens written", "cost"]
     decimals = {"seconds": 1, "cost": 6}
     heads = [*(Column(name, decimals.get(name, 3)) for name in names), GRADER_KEY]
-    return Table.of(heads, found, "What grading took, all runs together", notes)
+    return Table.of(heads, found, "Time, tokens and cost of grading, all runs", notes)

@@ -1,6 +1,6 @@
-"""Detect the files of an import; read tables of queries and passages, or with named columns.
+"""Detect the files of an import, and read tables of queries and passages.
 
-One mapping of columns serves all tables of an import: each uses the columns that it has.
+One mapping of columns applies to all tables of an import: each uses the columns that it has.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _KNOWN = frozenset(
         *passages.POOL_ID_KEYS,
     )
 )
-"""Names by which a reader recognises the columns of a table."""
+"""Names by which readers recognise the columns of a table."""
 _SEPARATORS = "\t,;|"
 _OF_RESULTS = frozenset(
     (
@@ -73,14 +73,15 @@ _OF_RESULTS = frozenset(
         *("system", "run_id", "method", "answer", "response", "nugget", "contexts"),
     )
 )
-"""Columns of other tables than those of queries and passages."""
+"""Columns of tables other than queries and passages."""
 Row = Mapping[str, Any]
 
 
 class Renaming:
     """Rename columns of tables to the names that exampp knows; `seen` are the columns per table.
 
-    Raises InputError for an unknown name.
+    Raises:
+        InputError: A name is unknown.
     """
 
     def __init__(self, columns: Mapping[str, str]) -> None:
@@ -90,27 +91,27 @@ class Renaming:
             if name not in COLUMNS:
                 slips = nearly([name], COLUMNS)
                 raise InputError(
-                    f"no column is called {brief(name)}" + (f"; {slips}" if slips else ""),
+                    f"unknown column name {brief(name)}" + (f"; {slips}" if slips else ""),
                     field="columns",
-                    hint=f"On the left stands one of {', '.join(COLUMNS)}; on the right a column "
-                    "of the table",
+                    hint=f"Write NAME=COLUMN: the name is one of {', '.join(COLUMNS)}, the "
+                    "column one of the table",
                 )
 
     def names(self, table: str, header: Sequence[str]) -> dict[str, str]:
         """Return known name -> column of a table; warn once about columns that are ignored."""
         named = {name: column for name, column in self.columns.items() if column in header}
-        others = [column for column in header if column not in self.columns.values()]
+        unread = [column for column in header if column not in self.columns.values()]
         known = {
-            column: normalize_name(column) for column in others if normalize_name(column) in _KNOWN
+            column: normalize_name(column) for column in unread if normalize_name(column) in _KNOWN
         }
         if table not in self.seen:
             self.seen[table] = header
-            if left := [column for column in others if column not in known]:
-                add_warning(table, None, f"columns that are not read: {', '.join(left)}")
+            if left := [column for column in unread if column not in known]:
+                add_warning(table, None, f"columns not read: {', '.join(left)}")
         return {name: column for column, name in known.items() if name not in named} | named
 
     def rows(self, table: str, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-        """Yield the rows, their columns renamed."""
+        """Yield the rows with renamed columns."""
         known: dict[tuple[str, ...], dict[str, str]] = {}
         for number, row in rows:
             header = tuple(row)
@@ -125,16 +126,16 @@ class Renaming:
             if column not in had:
                 tables = "; ".join(f"{one}: {', '.join(cs)}" for one, cs in self.seen.items())
                 raise InputError(
-                    f"no table has the column {brief(column)}, which {name} is to be",
+                    f"no table has the column {brief(column)} (given for {name})",
                     field="columns",
-                    hint=f"There are {tables or 'no tables: CSV or TSV with a first line of names'}"
-                    f". Names on the left: {', '.join(COLUMNS)}",
+                    hint=f"{tables or 'No tables found: CSV or TSV need a header'}. Possible "
+                    f"names: {', '.join(COLUMNS)}",
                 )
 
     def table(
         self, path: Path, on_error: OnError, *, may_be_bank: bool = True
     ) -> MemoryLines | None:
-        """Return the rows of a table that has one of the columns, or of queries or passages.
+        """Return the rows of a table with named columns, or of queries or passages.
 
         None for any other file, for a TSV that the readers of queries and passages accept, and for
         a table that may be a bank, unless `may_be_bank` is false.
@@ -147,8 +148,8 @@ class Renaming:
         return list(as_lines(_strip_ids(rows)))
 
     def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
-        """Return the separator of the columns; None if the first line has none of them."""
-        with suppress(InputError, CsvError):  # not a file of lines: its reader reports the fault
+        """Return the column separator; None if the first line has none."""
+        with suppress(InputError, CsvError):  # not a text file: its reader reports the fault
             _, head = next(read_lines(path))
             line = head.decode(errors="replace")
             for separator in _SEPARATORS:
@@ -166,7 +167,7 @@ class Renaming:
 
 
 def _is_known(header: Sequence[str], separator: str) -> bool:
-    """Return whether a header is one of queries or passages that is read only as rows."""
+    """Return whether a header of queries or passages needs to be read as rows."""
     columns = [*header]
     if separator == "\t" and (
         queries.is_query_header(columns) or passages.is_passage_header(columns)
@@ -192,10 +193,10 @@ _RANKED = ("run", "ranx", "candidates")
 
 
 class GivenFile(NamedTuple):
-    """A file or folder of an import, of a `kind` (of `importing.KINDS`) or a `role` (of `ROLES`).
+    """A file or folder of an import, with a `kind` (of `importing.KINDS`) or a `role` (of `ROLES`).
 
-    With `data`, it is rows from memory, and `path` is the name in messages; `system` is then the
-    system of rows that do not name one.
+    With `data`, these are rows from memory, `path` is the name in messages, and `system` is the
+    system of rows that name none.
     """
 
     path: Path
@@ -229,9 +230,10 @@ def given_files(
 
 
 def given_data(by_role: Sequence[object]) -> list[GivenFile]:
-    """Return sources for data arguments, one of each role; each part of `runs` is separate.
+    """Return sources for data arguments, one per role; each part of `runs` is separate.
 
-    Raises InputError if all are None.
+    Raises:
+        InputError: All are None.
     """
     sources = [
         GivenFile(Path(name), _KIND_OF_DATA.get(role), role, part, system)
@@ -240,27 +242,28 @@ def given_data(by_role: Sequence[object]) -> list[GivenFile]:
         for name, system, part in parts_of(role, data)
     ]
     if not sources:
-        raise InputError("nothing to add", hint=f"Give one of {', '.join(ROLES)}")
+        raise InputError("nothing to add", hint=f"Pass one of {', '.join(ROLES)}")
     return sources
 
 
 def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
-    """Return the corpus of files that are data sets or folders of BEIR; None if there is none."""
+    """Return the corpus of the first data set or BEIR folder among the files, or None."""
     of_datasets = filter(data_sets.has_documents, filter(data_sets.is_dataset, files))
     of_folders = filter(None, (data_sets.corpus_of(Path(file)) for file in files))
     return next(of_datasets, None) or next(of_folders, None)
 
 
 _KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "responses")}
-"""A bank has several kinds of rows, and so do passages, with or without their query."""
+"""Banks have several kinds of rows, as do passages, with or without their query."""
 
 
 def rows_of_files(
     files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
 ) -> Mapping[Path, MemoryLines]:
-    """Return the rows of an import, for `holding`: from memory, or tables with named columns.
+    """Return the rows of an import, for `reading_from_memory`: data, or tables with named columns.
 
-    Raises InputError for data without rows, and if no table has one of the columns.
+    Raises:
+        InputError: Data have no rows, or no table has one of the named columns.
     """
     columns = renaming.columns
     found: dict[Path, MemoryLines] = {}
@@ -284,7 +287,7 @@ def rows_of_files(
 
 
 def _may_be_table(source: GivenFile) -> bool:
-    """Return whether a file may be a table of queries or passages, by its kind, role and name."""
+    """Return whether a file may be a table of queries or passages, by kind, role and name."""
     if lines_in_memory(source.path) or (source.kind, source.role) not in _OF_TABLES:
         return False
     return bool(source.kind or source.role) or plain_name(source.path).endswith(_TABLES)
@@ -300,9 +303,9 @@ _OF_TABLES = {(None, None)} | {
 def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     """Yield the kind of each file, as given or as detected from its content.
 
-    A folder with a role stands for the files in it. A folder of run files is detected from them;
-    each file then is the run of the system that it is named after. If a file may hold responses, a
-    `system` option means that it does.
+    A folder with a role is expanded to its files. In a folder of runs, each file is the run of the
+    system that it is named after. With a `system` option, a file that may have responses is read as
+    responses.
     """
     for source in files:
         if rows := lines_in_memory(source.path):
@@ -325,7 +328,7 @@ def _kind_of_rows(source: GivenFile, rows: MemoryLines) -> str:
     if source.kind:
         return source.kind
     names = OBJECT.decode(rows[0][1]).keys()
-    # items with the columns of a plain table are rows of one; the workbench's `qid` is an item's
+    # items with the columns of a table are rows of one; `qid` is an item id of the Workbench
     is_row = names.isdisjoint(_NESTED) and not names >= _WORKBENCH
     is_row = is_row and not {"query_id", "query_text"}.isdisjoint(map(BANK_COLUMNS.get, names))
     if is_row and (
@@ -380,7 +383,8 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
         name = system_of(file)
         if (other := names.setdefault(name, file)) != file:
             raise InputError(
-                f"two files of the folder are named after one system, {other.name} too",
+                f"two files of the folder are named after the same system: {other.name} is "
+                "the other one",
                 file=file,
                 hint="Rename one of them",
             )
@@ -392,13 +396,13 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
 
 Rows = list[tuple[int, Mapping[str, Any]]]
 Answers = dict[tuple[str, str], dict[str, None]]
-"""The reference answers of each question, in order."""
+"""Reference answers of each question, in order."""
 
 
 def unfold(
     files: Iterable[GivenFile], system: str | None, on_error: OnError, renaming: Renaming
 ) -> tuple[list[GivenFile], Mapping[Path, MemoryLines]]:
-    """Return the files, those of other programs split into known parts, and the parts' rows."""
+    """Return the files, those of RAG programs split into known parts, and the rows of the parts."""
     found: list[GivenFile] = []
     rows: dict[Path, MemoryLines] = {}
     answers: Answers = {}
@@ -421,7 +425,7 @@ def unfold(
         for part, lines in _rows_by_kind(
             distinct, system or system_of(source.path), answers
         ).items():
-            # messages name the part and the line of the file
+            # messages include the part and the line of the file
             path = Path(f"{source.path} ({part})")
             found.append(GivenFile(path, part))
             rows[path] = list(as_lines(lines))
@@ -460,9 +464,9 @@ def _preset(source: GivenFile) -> rag.Preset | None:
 def _rows_by_kind(
     records: list[tuple[int, RagRecord]], system: str, answers: Answers
 ) -> Mapping[str, Rows]:
-    """Return the rows of each kind, with the numbers of their lines; equal rows are merged.
+    """Return the rows of each kind with their line numbers; equal rows are merged.
 
-    `answers` are the references of these files and of those before, which are all right answers.
+    `answers` are the references of this file and earlier ones; all are correct answers.
     """
     parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {kind: {} for kind in _KINDS}
     for number, one in records:
@@ -489,7 +493,7 @@ def _rows(
     if one.response:
         yield "responses", {**of_query, "system": f"{system}:response", "text": one.response}
     if one.references:
-        # a question without an id in the file finds a known query by its text
+        # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)
         named = {"query": one.query} if is_generated else of_query
         yield "plain-bank", {**named, "question": one.query, "answer": tuple(answers)}

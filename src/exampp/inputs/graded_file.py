@@ -1,4 +1,4 @@
-"""Open a file of graded passages as a collection: imported once, then read from a cache."""
+"""Open a file of graded passages as a collection, imported once and then read from a cache."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from exampp.version import __version__
 
 _STEP = "graded file"
 _HERE = "\0"
-"""Placeholder for the path of the file in cached notes: the file may be opened by another path."""
+"""Placeholder for the file path in cached notes, because the path may change."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradedFile:
     """A graded file and the options for reading it.
 
-    `scale` is that of graders whose prompt is unknown, by default from 0 to the highest label.
+    `scale` is the scale of graders with an unknown prompt; by default 0 to the highest label.
     """
 
     path: Path
@@ -41,10 +41,10 @@ class GradedFile:
     _opened: dict[str, GuardedConnection] = field(default_factory=dict, compare=False)
 
     def open(self, bank: str | Path = "") -> GuardedConnection:
-        """Open the file, with a bank file to evaluate on if one is named.
+        """Open the file, with a bank file to evaluate on if given.
 
         Raises:
-            InputError: A file is malformed, or the scale changes nothing.
+            InputError: A file is malformed, or the scale has no effect.
         """
         name = str(bank)
         if name not in self._opened:
@@ -87,7 +87,7 @@ class GradedFile:
         scale: RatingScale | None,
         skipped: Skipped | None,
     ) -> None:
-        # every format loads here, which a cached file can do without
+        # import formats only here: a cached file does not need them
         from exampp.formats import workbench
         from exampp.formats.detect import read_bank_file
         from exampp.store.pools import put_pools
@@ -114,7 +114,7 @@ class GradedFile:
             of_scales = dict(self._notes_of_scales(connection, given=scale is not None))
             if scale is not None and not of_scales:
                 raise InputError(
-                    "every grader has its own scale", file=self.path, hint="Leave out --scale"
+                    "every grader already has a scale", file=self.path, hint="Remove --scale"
                 )
             here = json.dumps(str(self.path))[1:-1]
             cached = json.dumps(notes | of_scales).replace(here, "\\u0000")

@@ -1,11 +1,11 @@
-"""Measures of an exam as objects of ir_measures, beside its own in `iter_calc` and in PyTerrier.
+"""Exam measures as objects of ir_measures, for `iter_calc` and PyTerrier.
 
     from exampp.integrations.ir_measures import Cover
     ir_measures.calc_aggregate([Cover("my.exam") @ 20, nDCG @ 10], qrels, run)
 
-The grades come from the exam, the ranking from the run, and the qrels that ir_measures is given
-play no part: queries that a run does not answer count 0, those that have no exam are left out, as
-`Grades.evaluate` has it. To import this registers the provider that computes them.
+The grades come from the exam and the ranking from the run; the qrels passed to ir_measures are
+ignored. Queries that a run does not answer count 0, queries without an exam are skipped, as in
+`Grades.evaluate`. Importing this module registers the provider that computes them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from exampp.measures.values import MeasureColumn
 from exampp.records.wording import counted
 
 Exam = Grades | Collection | str | Path
-"""Grades, or what holds those of one grader on one bank: a collection, a graded file, its path."""
+"""Grades, or a source of one grader's grades on one bank: a collection, a graded file, its path."""
 
 
 class ExamMeasure(Measure):
-    """A measure that reads the grades of an exam: `@` gives its cutoff.
+    """A measure that reads the grades of an exam: `@` sets its cutoff.
 
-    It prints as exampp writes it, `Cover@20` or `Cover(min_rating=3)@20`; that of a second exam in
-    the same process says which one it belongs to, as two columns of one name would be one.
+    It prints in exampp notation, `Cover@20` or `Cover(min_rating=3)@20`; with a second exam in the
+    same process the name includes the exam, so that columns have distinct names.
     """
 
     SUPPORTED_PARAMS = {  # noqa: RUF012
@@ -54,7 +54,7 @@ class ExamMeasure(Measure):
         super().__init__(**params)
         self.grades = grades
         self.measure = name
-        # one that prints as a measure of ir_measures would be taken for it
+        # the name must differ from those of ir_measures
         self.NAME = self.__name__ = f"Exam{name}" if name in registry else name
 
     def __call__(self, **params: Any) -> ExamMeasure:
@@ -71,19 +71,18 @@ class ExamMeasure(Measure):
 
 
 def exam_measure(exam: Exam, name: str, *, min_rating: int | None = None) -> ExamMeasure:
-    """Any measure that exampp has, by its name without a cutoff, such as `nDCG` or `NuggetVital`.
+    """Return any measure of exampp by its name without a cutoff, such as `nDCG` or `NuggetVital`.
 
-    One that ir_measures has, too, is made from EXAM-Qrels and prints as `ExamnDCG@10`. `min_rating`
-    is the lowest rating that counts as an answer, by default 4 of 0-5.
+    A measure that ir_measures has, too, is computed from EXAM-Qrels and prints as `ExamnDCG@10`.
+    `min_rating` is the lowest rating that counts as an answer, by default 4 of 0-5.
 
     Raises:
-        InputError: There is no such measure, or the exam has no grades, or those of several.
-
+        InputError: The measure is unknown, or the exam has no grades or several graders.
     """
     try:
         parse_measure(f"{name}@1")
     except InputError:
-        # it has no cutoff, or there is no such measure
+        # it has no cutoff, or it is unknown
         parse_measure(name)
     grades = _grades(exam)
     label = _label(grades)
@@ -92,19 +91,19 @@ def exam_measure(exam: Exam, name: str, *, min_rating: int | None = None) -> Exa
 
 
 def Cover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
-    """EXAM-Cover: the share of the bank that the passages down to the cutoff cover."""
+    """EXAM-Cover: the share of the bank covered by the passages up to the cutoff."""
     return exam_measure(exam, "Cover", min_rating=min_rating)
 
 
 def nCover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
-    """EXAM-Cover of what the pool covers at all."""
+    """EXAM-Cover relative to what the pool covers."""
     return exam_measure(exam, "nCover", min_rating=min_rating)
 
 
 def qrels(exam: Exam, *, min_rating: int | None = None) -> list[Qrel]:
-    """EXAM-Qrels, for the measures of ir_measures itself: a passage's best rating is its label.
+    """Return EXAM-Qrels for the measures of ir_measures: a passage's best rating is its label.
 
-    A list that `ir_measures` takes, and a table in `pandas.DataFrame(...)`.
+    The list can be passed to `ir_measures` or `pandas.DataFrame(...)`.
     """
     book = _grades(exam).gradebook
     rows = labels_of(book, Labelling(), min_rating)
@@ -122,7 +121,7 @@ def _grades(exam: Exam) -> Grades:
 
 
 def _label(grades: Grades) -> str | None:
-    """Return what tells an exam from the first one in this process: None for that."""
+    """Return a suffix that distinguishes an exam from the first one in this process, or None."""
     key = (
         str(Path(grades.path).resolve()),
         grades.grader.key,
@@ -140,7 +139,7 @@ class _Evaluator(providers.Evaluator):
     def __init__(self, measures: Iterable[Measure], judged: Iterable[Qrel]) -> None:
         self._wanted = [one for one in measures if isinstance(one, ExamMeasure)]
         self._judged = {str(one.query_id) for one in judged}
-        # the queries of the exam are the denominator, whatever the qrels hold
+        # all queries of the exam count, regardless of the qrels
         super().__init__(self._wanted, ())
 
     def _iter_calc(self, run: Any) -> Iterator[Metric]:
@@ -160,20 +159,20 @@ class _Evaluator(providers.Evaluator):
 
 
 def _warn_of_queries(wanted: ExamMeasure, left_out: set[str], added: set[str]) -> None:
-    """Say where an exam has other queries than the qrels: the means are not of the same queries."""
+    """Warn if exam and qrels have different queries, because the means then differ, too."""
     told = [
         f"{counted(len(queries), 'query')} {what} ({', '.join(sorted(queries)[:5])}"
         f"{' ...' if len(queries) > 5 else ''})"
         for queries, what in (
-            (left_out, "of the qrels without a graded exam, left out"),
-            (added, "of the exam that the qrels lack, counted"),
+            (left_out, "of the qrels have no graded exam and are skipped"),
+            (added, "of the exam are missing in the qrels and count"),
         )
         if queries
     ]
     if told:
         warnings.warn(
-            f"{wanted}: {'; '.join(told)}. pt.Experiment wants the same queries of all measures: "
-            "give it topics and qrels of those of the exam",
+            f"{wanted}: {'; '.join(told)}. pt.Experiment needs the same queries for all "
+            "measures: pass topics and qrels of the exam's queries",
             stacklevel=2,
         )
 

@@ -55,13 +55,13 @@ _PLAIN = _Plain({ord("\u2019"): "'", ord("\u2018"): "'", ord("\u2212"): "-"})
 
 
 def plain_reply(reply: str) -> str:
-    """Return the reply in plain characters, without markup and the lines that it quotes."""
+    """Return the reply in plain characters, without markup and quoted lines."""
     text = _MARKUP.sub("", reply.translate(_PLAIN)).strip()
     return _QUOTED_LINE.sub("", text).strip() or text
 
 
 def holds_number(text: str) -> bool:
-    """Return whether a text holds a digit or a number word of any script, outside of markup."""
+    """Return whether a text has a digit or a number word of any script, outside of markup."""
     text = _MARKUP.sub("", text)
     return any(c.isnumeric() for c in text) or _NUMBER_WORD.search(text) is not None
 
@@ -93,7 +93,7 @@ class ReplyScale:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of a rating field beside the declared one."""
+        """Return the names of a rating field besides the declared one."""
         return _VERDICT_NAMES if self.is_verdict else _RATING_NAMES
 
     def value_of(self, text: str) -> ReadRating:
@@ -109,7 +109,7 @@ class ReplyScale:
         return ReadRating(on_scale[0], "rated")
 
     def mentions(self, text: str) -> set[int]:
-        """Return the ratings that a text names in any way."""
+        """Return the ratings that a text mentions in any way."""
         if self.is_verdict:
             return {_VERDICTS[word.lower()] for word in _YES_OR_NO.findall(text)}
         values = map(self._on_scale, _NUMBER.findall(text))
@@ -135,7 +135,7 @@ _MARK = r"\s*(?:(?P<mark>[:=|])|[-=]>|[\u2192\u21d2]|[-\u2013\u2014](?= ))"
 _OPEN = r"[\s\"'(\[]*"
 _SET_OFF = r"[,:!)\]}|\"'(](?!\s*\d)|[-\u2013\u2014]\s(?!\d)|(?<!\S)(?:because|since)\b"
 _END = rf"(?=\s*(?:\Z|\n|[.;](?=\s*\Z|\s+[\"'(]?[^\W\d_]|[)\]\"'])|{_SET_OFF}))"
-# a number and a dot may be the mark of a list: "1. The passage ..."
+# a number with a dot may be a list mark: "1. The passage ..."
 _END_OF_OPENING = rf"(?=[.!)\]}}\"'\s]*\Z|[)\]\"']?\s*(?:\n|(?![.!]){_SET_OFF}))"
 _NAMES = "|".join(_RATING_NAMES)
 _STATEMENT = (
@@ -153,7 +153,7 @@ _VERDICT_STATEMENT = (
 _TAG = re.compile(rf"(?i)<(/?)({'|'.join(_VERDICT_NAMES)}|[biup]|em|strong|span|code|mark|div)>")
 _BOXED = re.compile(r"\$?\\boxed\{([^{}\n]{1,40})\}\$?")
 _UNCLEAR = re.compile(
-    # struck text, a box without a value, control characters and halves of characters
+    # strikethrough text, an empty checkbox, control characters and partial characters
     r"(?i)~~|</?(?:s|del|strike)\b|\\boxed"
     r"|[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
 )
@@ -242,7 +242,7 @@ def _as_field(tag: re.Match[str]) -> str:
 def _read_fields(
     sentences: list[str], fields: dict[int, re.Match[str]], forms: _Forms, scale: ReplyScale
 ) -> ReadRating:
-    """Return the rating in fields: in those called final alone, if there are any.
+    """Return the rating in fields; if some are called final, only those count.
 
     A field within a field, or a later sentence that revises the rating, must not differ.
     """
@@ -275,7 +275,7 @@ def _read_statements(
 
 
 def _read(match: re.Match[str], scale: ReplyScale) -> ReadRating:
-    """Return the rating of a match, unless its sentence doubts it or puts a condition on it."""
+    """Return the rating of a match, unless its sentence has a doubt or a condition."""
     if not match["value"]:
         return ReadRating(None, "no value")
     text, end = match.string, match.end("value")
