@@ -67,8 +67,8 @@ def test_a_minimum_judgment_is_a_number_from_one_on(exam: exampp.Collection, giv
     [
         ({"on_error": "ignore"}, r"on_error is 'ignore'\. Choose refuse or skip"),
         ({"unknown_passages": "drop"}, r"unknown_passages is 'drop'\. Choose error or keep"),
-        ({"bank": ""}, "'' is no name of a bank"),
-        ({"bank": None}, "None is no name of a bank"),
+        ({"bank": ""}, "invalid bank name ''"),
+        ({"bank": None}, "invalid bank name None"),
         ({"depth": 0}, "depth must be 1 or more, not 0"),
         ({"depth": 2.5}, "depth must be a whole number, not 2.5"),
         ({"passage_tokens": -1}, "passage_tokens must be 0 or more"),
@@ -90,7 +90,7 @@ def test_an_import_takes_what_it_knows(tmp_path: Path, how: dict[str, Any], mess
 
 @pytest.mark.parametrize("given", [["queries.tsv"], 3, None, b"queries.tsv"])
 def test_files_are_given_by_their_paths(tmp_path: Path, given: Any) -> None:
-    message = f"a path is a text or a Path, not a {type(given).__name__}"
+    message = f"a path must be a str or a Path, not {type(given).__name__}"
     with exampp.create(tmp_path / "my.exam") as made:
         with pytest.raises(InputError, match=message):
             made.import_files(given)
@@ -165,9 +165,12 @@ def test_training_takes_what_trains(tmp_path: Path, how: dict[str, Any]) -> None
 _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "rating 3.5": (lambda exam: _decide(exam, 3.5), "the rating must be a whole number, not 3.5"),
     "rating '3'": (lambda exam: _decide(exam, "3"), "the rating must be a whole number, not '3'"),
-    "no author": (lambda exam: _decide(exam, 3, None), "the author of a decision is a text, not"),
+    "no author": (
+        lambda exam: _decide(exam, 3, None),
+        "the author of a decision must be a text",
+    ),
     "undo '1'": (lambda exam: exam.decisions.undo("1", author="ada"), "must be a whole number"),
-    "grader 3": (lambda exam: exam.grades(3), "grader is a text, not '3'"),
+    "grader 3": (lambda exam: exam.grades(3), "grader must be a text, not '3'"),
     "settings as a dict": (
         lambda exam: exam.grades().significance(settings={"alpha": 0.1}),
         r"settings must be SignificanceSettings\(...\), not .*Import it from exampp",
@@ -181,21 +184,30 @@ _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "depth 1.5": (lambda exam: exam.grade("draft", depth=1.5), "depth must be a whole number"),
     "queries '2'": (lambda exam: exam.grade("draft", max_queries="2"), "max_queries must be a"),
     "edit '1'": (lambda exam: exam.bank().undo("1"), "the number of an edit must be a whole"),
-    "author 3": (lambda exam: exam.bank().undo(1, author=3), "author is a text, not '3'"),
-    "reason 3": (lambda exam: exam.bank().undo(1, reason=3), "reason is a text, not 3"),
-    "key ['a']": (lambda exam: exam.bank().edit("key", _item(exam), ["a"]), "an answer is a text"),
+    "author 3": (lambda exam: exam.bank().undo(1, author=3), "author must be a text, not '3'"),
+    "reason 3": (lambda exam: exam.bank().undo(1, reason=3), "reason must be a text, not 3"),
+    "key ['a']": (
+        lambda exam: exam.bank().edit("key", _item(exam), ["a"]),
+        "an answer must be a text",
+    ),
     "text 3": (
         lambda exam: exam.bank().edit("reword", _item(exam), 3),
-        "the text is a text, not '3'",
+        "the text must be a text, not '3'",
     ),
-    "item 3": (lambda exam: exam.bank().edit("retire", 3), "the id of an item is a text, not '3'"),
-    "new text": (lambda exam: _add(exam, text=3), "the text is a text, not '3'"),
+    "item 3": (
+        lambda exam: exam.bank().edit("retire", 3),
+        "the id of an item must be a text",
+    ),
+    "new text": (lambda exam: _add(exam, text=3), "the text must be a text, not '3'"),
     "new kind": (lambda exam: _add(exam, kind="riddle"), "kind is 'riddle'. Choose question"),
-    "new subtopic": (lambda exam: _add(exam, subtopic_id=3), "subtopic_id is a text, not '3'"),
-    "new id": (lambda exam: _add(exam, item_id=["a"]), "item_id is a text, not"),
-    "new query": (lambda exam: _add(exam, query_id=["a"]), "query_id is a text, not"),
+    "new subtopic": (lambda exam: _add(exam, subtopic_id=3), "subtopic_id must be a text, not '3'"),
+    "new id": (lambda exam: _add(exam, item_id=["a"]), "item_id must be a text, not"),
+    "new query": (lambda exam: _add(exam, query_id=["a"]), "query_id must be a text, not"),
     "new key": (lambda exam: _add(exam, answers="Paris"), "answers is not a list"),
-    "new keys": (lambda exam: _add(exam, answers=["Paris", 3]), "an answer is a text, not '3'"),
+    "new keys": (
+        lambda exam: _add(exam, answers=["Paris", 3]),
+        "an answer must be a text",
+    ),
     "weight below 0": (lambda exam: _add(exam, weight=-1), "the weight -1 is not between 0 and"),
     "weight nan": (lambda exam: _add(exam, weight=float("nan")), "is not a finite number"),
     "weight '2'": (lambda exam: _add(exam, weight="2"), "is not a finite number"),

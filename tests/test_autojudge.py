@@ -273,6 +273,6 @@ def _module(path: Path) -> ModuleType:
 
 
 def test_the_workflow_of_the_page_is_the_example() -> None:
-    page = (WORKFLOW.parents[2] / "docs" / "autojudge.md").read_text()
+    page = (WORKFLOW.parents[2] / "docs" / "how-to" / "autojudge.md").read_text()
     (shown,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert yaml.safe_load(shown) == yaml.safe_load(WORKFLOW.read_text())

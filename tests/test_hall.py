@@ -47,11 +47,11 @@ def test_grader_and_bank_are_chosen_once(folder: Path) -> None:
 
 
 def test_what_opens_nothing_says_how_to_make_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no such file\. Check the path; .*exampp\.create"):
+    with pytest.raises(InputError, match=r"no such file\. Check the path, .*exampp\.create"):
         exampp.open(tmp_path / "none.exam")
     with exampp.create(tmp_path / "made.exam"):
         pass
-    with pytest.raises(InputError, match=r"exists already.*or open it"):
+    with pytest.raises(InputError, match=r"already exists.*or open it"):
         exampp.create(tmp_path / "made.exam")
 
 

@@ -31,8 +31,12 @@ class Mark(TypedDict):
 
 
 class TableFile(TypedDict):
-    """A table: rows as objects by heading; null is undefined, and a note says why."""
+    """A table: rows as objects by heading; a note gives the reason of null.
 
+    `verdict` is the result in one sentence.
+    """
+
+    verdict: NotRequired[str]
     caption: str
     rows: list[dict[str, Value]]
     notes: list[str]
@@ -51,6 +55,7 @@ class SectionJson(TypedDict):
 
     key: str
     title: str
+    verdict: str
     blocks: list[BlockJson]
 
 

@@ -83,9 +83,9 @@ BOARD = {
     "--system": "alpha",
     "--leave-out": "alpha",
     "--subtopics": "pool",
-    "--decisions": "without",
 }
-SHOWN = ("--min-rating", "--run", "--system", "--leave-out", "--subtopics", "--decisions")
+DECIDED = {"--decisions": "without"}
+SHOWN = ("--min-rating", "--run", "--system", "--leave-out", "--subtopics")
 OF_SYSTEMS = ("--system", "--leave-out")
 LABELS = {"--label": "count", "--at-least": "2", "--gains": "binary"}
 BANK = {"--bank": "small"}
@@ -317,6 +317,7 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
+            **DECIDED,
             **LABELS,
             "--official": "other.json",
             "--round": "0",
@@ -389,6 +390,7 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
+            **DECIDED,
             **LABELS,
             "--output": "",
             "--official": {
@@ -414,7 +416,6 @@ OPTIONS: Mapping[str, Uses] = {
             **BOARD,
             "--measure": {"plot corrected": "RBP@5", "": "P@3"},
             "--subtopics": {f"plot {kind}": "query" for kind in AVERAGED},
-            "--decisions": {f"plot {kind}": "without" for kind in AVERAGED},
             "--output": "",
             "--official": "other.json",
             "--scores": "other.json",
@@ -433,7 +434,6 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **{name: value for name, value in BOARD.items() if name != "--subtopics"},
-            "--decisions": {"analyze correlation my.exam": "without"},
             "--official": "other.json",
             "--statistic": "tau_ap",
             "--qrels": "made.qrels",
@@ -566,12 +566,9 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
-            **LABELS,
-            "--missing": "skip",
             "--target": "0.5",
             "--drop": "0.5",
             "--queries": "7",
-            "--decisions": {"analyze reliability my.exam": "without"},
             # subtopics of unequal size: items are no facet
             "--items": {"analyze reliability my.exam -m Cover": "9"},
             "--samples": {"analyze reliability my.exam -m Cover": "60"},
@@ -594,13 +591,11 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **{name: value for name, value in BOARD.items() if name != "--measure"},
-            "--decisions": {"analyze items my.exam": "without"},
             "-k": "1",
             "--min-rating": {"analyze items graders.exam": "2"},
             "--min-relevant": "1",
             "--official": {"analyze items my.exam": "official.json"},
             "--limit": {"analyze items my.exam": "0"},
-            "--splits": "7",
             **READ,
         },
         choices("analyze items"),
@@ -620,7 +615,6 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **{n: v for n, v in BOARD.items() if n not in ("--measure", "--run", *OF_SYSTEMS)},
-            "--decisions": {"analyze unsaid my.exam": "without"},
             "--pair": "alpha=beta",
             "-k": "1",
             "--limit": {"analyze unsaid my.exam": "0"},
@@ -638,11 +632,9 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             **BOARD,
-            **LABELS,
             "--measure": "RR",
             "--cutoff": "1",
             "--missing": "skip",
-            "--decisions": {"analyze sensitivity my.exam": "without"},
             "--official": "other.json",
             **READ,
         },
@@ -660,8 +652,8 @@ OPTIONS: Mapping[str, Uses] = {
             **GRADED,
             "--min-rating": "2",
             "--bank": {"analyze attacks banks.exam --build": "small"},
-            "--grader": "",
-            "--kind": "",
+            "--grader": "judge",
+            "--kind": {"analyze attacks gamed.exam": "question"},
             "--prompt": "thomas",
             "--battery": "other.exam",
             "--build": "",
@@ -693,8 +685,6 @@ OPTIONS: Mapping[str, Uses] = {
             "--query": "q1",
             "--more": "2",
             "--grounded": "1",
-            "--author": "zoe",
-            "--reason": "because",
             "--dry-run": "",
             **FORMAT,
         },
@@ -775,7 +765,8 @@ OPTIONS: Mapping[str, Uses] = {
     "bank split": Uses(
         ("bank split banks.exam --secret 0.5",),
         {
-            **EDIT,
+            **BANK,
+            **FORMAT,
             "--secret": "",
             "--seed": "4",
             "--public": "public.out",
@@ -792,7 +783,6 @@ OPTIONS: Mapping[str, Uses] = {
         ("bank compare split.exam", "bank compare split.exam -m nDCG@3"),
         {
             **{name: value for name, value in BOARD.items() if name not in OF_SYSTEMS},
-            "--missing": "skip",
             **FORMAT,
         },
         {

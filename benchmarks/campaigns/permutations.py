@@ -238,13 +238,13 @@ analyze correlation {exam} --official official.json -m Cover@3 -m nDCG@5 --sampl
 analyze agreement {exam} ONE
 analyze agreement {exam} --against graders
 analyze calibration {exam} ONE --samples 60 --folds 3
-analyze significance {exam} ONE -m Cover@3 -m nDCG@5 --pairs --permutations 200 --samples 200
+analyze significance {exam} ONE -m Cover@3 -m nDCG@5 --pairs --permutations 200
 analyze reliability {exam} ONE -m Cover@3 --samples 60
 analyze reliability {exam} -m Cover@3 --samples 60
-analyze items {exam} ONE -k 3 --splits 20 --official official.json
+analyze items {exam} ONE -k 3 --official official.json
 analyze unsaid {exam} ONE --pair A=B -k 3
 analyze sensitivity {exam} --official official.json -m Cover -m P --cutoff 2 --cutoff 3
-analyze attacks {exam} ONE -k 3
+analyze attacks {exam} ONE
 analyze corrected {exam} ONE -m P@3
 analyze corrected {exam} ONE -m RBP@3
 review {exam} verify ONE

@@ -119,7 +119,9 @@ def without_texts(text: str) -> str:
             return [rest(one) for one in value]
         if not isinstance(value, dict):
             return value
-        return {k: rest(v) for k, v in value.items() if k not in ("caption", "notes", "legend")}
+        # a column of rows may be called verdict, too
+        texts = {"caption", "notes", "legend", *(["verdict"] if "rows" in value else [])}
+        return {k: rest(v) for k, v in value.items() if k not in texts}
 
     if not text.startswith(("{", "[")):
         return text

@@ -1,7 +1,6 @@
 """exampp evaluates retrieval, generation and RAG systems by an exam.
 
-`exampp.open` is the main path. Names load when they are first used, so that importing the
-package costs nothing.
+`exampp.open` is the main path. Names are imported on first use, which keeps `import exampp` fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A bank of a collection: its items, their history, checks, edits, and a sealed part."""
+"""Banks of a collection: items, history, checks, edits, and the sealed part."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from exampp.formats.detect import read_bank_file
 from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
 from exampp.graders.base import Grader, check_grader
+from exampp.graders.described import with_grader_options
 from exampp.graders.options import NamedOptions, read_options
-from exampp.grading.plan import make_writer
+from exampp.grading.plan import make_writer, without_server
 from exampp.grading.regrade import reverify_answers
 from exampp.items import edits, sealing
 from exampp.items.edits import Version
@@ -47,7 +48,7 @@ _LISTED = 10
 
 
 def banks_of(connection: sqlite3.Connection) -> Table:
-    """Return the banks of a collection: their items by kind, and the sealed part."""
+    """Return the banks of a collection with item counts and the sealed part."""
     counts = stored.bank_counts(connection)
     splits = {one.bank: stored.newest_split(connection, one.bank) for one in counts}
     rows: list[tuple[Value, ...]] = []
@@ -69,7 +70,7 @@ class Bank:
     """One bank of a collection, by its name.
 
     `author` is by default the user, and `reason` says why; both are stored with every edit. Nothing
-    is ever deleted: any state of a bank can be shown and restored. `settle` is called after edits,
+    is ever deleted: any earlier state can be shown and restored. `settle` is called after edits,
     before the commit.
     """
 
@@ -84,12 +85,12 @@ class Bank:
     def __repr__(self) -> str:
         return f"<bank {self.name}>"
 
-    # ---- looking --------------------------------------------------------------------------------
+    # ---- reading --------------------------------------------------------------------------------
 
     def show(self, query_id: str | None = None, part: str | None = None) -> Table:
-        """Return the items of the bank, or of one query, with their ids; retired ones are marked.
+        """Return the items of the bank, or of one query, with ids; retired items are marked.
 
-        `part` leaves only the public or the sealed part.
+        `part` selects the public or the sealed part.
         """
         items = self._states()
         if query_id is not None:
@@ -120,23 +121,23 @@ class Bank:
         return Table.of([*heads, Column("weight", 2), Column("status")], rows)
 
     def items(self, query_id: str) -> list[ItemState]:
-        """Return the items of a query as they are now, retired ones too."""
+        """Return the current items of a query, including retired ones."""
         return stored.states(self.connection, self.name, query_id=query_id)
 
     def history(self, item: ItemState) -> list[LoggedEdit]:
-        """Return all edits of an item, oldest first, with its state after each."""
+        """Return all edits of an item, oldest first, with the state after each."""
         return stored.log_of_item(self.connection, self.name, item.edit)
 
     def texts(self) -> BankTexts:
-        """Return the items of all queries with the texts of these, and which are sealed."""
+        """Return the items and texts of all queries, and the ids of sealed items."""
         return stored.read_bank_texts(self.connection, self.name)
 
     def version(self) -> Version:
-        """Return the state of the bank: the number of its last edit, and a hash of all items."""
+        """Return the version of the bank: the number of its last edit and a hash of its items."""
         return self._version(self._states())
 
     def lint(self) -> Table:
-        """Return the likely mistakes in the bank: each finding with its item and the reason."""
+        """Return likely mistakes in the bank, one finding per item and rule."""
         self._states()
         entries = self._entries()
         queries = stored.known_queries(self.connection)
@@ -150,7 +151,7 @@ class Bank:
         kind: str | None = None,
         last: int | None = None,
     ) -> Table:
-        """Return the edits of the bank, newest last; `kind` is that of the `item`."""
+        """Return the edits of the bank, newest last; `kind` is the kind of `item`."""
         self._check_query(query_id)
         kinds = (
             None
@@ -190,10 +191,10 @@ class Bank:
         reason: str = "",
         seen: int | None = None,
     ) -> Table:
-        """Add an item to a query; its id is made from its text unless one is given.
+        """Add an item to a query; by default its id is derived from the text.
 
-        `model` is the model that made it: a warning says so if that model grades it. `seen` is the
-        last edit that the person knew of: EditConflict if items of the query were edited since.
+        `model` is the model that wrote it; there is a warning if the same model grades it. `seen`
+        is the last edit known to the person: EditConflict if items of the query were edited since.
         """
         check_lists(answers=answers)
         new = ItemState(
@@ -225,9 +226,10 @@ class Bank:
     ) -> Table:
         """Edit an item: `reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers).
 
-        `item` is its id or the start of it; `kind` distinguishes a question and a nugget with one
-        id. Only a reworded item has to be graded again; verified grades follow its key. `seen` is
-        the last edit that the person knew of: EditConflict if the item was edited since.
+        `item` is an id or its start; `kind` distinguishes a question and a nugget with the same id.
+        Rewording makes the grades of the item pending; a new answer key makes verified grades
+        pending. `seen` is the last edit known to the person: EditConflict if the item was edited
+        since.
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
@@ -242,9 +244,10 @@ class Bank:
     def save(
         self, changes: Iterable[ItemChange], *, author: str | None = None, reason: str = ""
     ) -> Table:
-        """Make several changes of items: all of them, or none if one is refused.
+        """Apply several changes of items, or none if one is refused.
 
-        `before` of a change is the item as the person knew it: EditConflict if it was edited since.
+        `before` of a change is the item as last seen by the person: EditConflict if it was edited
+        since.
         """
         edit = edit_by(author, reason)
         items: dict[str, list[ItemState]] = {}
@@ -264,10 +267,10 @@ class Bank:
             return self._append(applied, edit)
 
     def undo(self, number: int, *, author: str | None = None, reason: str = "") -> Table:
-        """Take back the newest edit of an item, by a further edit.
+        """Undo the newest edit of an item by another edit.
 
-        An item that was added is retired. An undo can be undone, too. EditConflict if the item was
-        edited since.
+        Undoing an addition retires the item. An undo can itself be undone. EditConflict if the item
+        was edited since.
         """
         edit = edit_by(author, reason)
         number = check_integer("the number of an edit", number)
@@ -282,9 +285,9 @@ class Bank:
             before = undone.before or replace(undone.after, active=False)
             if before == undone.after:
                 raise InputError(
-                    f"edit {number} ({undone.operation}) is not in the item's history, and "
+                    f"edit {number} ({undone.operation}) is not in the history of an item and "
                     "cannot be undone",
-                    hint="Say otherwise in a file, and apply that: exampp bank apply",
+                    hint="Apply an edited file instead: exampp bank apply",
                 )
             if newest is not undone:
                 raise edits.edit_conflict(history, before)
@@ -300,10 +303,10 @@ class Bank:
         author: str | None = None,
         reason: str = "",
     ) -> Table:
-        """Apply the changes in a file of `export` as edits of the bank, and list them.
+        """Apply the changes in an exported file as edits; return the list of changes.
 
-        Raises InputError if the bank was edited since, and if the file does not name its source.
-        With `force` both sets of changes apply, and the file wins in conflicts.
+        Raises InputError if the bank was edited since the export or the file does not name its
+        version. With `force` both sets of changes apply, and the file wins in conflicts.
         """
         edit, path = edit_by(author, reason), Path(file)
         entries = list(read_bank_file(path))
@@ -326,9 +329,9 @@ class Bank:
         return edits.changes_table(changes, notes=notes)
 
     def revert(self, to: str | int, *, author: str | None = None, reason: str = "") -> Table:
-        """Restore the bank as it was after edit `to`, by further edits; list them.
+        """Restore the bank as it was after edit `to`; return the list of changes.
 
-        Later items are retired; nothing is deleted, so a revert can be reverted, too.
+        Items added later are retired. Nothing is deleted, so a revert can itself be reverted.
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
@@ -345,17 +348,15 @@ class Bank:
     def export(self, file: str | Path, *, part: str | None = None) -> int:
         """Write the bank, or its public or sealed part; return the number of items.
 
-        A whole bank as CSV or TSV has every id and the version of the bank, for editing and
-        `apply`. Other names give a workbench bank. The sealed part always is one, with its seal,
-        and holds the items as they were sealed.
+        CSV and TSV files of a whole bank contain ids and the version, for editing and `apply`.
+        Other suffixes write a Workbench bank. The sealed part is always a Workbench bank with its
+        seal, and contains the items as they were sealed.
         """
         path = Path(file)
         plain = plain_name(path).endswith(_PLAIN)
         if part is not None and sealing.checked_part(part) == "sealed":
             if plain:
-                raise InputError(
-                    "the sealed part goes to a file of JSON-lines, with its seal", file=path
-                )
+                raise InputError("the sealed part must be written as JSON lines", file=path)
             return sealing.write_sealed(self.connection, self.name, path, self._entries())
         current = self._states()
         entries = self._entries()
@@ -378,10 +379,10 @@ class Bank:
         measures: Sequence[Measure | str] = MEASURES,
         min_rating: int | None = None,
     ) -> DryRun:
-        """Make an edit, compute its effect on the leaderboard of every grader, and take it back.
+        """Return the effect of an edit on the leaderboard of every grader, without saving it.
 
-        `edit` calls one of the methods above, as in `bank.trial(lambda bank: bank.edit("retire",
-        "dbb6"))`. `min_rating` is by default 4 or the highest of a shorter scale.
+        `edit` calls one of the methods above: `bank.trial(lambda bank: bank.edit("retire",
+        "dbb6"))`. `min_rating` is by default 4, or the highest of a shorter scale.
         """
         effects, look = watch(self.connection, self.name, self.settle)
 
@@ -393,7 +394,7 @@ class Bank:
         return DryRun(changes, effects(measures, min_rating))
 
     def preview(self, changes: Sequence[ItemChange], grader: StoredGrader) -> EditPreview:
-        """Return the queries of one grader with `changes` applied; nothing is saved.
+        """Return the queries of one grader with `changes` applied, without saving them.
 
         `review.impact.Baseline.impact` computes their effect on the leaderboard. Raises InputError
         for edits that the bank would refuse.
@@ -409,6 +410,7 @@ class Bank:
 
     # ---- generating -----------------------------------------------------------------------------
 
+    @with_grader_options(writes=True)
     def generation(
         self,
         grader: str | Grader,
@@ -421,23 +423,27 @@ class Bank:
         grounded: int = 0,
         author: str | None = None,
         reason: str = "",
+        dry_run: bool = False,
         **options: Any,
     ) -> GenerationRun:
-        """Return a generation that is planned but not started: iterate over its `steps`.
+        """Plan a generation without starting it: iterate over its `steps`.
 
-        Its `preview` shows a request. `grader` is `hf`, `openai`, or a custom grader; `options` are
+        `preview` shows a request. `grader` is `hf`, `openai`, or a custom grader; `options` are
         fields of its record in `graders.options`, such as model. `prompt` is a bundled one
         (`car-questions`, `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request
-        is made per query or per subtopic (`per`). `keys` requests answer keys, `more` so many other
-        items of the query `query_id`, and `grounded` shows so many of the query's best passages. An
-        item with the same meaning as another one of its query is dropped.
+        is made per query or per subtopic (`per`). `keys` requests answer keys, `more` the number of
+        further items for the query `query_id`, and `grounded` the number of the query's best
+        passages to include in the request. Items with the same meaning as another item of the query
+        are dropped. With `dry_run`, nothing is sent to a server; use it for the preview.
         """
         loaded = load_generation(prompt)
         if isinstance(grader, str):
+            if dry_run and grader == "openai":
+                options |= without_server()
             named, grader = grader, make_writer(grader, options)
             name = grader.model_name or options.get("model") or named
         else:
-            own = read_options(NamedOptions, options, "a grader that you give")
+            own = read_options(NamedOptions, options, "a grader object")
             name = own.model or check_grader(grader).model_name or type(grader).__name__
         return GenerationRun(
             self.connection,
@@ -451,6 +457,7 @@ class Bank:
             wish=GenerationRequest(keys, more, grounded),
         )
 
+    @with_grader_options("generation", writes=True)
     def generate(
         self,
         grader: str | Grader,
@@ -458,10 +465,13 @@ class Bank:
         on_reply: Callable[[GenerationOutcome], None] | None = None,
         **options: Any,
     ) -> Tables:
-        """Generate items for queries without any by this model; continues an earlier call.
+        """Generate items for queries that have none by this model; continues an earlier call.
 
-        Takes the options of `generation`. Returns the outcome of each request (`replies`), and the
-        items that were dropped or marked as equal or similar to others (`near`).
+        Takes the options of `generation`, and those of the grader. Returns the outcome of each
+        request (`replies`), and the items dropped or marked as duplicates (`near`).
+
+        Example:
+            bank.generate("openai", prompt="dl-questions", model="gpt-4o-mini")
         """
         run = self.generation(grader, **options)
         outcomes = []
@@ -481,13 +491,12 @@ class Bank:
         texts: str | Path | None = None,
         dry_run: bool = False,
     ) -> Battery:
-        """Make attacks on graders of this bank, in a new collection at `path`.
+        """Write attacks on graders of this bank to a new collection at `path`.
 
-        By default it lies beside the exam, as `my.attacks.exam` beside `my.exam`, where
-        `Grades.attacks` finds it once the grader has graded it. `kind` is the kind of items that
-        are leaked and graded, by default the first that the bank has; `texts` is a file for people
-        to read. Raises InputError if there is too little material for attacks, and if the file
-        exists.
+        The default is next to the exam, `my.attacks.exam` for `my.exam`, where `Grades.attacks`
+        finds it after grading. `kind` is the kind of items that are leaked and graded, by default
+        the first kind in the bank; `texts` is a human-readable file of the attacks. Raises
+        InputError if there is too little material for attacks or the file exists.
         """
         from exampp.analysis.attacks.battery import BatterySettings, beside, build_battery
 
@@ -514,10 +523,10 @@ class Bank:
         author: str | None = None,
         reason: str = "",
     ) -> Table:
-        """Seal a share of the active items and commit to it; the notes hold the commitment.
+        """Seal a share of the active items; the notes state the commitment.
 
-        `public` and `sealed` are files for the two parts. If one cannot be written, the bank is not
-        split.
+        `public` and `sealed` are files for the two parts. If a file cannot be written, the bank is
+        not split.
         """
         edit = edit_by(author, reason)
         files = {"public": public, "sealed": sealed}
@@ -537,7 +546,7 @@ class Bank:
     def verify(
         self, file: str | Path | None = None, *, commitment: str | None = None
     ) -> Verification:
-        """Return whether a file of sealed items, or the bank itself, is still as sealed."""
+        """Check whether a file of sealed items, or the bank itself, is unchanged."""
         path = None if file is None else Path(file)
         return sealing.verify_in_collection(self.connection, self.name, path, commitment)
 
@@ -576,7 +585,7 @@ class Bank:
             )
 
     def _at(self, moment: str) -> list[ItemState]:
-        """Return the state of this bank at an edit, or of the bank of that name as it is now."""
+        """Return the state of this bank at an edit, or the current state of another bank."""
         if moment in {one.bank for one in stored.bank_counts(self.connection)}:
             return stored.states(self.connection, moment)
         return self._moment(moment)
@@ -587,32 +596,32 @@ class Bank:
             return stored.states(self.connection, self.name, stored.NEWEST)
         if moment.isdecimal():
             last = stored.last_edit(self.connection, self.name)
-            # a number of thousands of digits is more than Python reads
+            # Python refuses to parse numbers with thousands of digits
             number = int(moment) if len(moment) < 19 else last + 1
             if number > last:
                 raise InputError(f"unknown edit {moment[:40]}; the last of the bank is {last}")
             return stored.states(self.connection, self.name, number)
         raise InputError(
-            f"{brief(moment)} is not an edit or a bank",
+            f"{brief(moment)} is neither an edit nor a bank",
             hint="Give the number of an edit (exampp bank log), now, or the name of a bank",
         )
 
     def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
-        """Return the state that the file was exported from."""
+        """Return the state from which the file was exported."""
         written = edits.parse_version(read_text(path))
         now = self._version(current)
         if written is None:
             if force:
                 return current
             raise InputError(
-                "the file does not say which state of the bank it was written from",
+                "the file does not name the version of the bank it was exported from",
                 file=path,
-                hint="Edit a CSV or TSV file of exampp export (JSON cannot hold it), or "
+                hint="Edit a CSV or TSV file of exampp export (JSON has no version), or "
                 "apply it with --force",
             )
         if written.bank != self.name:
             raise InputError(
-                f"the file was written from the bank {written.bank!r}, not {self.name!r}",
+                f"the file was exported from the bank {written.bank!r}, not {self.name!r}",
                 file=path,
                 hint=f"Name it with --bank {written.bank}",
             )
@@ -627,7 +636,8 @@ class Bank:
     def _conflict(self, path: Path, written: Version, is_known: bool) -> InputError:
         if not is_known:
             return InputError(
-                "the file was written from another collection, or from a bank with another history",
+                "the file was exported from another collection, or from a bank with another "
+                "history",
                 file=path,
                 hint="Export the bank again, or apply the file with --force",
             )
@@ -635,8 +645,8 @@ class Bank:
         listed = "".join(f"\n  {_brief(logged)}" for logged in later[-_LISTED:])
         times = "once" if len(later) == 1 else f"{len(later)} times"
         return InputError(
-            f"the bank was edited {times} since the file was written; export it again, or keep "
-            f"both with --force:{listed}",
+            f"the bank was edited {times} since the export. Export it again, or keep both with "
+            f"--force:{listed}",
             file=path,
         )
 

@@ -1,11 +1,11 @@
-"""Citations as a separate exam: does the cited passage support the sentence?
+"""An exam of citations: does the cited passage support the sentence?
 
     with exampp.citations.collect("my.citations.exam", "answers.jsonl", corpus="corpus/") as exam:
         exam.grade("openai", model=..., prompt="citation-support")
         print(exam.grades().citations())
 
-Every sentence of an answer is a query with one nugget, the sentence itself; the passages that it
-cites are its ranking. So grading, cache, decisions and pages work as for any exam.
+Every sentence of an answer is a query with one nugget, the sentence itself; its cited passages are
+the ranking. Grading, cache, decisions and pages work as for any exam.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ def collect(
     corpus: str | Path | None = None,
     system: str | None = None,
 ) -> Collection:
-    """Make, or fill, a collection of the sentences of answers and of the passages that they cite.
+    """Collect the sentences of answers and their cited passages in a collection.
 
-    `files` are answers of TREC RAG, RAGTIME, AutoJudge, or plain ones with citations. The texts of
-    cited passages are those of the answers' `documents`, or are looked up in `corpus`; the others
-    stay without a text, and cannot be graded. `system` names the system of answers that do not name
-    one. Sentences without citations are included: they count for recall. Raises InputError for an
-    invalid file, and if nothing is cited.
+    `files` are answers of TREC RAG, RAGTIME or AutoJudge, or plain ones with citations. The texts
+    of cited passages come from `documents` in the answers or from `corpus`; passages without a text
+    cannot be graded. `system` is the default system of the answers. Sentences without citations are
+    included because they count for recall. Raises InputError for an invalid file or if nothing is
+    cited.
     """
     answers = [one for file in files for one in responses.read(file, system=system)]
     if not any(one.cited for one in answers):
         raise InputError(
-            "no answer cites anything", hint="Give answers with citations, as of TREC RAG"
+            "no answer has citations", hint="Use answers with citations, such as those of TREC RAG"
         )
     texts: dict[str, dict[str, str]] = {}
     for answer in answers:

@@ -1,4 +1,4 @@
-"""The main path: one collection, one short method per stage, in order.
+"""The main class: one collection, with one method per stage.
 
 with exampp.Collection.create("my.exam") as collection:
     collection.import_files("queries.jsonl", "passages.jsonl", "bank.tsv", "bm25.run")
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from exampp.errors import InputError
 from exampp.formats.lines import read_lines
+from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders
@@ -34,6 +35,7 @@ from exampp.store.inputs import remove_systems, system_counts
 from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
+    from exampp.analysis.gate import GateSettings
     from exampp.bank import Bank
     from exampp.graders.base import Grader
     from exampp.grades.decisions import Decisions
@@ -58,29 +60,29 @@ if TYPE_CHECKING:
 def open(  # noqa: A001
     path: str | Path, on_error: str = "refuse", scale: RatingScale | None = None
 ) -> Collection:
-    """Open a collection, or a file of graded passages as a read-only collection.
+    """Open a collection, or a file of graded passages (read-only).
 
-    A graded file is imported once and then read from a cache in the user's cache folder.
+    A graded file is imported once into the user's cache folder.
 
     Args:
         path: The collection or the graded file.
-        on_error: "skip" leaves bad lines of a graded file out; notes report them.
+        on_error: "skip" skips bad lines of a graded file; notes report them.
         scale: Scale of the graders of a graded file whose prompt is unknown, as (0, 3); by default
             from 0 to the highest label found.
 
     Raises:
-        InputError: The path holds neither, or a scale is given for a collection, which has its own.
+        InputError: The path is neither, or a scale is given for a collection.
     """
     if is_collection(path):
         if scale is not None:
             raise InputError(
-                "a collection knows the scales of its graders",
+                "a collection stores the scales of its graders",
                 file=path,
                 hint="Leave out --scale, or import the graded passages again with it",
             )
         return Collection(path)
     if not check_path(path).exists():
-        hint = "Check the path; exampp import, or in Python exampp.create, makes a collection"
+        hint = "Check the path, or make a collection: exampp import or, in Python, exampp.create"
         raise InputError("no such file", file=path, hint=hint)
     _, first = next(read_lines(path))
     if not first.lstrip().startswith(b"["):
@@ -89,10 +91,10 @@ def open(  # noqa: A001
 
 
 def create(path: str | Path, *, exist_ok: bool = False) -> Collection:
-    """Make an empty collection and open it; `exist_ok` opens an existing one.
+    """Create and open an empty collection; `exist_ok` opens an existing one.
 
     Raises:
-        InputError: There is a file of that name.
+        InputError: The file exists.
     """
     return Collection.create(path, exist_ok=exist_ok)
 
@@ -109,9 +111,9 @@ class _Choice(TypedDict, total=False):
 
 
 def search_table(pages: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
-    """Return the hits, one row per record: its ids, its author, the text around the words.
+    """Return a row per record: its ids, its author, the text around the hits.
 
-    With `whole` texts are not cut.
+    With `whole`, texts are not cut.
     """
     words = search_words(text)
     rows = [
@@ -129,11 +131,9 @@ def search_table(pages: Sequence[SearchPage], text: str, *, whole: bool = False)
         for of in pages
         for one in of.records
     ]
-    notes = [
-        f"There are more {of.kind}: --in {of.kind} --limit N has them." for of in pages if of.more
-    ]
+    notes = [f"More {of.kind} match: use --in {of.kind} --limit N." for of in pages if of.more]
     if not rows:
-        notes.append("Nothing holds all of these words." if words else "No words were given.")
+        notes.append("No record contains all of these words." if words else "The search is empty.")
     return Table.of(["in", "query", "item", "passage", "said", "by", "text"], rows, notes=notes)
 
 
@@ -147,19 +147,19 @@ class Systems(Result):
         return iter(self.list())
 
     def list(self) -> Sequence[SystemCount]:
-        """Return the systems sorted by name, with how many passages each returned."""
+        """Return the systems, sorted by name, with their counts of passages."""
         return system_counts(self.connection)
 
     def tables(self) -> Mapping[str, Table]:
-        """Return one row per system; passages are means over the queries that it answered."""
+        """Return one row per system; passages are means over its queries."""
         heads: tuple[str | Column, ...] = ("system", "queries", Column("passages", 1))
         return {"systems": Table.of(heads, self.list())}
 
     def remove(self, *names: str) -> int:
-        """Remove the rankings of systems; return how many ranked passages those had.
+        """Remove the rankings of systems; return the number of ranked passages.
 
-        Importing a run again restores it: passages and grades stay. Raises InputError, and removes
-        none, if a system is unknown.
+        Passages and grades stay, so importing the run again restores it. Raises InputError, and
+        removes nothing, if a system is unknown.
         """
         if not names:
             raise InputError("no system to remove", hint="Name one")
@@ -170,8 +170,8 @@ class Systems(Result):
 class Collection:
     """One exam: inputs, bank, grades and decisions in one SQLite file.
 
-    Opens an existing collection; `Collection.create` makes one, and `exampp.open` opens a graded
-    file as one. Use it as a context manager, or call `close`.
+    `Collection(path)` opens an existing collection; `Collection.create` makes one, and
+    `exampp.open` also opens a graded file. Use it as a context manager, or call `close`.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -181,7 +181,7 @@ class Collection:
 
     @classmethod
     def _of_graded_file(cls, file: GradedFile) -> Self:
-        """Open a graded file; nothing can be written."""
+        """Open a graded file, read-only."""
         collection = cls.__new__(cls)
         collection.path, collection.connection, collection._graded_file = (
             file.path,
@@ -206,17 +206,17 @@ class Collection:
 
     @classmethod
     def create(cls, path: str | Path, *, exist_ok: bool = False) -> Self:
-        """Make an empty collection and open it; `exist_ok` opens one that exists."""
+        """Create and open an empty collection; `exist_ok` opens an existing one."""
         path = check_path(path)
         if path.exists() and path.stat().st_size and not exist_ok:
-            raise InputError("exists already", file=path, hint="Choose another name, or open it")
+            raise InputError("already exists", file=path, hint="Choose another name, or open it")
         from exampp.formats.output import create_collection
 
         create_collection(path)
         return cls(path)
 
     def close(self) -> None:
-        """Close the file; everything committed is on disk."""
+        """Close the file; all commits are on disk."""
         (self._graded_file or self.connection).close()
 
     def import_files(
@@ -238,33 +238,35 @@ class Collection:
         passage_tokens: int = PASSAGE_TOKENS,
         cited: bool = False,
         scale: RatingScale | None = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
         author: str | None = None,
         update: bool = False,
         dry_run: bool = False,
     ) -> ImportReport:
-        """Import files, all of them or none; file types are detected from content.
+        """Import all files or none; file types are detected from content.
 
-        The report lists what changed. Graded texts, rankings and grades, and items that people
-        edited, are changed only with `update`; `dry_run` reports the changes without making them.
-        Raises InputError for malformed input; the collection is then unchanged.
+        The report lists the changes. Graded texts, rankings, grades, and items edited by people
+        change only with `update`; `dry_run` reports the changes without making them. Raises
+        InputError for malformed input; the collection is then unchanged.
 
         Args:
-            files: Files or folders whose type is detected, or is `kind`.
+            files: Files or folders; their type is detected, or is `kind`.
             kind: The type of `files` if detection fails.
             queries: Files of queries. `passages`, `banks`, `runs`, `qrels` and `responses`
                 likewise.
             bank: Name of the bank that items go into.
-            on_error: "skip" leaves bad lines out and counts them.
+            on_error: "skip" skips bad lines and counts them.
             unknown_passages: "keep" accepts ranked passages without a text.
-            corpus: A file, a folder, or `irds:ID`, for the texts of ranked and judged passages.
-            depth: How many passages of each run are imported: by default all, with a corpus 20.
-            system: The system of responses that do not name one.
-            passage_tokens: Longest passage that responses are cut into; 0 cuts at sentences.
-            cited: Whether the citations of a response become the ranking of a system `NAME:cited`.
-            scale: Scale, as (0, 3), of graders whose prompt is unknown; by default from 0 to the
-                highest label found. An unreadable rating is stored as unparsed, and counted.
-            columns: Names of table columns, as {"query_id": "topic"}.
+            corpus: A file, a folder, or `irds:ID` with the texts of ranked and judged passages.
+            depth: Passages imported from each ranking: by default all, or 20 with a corpus.
+            system: The default system of responses.
+            passage_tokens: Maximum length of the passages that responses are split into; 0 splits
+                at sentences.
+            cited: Also store the citations of responses as rankings of systems `NAME:cited`.
+            scale: Scale of graders whose prompt is unknown, such as (0, 3); by default from 0 to
+                the highest label found. Unreadable ratings are stored as unparsed and counted.
+            columns: The column of each name, such as {"query_id": "topic"}; several `answer`
+                columns are the answers of one system each.
         """
         from exampp.inputs.files import given_files, own_corpus
         from exampp.review.impact import import_or_dry_run
@@ -289,14 +291,15 @@ class Collection:
 
     def add(
         self,
-        *,
+        *tables: object,
         queries: object = None,
         passages: object = None,
         bank: object = None,
         runs: object = None,
         qrels: object = None,
         responses: object = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, str | Sequence[str]] | None = None,
+        system: str | None = None,
         bank_name: str = MAIN_BANK,
         on_error: str = "refuse",
         unknown_passages: str = "error",
@@ -308,30 +311,45 @@ class Collection:
         update: bool = False,
         dry_run: bool = False,
     ) -> ImportReport:
-        """Import data from memory, all of it or nothing, as `import_files` does with files.
+        """Import data from memory, all or nothing; the counterpart of `import_files`.
 
-        Each argument is a frame (polars, pandas, pyarrow, or any with Arrow's C stream), an
-        iterable of dicts, or a dict: `queries` and `passages` of id -> text, `bank` of query id ->
-        items, `qrels` of query id -> {passage id: relevance}. `runs` maps each system to a run,
-        which may be a dict of query id -> {passage id: score} or -> passage ids in order;
-        `responses` maps each system to query id -> text. Columns have the same names as in files;
-        `columns` maps others, as {"query_id": "topic"}.
+        `tables` are recognised by their columns, such as question, system, answer, contexts and
+        reference. Each argument is a data frame (polars, pandas, pyarrow, or any with Arrow's C
+        stream), an iterable of dicts, or a dict: `queries` and `passages` of id -> text, `bank` of
+        query id -> items, `qrels` of query id -> {passage id: relevance}. `runs` maps each system
+        to a run, which may be a dict of query id -> {passage id: score} or -> passage ids in order;
+        `responses` maps each system to query id -> text. Columns have the same names as in files.
 
-        Ids are stored as text: integers as they are written, numbers with a fraction are refused.
-        None, NaN and NaT are missing. Errors name the argument and the row, as in `queries:3`.
+        Ids are stored as text; integers are converted, numbers with a fraction are refused. None,
+        NaN and NaT mean missing. Errors name the argument and the row, such as `queries:3`.
+
+        Example:
+            collection.add(frame, columns={"system": "release"})
+
+        Args:
+            tables: Tables whose columns decide what they hold.
+            queries: A table of queries; `passages`, `bank`, `runs`, `qrels` and `responses`
+                likewise.
+            columns: The column of each name, such as {"query_id": "topic"}; several `answer`
+                columns are the answers of one system each.
+            system: The system of answers and rankings that do not name one.
+            bank_name: The bank that items go into.
+            on_error: "skip" leaves bad rows out and counts them.
         """
         from exampp.inputs.files import given_data
         from exampp.review.impact import import_or_dry_run
 
+        by_role = queries, passages, bank, runs, qrels, responses
         return import_or_dry_run(
             self.connection,
-            given_data((queries, passages, bank, runs, qrels, responses)),
+            given_data(tables, by_role, system),
             on_error,
             corpus,
             author,
             bank=bank_name,
             unknown_passages=unknown_passages,
             depth=depth,
+            system=system,
             passage_tokens=passage_tokens,
             update=update,
             dry_run=dry_run,
@@ -340,10 +358,9 @@ class Collection:
         )
 
     def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
-        """Write the collection as a file of `kind`; returns the number of records written.
+        """Write the collection as a file of `kind`; return the number of records.
 
-        Raises InputError for a kind that is neither one of `inputs.exporting.EXPORTS` nor of a
-        package.
+        Raises InputError for a kind that is neither in `inputs.exporting.EXPORTS` nor in a plug-in.
         """
         from exampp.formats.output import check_outputs
         from exampp.inputs.exporting import export
@@ -352,39 +369,39 @@ class Collection:
         return export(self.connection, Path(path), kind, bank)
 
     def check(self) -> Checked:
-        """Return the problems of the collection: damage, foreign changes and impossible values."""
+        """Return damage, foreign changes and impossible values in the collection."""
         from exampp.inputs.checking import check_collection
 
         return check_collection(self.connection, self.path)
 
     def merge(self, *others: str | Path, dry_run: bool = False) -> Merged:
-        """Merge other collections into this one: copies of it, or shards of one exam.
+        """Merge other collections into this one: copies or shards of it.
 
-        All are merged or, after an error, none; more than ten are merged ten at a time. The others
-        are only read; merging again changes nothing. The result lists the conflicts and the value
-        that is stored; `dry_run` changes nothing. Raises InputError for a file that is not a
-        collection or is this one, for a newer exampp's or a damaged one, and if a run is grading in
-        one of them.
+        Either all are merged or, after an error, none; more than ten are merged in groups of ten.
+        The others are only read, and merging again changes nothing. The result lists the conflicts
+        with the stored values; `dry_run` changes nothing. Raises InputError for a file that is not
+        a collection, is damaged, is this collection, or was made by a newer exampp, and while a run
+        is grading one of them.
         """
         from exampp.grading.merge import merge
 
         return merge(self.connection, self.path, others, dry_run=dry_run)
 
     def contents(self) -> Table:
-        """Return how many of each thing the collection holds."""
+        """Return the counts of all kinds of records."""
         from exampp.store.inputs import counts
 
         return Table.of(["thing", "count"], list(counts(self.connection).items()))
 
     def pool(self, depth: int = DEPTH) -> Tables:
-        """Return tables of the first `depth` passages of all runs: `pool` (systems) and `cells`."""
+        """Return the tables `pool` (by system) and `cells` for the top `depth` of all runs."""
         from exampp.inputs.pooling import pool_tables
 
         systems, banks = pool_tables(self.connection, depth)
         return Tables({"pool": systems, "cells": banks})
 
     def query_texts(self) -> dict[str, str]:
-        """Return the text of every query with a text, pool, ranking or judgment, by id."""
+        """Return the texts of queries by id, of all with a text, pool, ranking or judgment."""
         return known_queries(self.connection)
 
     def search(
@@ -396,15 +413,15 @@ class Collection:
         bank: str | None = None,
         most: int = 20,
     ) -> list[SearchPage]:
-        """Find the records that contain all words of a text, in any case, by kind.
+        """Find records that contain all words of a text, ignoring case.
 
-        A phrase in quotation marks is one word.
+        A quoted phrase counts as one word.
 
         Args:
             text: The words.
-            kinds: The kinds of records that are searched.
-            grader: The one whose replies are searched, named as in `grades`; by default all.
-            bank: The one whose items are searched; by default all.
+            kinds: The kinds of records to search.
+            grader: The grader whose replies are searched, named as in `grades`; by default all.
+            bank: The bank whose items are searched; by default all.
             most: Maximum number of records of each kind.
 
         Raises:
@@ -415,7 +432,7 @@ class Collection:
         return search(self.connection, text, kinds=kinds, grader=grader, bank=bank, most=most)
 
     def bank(self, name: str | None = MAIN_BANK) -> Bank:
-        """Return the bank of that name, or the only one: its items, history, checks and edits."""
+        """Return the bank of that name, or the only bank."""
         from exampp.bank import Bank
 
         return Bank(self.connection, name or only_bank(self.connection, self.path))
@@ -435,9 +452,10 @@ class Collection:
 
     @property
     def systems(self) -> Systems:
-        """Return the systems, which can be listed and removed."""
+        """Return the systems, to list or remove them."""
         return Systems(self.connection)
 
+    @with_grader_options()
     def grading(
         self,
         grader: str | Grader | Callable[..., Any],
@@ -455,18 +473,20 @@ class Collection:
         shard: str | None = None,
         on: str | Cluster | None = None,
         batches: bool | Batches = False,
+        dry_run: bool = False,
         **options: Any,
     ) -> GradingRun:
-        """Return a grading run that is planned but not started: iterate over its `steps`.
+        """Plan a grading run without starting it: iterate over its `steps`.
 
-        `grader` is `draft`, `hf`, `openai`, a custom grader, or a function: (item, passage) ->
-        rating, `Reply`, or None for no grade, perhaps async. A function has a `name`, which
-        identifies it, and a `scale` (0 to 5). It is called for every cell, also for equal texts,
-        unless `same_text_same_grade`. `options` are those of the grader, such as model, prompt and
-        kind. `answers_of` names a grader whose answers are verified. `select="failed"` retries
-        failed cells, `max_queries` limits to the first queries, `shard` to a part (`3/16`), `pool`
-        to `ranked`, `judged` or `all` passages. `on` is a Ray cluster that grades; with `batches` a
-        server answers at half the price.
+        `grader` is `draft`, `hf`, `openai`, a custom grader, or a function (item, passage) ->
+        rating, `Reply`, or None for no grade, optionally async. A function needs a `name`, which
+        identifies it, and a `scale` (default 0 to 5). It is called for every cell, even for equal
+        texts, unless `same_text_same_grade` is set. `options` are those of the grader, such as
+        model, prompt and kind. `answers_of` names a grader whose answers are verified.
+        `select="failed"` retries failed cells, `max_queries` limits the run to the first queries,
+        `shard` to a part (`3/16`), `pool` to `ranked`, `judged` or `all` passages. `on` is the Ray
+        cluster to use; `batches` uses the batch API of a server at half the price. With `dry_run`,
+        nothing is sent to a server; use it for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -487,8 +507,10 @@ class Collection:
             max_failures=max_failures,
             on=on,
             batches=batches,
+            dry_run=dry_run,
         )
 
+    @with_grader_options("grading")
     def grade(
         self,
         grader: str | Grader | Callable[..., Any],
@@ -496,14 +518,21 @@ class Collection:
         on_progress: Callable[[Progress], None] | None = None,
         **options: Any,
     ) -> Progress:
-        """Grade all pending cells; continues an earlier call. Takes the options of `grading`."""
+        """Grade all pending passage-question pairs; continues an earlier call.
+
+        Takes the options of `grading`, and those of the grader. `on_progress` is called after every
+        step.
+
+        Example:
+            collection.grade("openai", model="gpt-4o-mini", base_url="http://localhost:8000/v1")
+        """
         tell = on_progress or (lambda _: None)
         for progress in self.grading(grader, **options).steps():
             tell(progress)
         return progress
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
-        """Label passages by a calibration (`Panel.calibration`) or its file, as a new grader."""
+        """Label passages by a calibration or its file; the labels become a new grader."""
         from exampp.grading.derived import label_collection
 
         return label_collection(self.connection, self.path, calibration, bank)
@@ -519,13 +548,12 @@ class Collection:
         compat: str = "exam",
         dry_run: bool = False,
     ) -> Reparsed:
-        """Read the stored replies of the matching grader again, without a model.
+        """Parse the stored replies of a grader again, without calling the model.
 
-        Today's rules and answer keys apply. `rules` is a prompt, by name or file, whose rules of
-        reading replace those of the prompt that made the replies. `unnumbered` is the rule for a
-        text without a number, `compat="rubric"` reads as the papers' own program does. Readings by
-        other rules than before become the grades of a new grader; `dry_run` writes nothing. Raises
-        InputError if there is nothing to read.
+        The current rules and answer keys apply. `rules` is a prompt, by name or file, with other
+        reading rules. `unnumbered` is the rule for replies without a number, `compat="rubric"`
+        reads replies like the papers' own program. With other rules than before, the result is a
+        new grader; `dry_run` writes nothing. Raises InputError if there are no replies.
         """
         from exampp.grading.regrade import reparse
 
@@ -540,14 +568,14 @@ class Collection:
         )
 
     def status(self) -> Table:
-        """Return per grader and bank: cells graded, pending, and failed by reason."""
+        """Return graded, pending and failed cells by grader and bank, with reasons."""
         return self.status_tables()["graders"]
 
     def status_tables(self) -> dict[str, Table]:
         """Return the state of grading as tables.
 
-        `readings`: the cells per rule of reading, each with an example. `spent`: time, tokens and
-        cost per grader. `graders`: see `status`.
+        `readings`: cells per reading rule, each with an example. `spent`: time, tokens and cost per
+        grader. `graders`: see `status`.
         """
         from exampp.grading.status import status_tables
 
@@ -573,24 +601,24 @@ class Collection:
         part: str | None = None,
         decisions: DecisionChoice = "with",
     ) -> Grades:
-        """Return the grades of the one grader that matches, on one bank.
+        """Return the grades of one grader on one bank.
 
         Human decisions override the grades of their cells.
 
         Args:
             grader: A model, `model:prompt`, or the start of a grader's key.
             prompt: The prompt of the grader.
-            kind: The kind of item that it grades: question, nugget or query.
-            bank: The bank; for a graded file a bank file to evaluate on.
-            runs: Run files that replace the stored rankings.
-            systems: The only systems that count, if any are named.
-            without: Systems that do not count.
-            part: Only the `public` or the `sealed` items of a bank that was split.
-            decisions: "without" leaves human decisions out.
+            kind: The kind of graded item: question, nugget or query.
+            bank: The bank; for a graded file, a bank file.
+            runs: Run files to evaluate instead of the stored rankings.
+            systems: Only these systems; by default all.
+            without: Systems to leave out.
+            part: Only the `public` or the `sealed` items of a split bank.
+            decisions: "without" ignores human decisions.
 
         Raises:
             InputError: No grader matches.
-            AmbiguousGrader: Several do.
+            AmbiguousGrader: Several graders match.
         """
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
@@ -617,9 +645,9 @@ class Collection:
         without: Sequence[str] = (),
         decisions: DecisionChoice = "with",
     ) -> Panel:
-        """Return the grades of every grader that matches one of the names, or of all without names.
+        """Return the grades of all graders that match one of the names (default: all).
 
-        Takes the options of `grades`; of several banks, uses those with items of a grader's kind.
+        Takes the options of `grades`; each grader is evaluated on the banks with items of its kind.
         Raises InputError if nothing matches a name.
         """
         from exampp.grades.panel import Panel
@@ -629,7 +657,7 @@ class Collection:
         matching: dict[str, GraderIdentity] = {}
         for name in graders or (None,):
             fitting = fitting_graders(self.graders, grader=name, prompt=prompt, kind=kind)
-            # none: the error that lists them
+            # no match: raises the error that lists the graders
             fitting = fitting or [
                 choose_grader(self.graders, grader=name, prompt=prompt, kind=kind)
             ]
@@ -656,14 +684,22 @@ class Collection:
         margin: float,
         grader: str | None = None,
         bank: str | None = None,
-        **options: Any,
+        baseline_system: str | None = None,
+        systems: Sequence[str] = (),
+        settings: GateSettings | None = None,
     ) -> None:
         """Raise GateFailed if a system is worse than a baseline; for tests. See `Grades`."""
-        grades = self.grades(grader, bank=bank)
-        grades.assert_not_worse(baseline, measures, margin=margin, **options)
+        self.grades(grader, bank=bank).assert_not_worse(
+            baseline,
+            measures,
+            margin=margin,
+            baseline_system=baseline_system,
+            systems=systems,
+            settings=settings,
+        )
 
     def _named_banks(self, kind: str, bank: str | Sequence[str] | None) -> Sequence[str | None]:
-        """Return the named banks that have items of a kind; the first if none is known to."""
+        """Return the named banks that have items of a kind, else the first one."""
         named = [bank] if bank is None or isinstance(bank, str) else list(dict.fromkeys(bank))
         if self._graded_file is not None and kind != "query":
             return named
@@ -690,9 +726,9 @@ class Collection:
     def _check_graded_file(self, options: _Choice) -> None:
         if not options.get("with_decisions", True):
             raise InputError(
-                "a graded file does not tell what people decided",
+                "a graded file contains no human decisions",
                 file=self.path,
-                hint="Leave out --decisions, or give a collection",
+                hint="Leave out --decisions, or use a collection",
             )
         if options.get("part") is not None:
             raise InputError("a graded file has no sealed part", file=self.path)

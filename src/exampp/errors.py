@@ -1,17 +1,17 @@
-"""Define every error that exampp raises on purpose.
+"""Exceptions of exampp.
 
     ExamError
     |-- InputError        a file, an option or a value is invalid (exit code 2)
-    |   |-- AmbiguousGrader   several graders match and one must be chosen
-    |   |-- EditConflict      someone else edited the same item meanwhile
-    |   `-- Repeated          something that may occur once in a file occurs again
-    |-- Undefined         nothing that was requested could be computed (exit code 1)
-    `-- Unfinished        the work could not be finished; finished parts are stored (exit code 1)
-        |-- CollectionBusy    another process holds the collection
-        `-- StorageFault      the disk refuses to read or write the collection
+    |   |-- AmbiguousGrader   several graders match; choose one
+    |   |-- EditConflict      someone else has edited the same item
+    |   `-- Repeated          a file repeats something that may occur only once
+    |-- Undefined         nothing of the request could be computed (exit code 1)
+    `-- Unfinished        the work is unfinished; completed parts are stored (exit code 1)
+        |-- CollectionBusy    another process has locked the collection
+        `-- StorageFault      the collection cannot be read from or written to disk
 
 The text of an error says what is wrong, where (file, line, field) and how to fix it. If it names
-options of the command line, a note, which Python shows below the text, names the arguments.
+options of the command line, an exception note names the Python arguments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 LONGEST = 800
-"""Maximum characters of a sentence, whatever it quotes."""
+"""Maximum characters of a message."""
 
 
 _COMMAND = re.compile(r"exampp [a-z][^.;,]*")
@@ -30,28 +30,28 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]+)")
 
 
 class ExamError(Exception):
-    """Base of all errors of exampp; `exit_code` is the exit code of the command line."""
+    """Base class of all errors; `exit_code` is that of the command line."""
 
     exit_code = 1
 
     def __init__(self, text: str, hint: str = "") -> None:
         super().__init__(text)
-        # no command is an option of a function
+        # commands are not options
         if options := _OPTION.findall(_COMMAND.sub("", f"{text}\n{hint}")):
             names = (option.replace("-", "_") for option in dict.fromkeys(options))
             self.add_note(f"In Python: {', '.join(f'{name}=...' for name in names)}")
 
 
 def _short(text: str) -> str:
-    # what is quoted may be a whole file
+    # a quoted text may be a whole file
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 class InputError(ExamError):
     """An invalid file, option or value.
 
-    `what` is the fault; `file`, `line` (counted from 1) and `field` (such as `exam_grades[0].llm`)
-    say where; `hint` says how to fix it.
+    `what` is the fault; `file`, `line` (from 1) and `field` (such as `exam_grades[0].llm`) locate
+    it; `hint` is the fix.
     """
 
     exit_code = 2
@@ -87,7 +87,7 @@ class InputError(ExamError):
         return f"{text} {self.hint}" if text.endswith(("?", ".", "!")) else f"{text}. {self.hint}"
 
     def at(self, file: str | Path | None = None, line: int | None = None) -> InputError:
-        """Fill in the place if it is unknown, and return self."""
+        """Set the location if it is unknown; return self."""
         self.file = self.file or (None if file is None else str(file))
         self.line = self.line if self.line is not None else line
         return self
@@ -102,16 +102,16 @@ class AmbiguousGrader(InputError):
 
 
 class EditConflict(InputError):
-    """Someone else edited an item after a person saw it; nothing was changed.
+    """Someone else has edited the same item; nothing was changed.
 
-    `theirs` is the item as it is now, `yours` the item as it was to become (None: unknown), both as
+    `theirs` is the current item, `yours` the intended one (None: unknown), both
     `store.bank.ItemState`; `number` is the newest edit, made by `author` at `when`.
     """
 
     def __init__(
         self, what: str, *, number: int, author: str, when: str, theirs: Any, yours: Any = None
     ) -> None:
-        super().__init__(what, hint="Look at it again, then decide which of the two is to stand")
+        super().__init__(what, hint="Reload it, then decide which version to keep")
         self.number = number
         self.author = author
         self.when = when
@@ -120,23 +120,23 @@ class EditConflict(InputError):
 
 
 class Repeated(InputError):
-    """Something that may occur once in a file occurs again."""
+    """A file repeats something that may occur only once."""
 
 
 class Undefined(ExamError):
-    """Every requested value is undefined; the text gives the reasons."""
+    """Every requested value is undefined, for the reasons in the message."""
 
 
 class Unfinished(ExamError):
-    """The work stopped before its end; finished parts are stored and a rerun continues."""
+    """The work stopped early; completed parts are stored and a rerun continues."""
 
 
 class CollectionBusy(Unfinished):
-    """Another process holds the write lock of the collection."""
+    """Another process has locked the collection."""
 
 
 class StorageFault(Unfinished):
-    """The disk, a quota or a limit refuses to read or write `file`; `why` is the reason."""
+    """The disk, a quota or a limit prevents access to `file`; `why` is the reason."""
 
     def __init__(self, file: str | Path, why: str, hint: str) -> None:
         super().__init__(f"{file}: {why}. {hint}")
@@ -144,9 +144,9 @@ class StorageFault(Unfinished):
 
 
 def environment_fault(error: Exception) -> str | None:
-    """Describe a fault of the machine, such as a full disk; None for any other error."""
+    """Describe an environment fault, such as a full disk; None for other errors."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'a file or stream'}: {error.strerror}"
     if isinstance(error, MemoryError):
-        return f"there is not enough memory for this ({error or 'no more could be had'})"
+        return f"out of memory ({error or 'allocation failed'})"
     return None

@@ -1,4 +1,4 @@
-"""Detect how exampp was installed and called, for commands in messages."""
+"""Detect how exampp was installed and called, to print exact commands."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _OF_EXTRA = re.compile(r"(?P<needed>[^;]+);.*\bextra\s*==\s*['\"](?P<extra>[\w-]
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra, from where this exampp was installed.
+    """Return the command that installs an extra from the original source of this package.
 
-    That is the folder of a clone, a wheel, a repository or an index, as direct_url.json says (the
-    recording of direct URLs of PyPA). Where the place is gone, the packages of the extra are named.
+    The source is a clone, a wheel, a repository or an index, recorded in direct_url.json (PyPA). If
+    it no longer exists, the command names the packages of the extra.
     """
-    # slow to load, and needed only where something is missing
+    # slow to import, and rarely needed
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -37,7 +37,7 @@ def install_command(extra: str) -> str:
 
 
 def pip_command(*arguments: str) -> str:
-    """`pip install` for the Python that runs, as it may be typed here."""
+    """Return the `pip install` command of the running Python."""
     python = Path(sys.executable)
     pip = shutil.which("pip")
     here = pip is not None and os.path.realpath(Path(pip).parent) == os.path.realpath(python.parent)
@@ -45,7 +45,7 @@ def pip_command(*arguments: str) -> str:
 
 
 def typed_path(path: Path) -> str:
-    """The name alone where the shell finds this file by it, else its path, from here if below."""
+    """Return the name of a program if it is on PATH, else its (relative) path."""
     on_path = shutil.which(path.name)
     if path.name == str(path) or (on_path and os.path.realpath(on_path) == os.path.realpath(path)):
         return path.name
@@ -58,7 +58,7 @@ def typed_path(path: Path) -> str:
 
 
 def _from_url(origin: Mapping[str, Any], extra: str) -> list[str]:
-    """The arguments of pip that name the place; none if it is a file or a folder that is gone."""
+    """Return pip's arguments for the source; none if it is a missing file or folder."""
     url = str(origin["url"])
     if "vcs_info" in origin:
         how = origin["vcs_info"]

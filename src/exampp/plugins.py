@@ -1,8 +1,8 @@
-"""Find extensions by name: things of four kinds from installed packages.
+"""Registries of plug-ins from installed packages.
 
-A `Registry` holds the things of exampp, those added in Python, and those that packages declare as
-entry points of its group. Entry points are read only for a name that is otherwise unknown, or if
-all are requested; a package is imported when one of its names is used.
+A `Registry` contains built-in entries, entries added in Python, and those declared by packages as
+entry points of its group. Entry points are read only for otherwise unknown names, or if all are
+listed; a package is imported when one of its names is used.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class Plugin(NamedTuple):
-    """A thing that a package adds: its `kind` and name, the package, and its fault.
+    """A plug-in: its `kind`, name and package, and its fault.
 
-    `fault` is empty if it can be used.
+    `fault` is empty if the plug-in is usable.
     """
 
     kind: str
@@ -33,10 +33,10 @@ class Plugin(NamedTuple):
 
 @dataclass(slots=True)
 class Registry(Generic[T]):
-    """Things of one kind by name: `built_in`, added in Python, or of the entry points `group`.
+    """A registry by name: `built_in` entries, those added in Python, and entry points of `group`.
 
-    `noun` names the kind, as in "grader". `take` converts a name and the declaration of a package
-    to a usable thing, and raises InputError if it cannot.
+    `noun` names the kind, such as "grader". `take` converts a name and a package's declaration to
+    an entry; it raises InputError if that fails.
     """
 
     group: str
@@ -47,14 +47,14 @@ class Registry(Generic[T]):
     _loaded: dict[str, T] = field(default_factory=dict)
 
     def __contains__(self, name: str) -> bool:
-        """Return whether the name is known; nothing is loaded."""
+        """Return whether the name is known, without loading anything."""
         return name in self.built_in or name in self._added or bool(self._points(name))
 
     def get(self, name: str) -> T | None:
-        """Return the thing of that name; None if there is none.
+        """Return the entry of that name; None if it is unknown.
 
         Raises:
-            InputError: Two packages declare it, or it cannot be loaded.
+            InputError: Two packages declare the name, or it cannot be loaded.
         """
         if name in self.built_in:
             return self.built_in[name]
@@ -70,31 +70,31 @@ class Registry(Generic[T]):
         return self._loaded[name]
 
     def names(self) -> tuple[str, ...]:
-        """Return all names, whether they can be loaded or not: first those of exampp."""
+        """Return all names, built-in ones first, including those that fail to load."""
         points = sorted(point.name for point in self._points())
         return tuple(dict.fromkeys((*self.built_in, *self._added, *points)))
 
     def add(self, name: str, thing: T, module: str) -> None:
-        """Add a thing that `module` declares; if the same module adds it again, it is replaced.
+        """Add an entry declared by `module`; the same module may replace it.
 
         Raises:
-            InputError: The name is that of a thing of exampp or of a package.
+            InputError: The name is built in or belongs to a package.
         """
         if name in self.built_in:
-            raise self._taken(name, "exampp has one of that name")
+            raise self._taken(name, "the name is built in")
         others = [point for point in self._points(name) if point.module != module]
         if others:
-            raise self._taken(name, f"the package {package_of(others[0])} has one of that name")
+            raise self._taken(name, f"the package {package_of(others[0])} uses this name")
         self._added[name] = module, thing
 
     def plugins(self) -> Iterator[Plugin]:
-        """Yield all things of packages with their faults; all of them are loaded."""
+        """Load and yield all plug-ins of packages, with their faults."""
         for point in sorted(self._points(), key=lambda one: one.name):
             yield Plugin(self.noun, point.name, package_of(point), self._fault(point))
 
     def _fault(self, point: EntryPoint) -> str:
         if point.name in self.built_in:
-            return str(self._taken(point.name, "exampp has one of that name"))
+            return str(self._taken(point.name, "the name is built in"))
         try:
             self.get(point.name)
         except InputError as error:
@@ -114,11 +114,11 @@ class Registry(Generic[T]):
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            # what others write may fail in any way, and must end nothing else
+            # a plug-in may fail in any way, and must not break anything else
             cause = str(error) if isinstance(error, ExamError) else describe_error(error)
             raise InputError(
                 f"{what} cannot be loaded: {cause}",
-                hint="Install the package again, or another version of it",
+                hint="Reinstall the package, or install another version",
             ) from error
         if point.name in self._added:
             return self._added[point.name][1]
@@ -146,5 +146,5 @@ def package_of(point: EntryPoint) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Describe an error in a line: its class and its message."""
+    """Describe an error in one line: its class and message."""
     return f"{type(error).__name__}: {error}".rstrip(": ")

@@ -1,9 +1,9 @@
-"""Clean outside text, so that UTF-8 and the store can hold it: one rule for all inputs.
+"""Clean external text for UTF-8 and the store, by one rule for all inputs.
 
-Half of a surrogate pair is no character, and a NUL ends a text for half of all programs: both
-become U+FFFD, the replacement character of Unicode. The reader reports each replacement: a grading
-run in the cell's `detail`, an import in its report. An id is never changed, because two of them
-could become one: it is refused.
+Lone surrogates are invalid, and many programs treat NUL as the end of a text; both become U+FFFD,
+the replacement character of Unicode. Every replacement is reported: by a grading run in the cell's
+`detail`, by an import in its report. Ids are never changed, because two could become equal; an
+invalid id is an error.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from typing import Any, SupportsIndex, TypeVar
 from exampp.errors import InputError
 
 LARGEST = 2**63 - 1
-"""The largest integer that the store holds."""
+"""The largest integer in the store."""
 REPLACED = "\ufffd"
 DEEPEST = 100
-"""Maximum levels of a nested value; deeper values are stored as their text."""
+"""Maximum nesting of a value; deeper values are stored as text."""
 Given = TypeVar("Given")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
 
 def sanitize(text: str) -> tuple[str, int]:
-    """Replace every lone surrogate and NUL by U+FFFD; return the text and the number of them."""
+    """Replace lone surrogates and NUL by U+FFFD; return the text and their number."""
     if text.isascii() and "\0" not in text:
         return text, 0
     return _UNFIT.subn(REPLACED, text)
 
 
 def sanitize_name(name: str) -> str:
-    """Return the name of a file as a text: read as Latin-1 if its bytes are not UTF-8."""
+    """Return the name of a file as text, decoded as Latin-1 if it is not UTF-8."""
     if not _UNFIT.search(name):
         return name
     try:
@@ -49,16 +49,16 @@ def sanitize_name(name: str) -> str:
 
 
 def sanitize_value(value: Any, depth: int = 0) -> tuple[Any, int]:
-    """Return a value as JSON and the store can hold it, and how many characters were replaced.
+    """Return a value that JSON and the store accept, and the number of replacements.
 
-    Numbers that are not finite or beyond 64 bits, and all types unknown to JSON, become text.
+    Non-finite numbers, integers beyond 64 bits, and types unknown to JSON become text.
     """
     if isinstance(value, str):
         return sanitize(value)
     if value is None or isinstance(value, bool):
         return value, 0
     if isinstance(value, int):
-        # the text of a longer one may be more than Python is willing to write
+        # Python refuses to convert very long integers to text
         return (int(value) if abs(value) <= LARGEST else "a number beyond 64 bits"), 0
     if isinstance(value, float):
         return (value if math.isfinite(value) else str(value)), 0
@@ -75,35 +75,35 @@ def sanitize_value(value: Any, depth: int = 0) -> tuple[Any, int]:
 
 
 def check_texts(fields: Mapping[str, Any]) -> None:
-    """Raise InputError, naming the field, if a typed text is invalid."""
+    """Raise InputError, naming the field, if an entered text is invalid."""
     for name, value in fields.items():
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, str) and _UNFIT.search(part) and not _is_file(part):
                 raise InputError(
                     f"{_shown(part)} is not UTF-8 text",
                     field=name,
-                    hint="Type it again, in a terminal that is set to UTF-8",
+                    hint="Enter it again in a UTF-8 terminal",
                 )
 
 
 def _is_file(text: str) -> bool:
-    # a name of a file may be of any bytes, and so may the folder that it will be made in
+    # names of files and folders may contain any bytes
     return "\0" not in text and os.path.lexists(text)
 
 
 def check_path(path: str | Path) -> Path:
-    """Return the path; InputError if it is not one, or is impossible: for a NUL or its length."""
+    """Return the path; InputError if it is not a path, contains a NUL, or is too long."""
     if not isinstance(path, str | os.PathLike):
-        what = f"a path is a text or a Path, not a {type(path).__name__}"
-        raise InputError(what, hint="Give several files one by one, as in import_files(*paths)")
+        what = f"a path must be a str or a Path, not {type(path).__name__}"
+        raise InputError(what, hint="Pass several files separately: import_files(*paths)")
     try:
         os.lstat(path)
     except ValueError:
-        raise InputError(f"{_shown(str(path))} holds a NUL, and is not a path") from None
+        raise InputError(f"{_shown(str(path))} is not a path: it contains a NUL") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             what = f"{_shown(str(path))} is too long for a path"
-            raise InputError(what, hint="Give it a shorter name") from None
+            raise InputError(what, hint="Use a shorter name") from None
     return Path(path)
 
 
@@ -117,10 +117,10 @@ def _shown(text: str, most: int = 60) -> str:
 
 @dataclass(slots=True)
 class Replacements:
-    """Count of replaced characters in the files, and the place of the first.
+    """Count of replaced characters in files, with the place of the first.
 
-    A reader writes NUL for what is no text, and notes the place. What keeps texts replaces it; what
-    keeps ids refuses it.
+    A reader writes NUL for an invalid character and records its place. Later, texts replace it and
+    ids are refused.
     """
 
     count: int = 0
@@ -129,9 +129,9 @@ class Replacements:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        text = "1 character that is no text was" if self.count == 1 else ""
-        text = text or f"{self.count} characters that are no text were"
-        return f"{text} replaced by U+FFFD (the first in {place})"
+        text = "1 invalid character was" if self.count == 1 else ""
+        text = text or f"{self.count} invalid characters were"
+        return f"{text} replaced by U+FFFD (first: {place})"
 
 
 _COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=None)
@@ -139,7 +139,7 @@ _COUNTED: ContextVar[Replacements | None] = ContextVar("replacements", default=N
 
 @contextmanager
 def count_replacements() -> Iterator[Replacements]:
-    """Count the characters that are replaced while files are read and stored."""
+    """Count replaced characters while files are read and stored."""
     replacements = Replacements()
     token = _COUNTED.set(replacements)
     try:
@@ -156,7 +156,7 @@ def record_replacement(file: str | Path, line: int | None) -> None:
 
 
 def sanitized(text: str) -> str:
-    """Return the text as it is stored, and count its replaced characters."""
+    """Replace invalid characters of a text and count them."""
     fitted, count = sanitize(text)
     replacements = _COUNTED.get()
     if replacements is not None:
@@ -165,11 +165,11 @@ def sanitized(text: str) -> str:
 
 
 def check_id(identifier: str) -> str:
-    """Return the id; InputError for an invalid character: a replacement would change the id."""
+    """Return the id; InputError if it has an invalid character."""
     if _UNFIT.search(identifier):
         raise InputError(
-            f"the id {_shown(identifier)} holds a character that is no text",
-            hint="Ids are never changed: remove the NUL, or the half of a surrogate pair",
+            f"the id {_shown(identifier)} contains an invalid character",
+            hint="Remove the NUL or the lone surrogate; ids are never changed",
         )
     return identifier
 
@@ -177,7 +177,7 @@ def check_id(identifier: str) -> str:
 def check_integer(
     name: str, value: object, least: int | None = None, most: int | None = None
 ) -> int:
-    """Return the whole number; InputError for anything else, or one outside `least` to `most`."""
+    """Return the integer; InputError for anything else, or outside `least` to `most`."""
     if not isinstance(value, SupportsIndex):
         raise InputError(f"{name} must be a whole number, not {value!r}")
     number = operator.index(value)
@@ -189,9 +189,9 @@ def check_integer(
 
 
 def check_text(name: str, value: object) -> str:
-    """Return the text without outer blanks; InputError for anything else, or a blank one."""
+    """Return the stripped text; InputError if it is not a text or is blank."""
     if not isinstance(value, str):
-        raise InputError(f"{name} is a text, not {_shown(repr(value))}", field=name)
+        raise InputError(f"{name} must be a text, not {_shown(repr(value))}", field=name)
     if not value.strip():
         raise InputError(f"{name} is blank", field=name)
     return value.strip()
@@ -206,14 +206,14 @@ def check_choice(name: str, value: object, known: Sequence[str]) -> None:
 
 
 def check_lists(**arguments: object) -> None:
-    """Raise InputError for an argument, by its name, that is one value and not several."""
+    """Raise InputError for arguments that are a single value instead of a list."""
     for name, value in arguments.items():
         if isinstance(value, str) or not isinstance(value, Iterable):
-            raise InputError(f"{name} is not a list", hint=f"Give one, as in {name}=[{value!r}]")
+            raise InputError(f"{name} is not a list", hint=f"Pass a list: {name}=[{value!r}]")
 
 
 def or_default(name: str, value: Given | None, kind: type[Given]) -> Given:
-    """Return the value, or the default options if it is None; InputError for another type."""
+    """Return the options, or the defaults if None; InputError for another type."""
     if value is None:
         return kind()
     if not isinstance(value, kind):

@@ -1,4 +1,4 @@
-"""Stop long work on request: by Ctrl-C, or by SIGTERM, which Slurm and docker send."""
+"""Stop long work on Ctrl-C or SIGTERM (sent by Slurm and docker)."""
 
 from __future__ import annotations
 
@@ -11,29 +11,32 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 
 GRACE_SECONDS = 5.0
-"""Seconds that stopped work waits for replies in flight."""
+"""Seconds to wait for pending replies when stopping."""
 MAX_FAILURES = 20
 """Useless replies in a row after which a run stops: faults, and unreadable ones. The model, the
-server or the prompt is then wrong, and every further reply costs."""
+Consecutive failed or unreadable replies after which a run stops: the model, the server or the
+prompt is probably wrong, and further replies cost money.
+"""
 PATIENCE_SECONDS = 1.5
-"""Seconds beyond its grace after which work is interrupted."""
+"""Seconds after the grace period until work is interrupted."""
 LOOK_UP_SECONDS = 0.5
 """Seconds after which an endless wait is restarted. A signal that arrives just before a wait
 begins, or in another thread, does not end the wait, and its handler runs when the main thread does
-something next."""
+Seconds after which an endless wait is restarted. A signal that arrives just before a wait, or in
+another thread, does not end it, and the handler runs only when the main thread continues.
+"""
 FLOOD_SECONDS = 1.0
-"""Seconds after an interrupt during which further signals do not disturb the final saving."""
+"""Seconds after an interrupt during which further signals are ignored, for the final save."""
 
 
 @contextmanager
 def stop_on_signal(
     stop: Callable[[float], None], grace: float, say: Callable[[], None]
 ) -> Iterator[None]:
-    """Within the block the first signal calls `stop(grace)` and `say()`, on another thread.
+    """Call `stop(grace)` and `say()` on the first signal, in another thread.
 
-    The second one raises KeyboardInterrupt. If the block has not ended in time by itself, it is
-    interrupted, and ends without an exception. Does nothing outside of the main thread, where no
-    signals arrive.
+    The second signal raises KeyboardInterrupt. If the block does not end in time, it is interrupted
+    and ends without an exception. Does nothing outside the main thread, which receives no signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -57,13 +60,13 @@ def stop_on_signal(
 
 def _signals() -> Iterator[signal.Signals]:
     yield from (signal.SIGINT, signal.SIGTERM)
-    # a terminal that was closed; nohup has it ignored, and so it stays
+    # sent when the terminal closes; nohup ignores it, which is respected
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         yield signal.SIGHUP
 
 
 class _Handler:
-    """Handle a signal in minimal code: it may run in the middle of anything, and takes no lock."""
+    """Handle a signal with minimal code and without locks, as it may interrupt anything."""
 
     def __init__(self, first: SimpleQueue[bool]) -> None:
         self._first: SimpleQueue[bool] | None = first
@@ -97,7 +100,7 @@ def _watch(
 
 
 def wait_until_halted(halted: threading.Event, seconds: float) -> None:
-    """Wait so long, or until something is halted; Ctrl-C still works meanwhile."""
+    """Wait for a time or until halted; Ctrl-C works meanwhile."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         if halted.wait(min(left, LOOK_UP_SECONDS)):
@@ -105,7 +108,7 @@ def wait_until_halted(halted: threading.Event, seconds: float) -> None:
 
 
 def interrupt_main() -> None:
-    """Send this process's main thread a SIGINT, wherever it waits."""
+    """Send SIGINT to the main thread, wherever it waits."""
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
         signal.pthread_kill(main, signal.SIGINT)

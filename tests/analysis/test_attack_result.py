@@ -102,7 +102,7 @@ def test_closed_book(gaming: AttackReport) -> None:
 def test_every_form_shows_it(gaming: AttackReport) -> None:
     shown = str(gaming)
     assert "whole query at the start" in shown
-    assert "The grader has given no grade to an empty passage." in shown
+    assert "No grade for an empty passage." in shown
     found = json.loads(gaming.to_json())
     assert {row["attack"] for row in found["attacks"]["rows"]} >= {"A3-start", "A10-before"}
     assert found["attacks"]["rows"][0]["lift"] == 1.0
@@ -128,7 +128,7 @@ def test_other_graders_have_not_graded_it(folder: Path, tmp_path: Path) -> None:
     with attacked.make(tmp_path / "my.exam") as exam:
         exam.grade(attacked.names_subject, name="other")
         for battery, why in (
-            (None, "No attack was tried"),
+            (None, "no attacks to show"),
             (folder / "my.attacks.exam", "has not graded the battery"),
             (tmp_path / "my.exam", "is no battery of attacks"),
         ):
@@ -139,7 +139,7 @@ def test_other_graders_have_not_graded_it(folder: Path, tmp_path: Path) -> None:
 def test_a_battery_stays_apart(folder: Path, tmp_path: Path) -> None:
     with exampp.open(folder / "my.attacks.exam") as battery:
         assert battery.grades().gradebook.systems == ()
-        with pytest.raises(InputError, match="is a battery of attacks, and no exam"):
+        with pytest.raises(InputError, match="is a battery of attacks, not an exam"):
             battery.grades().attacks()
     with (
         attacked.make(tmp_path / "my.exam") as exam,

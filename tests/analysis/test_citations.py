@@ -104,7 +104,7 @@ def test_the_same_sentence_and_passage_are_asked_about_once(tmp_path: Path) -> N
 
 def test_other_collections_and_graders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text(answer("a", "t", [], []))
-    with pytest.raises(InputError, match="no answer cites anything"):
+    with pytest.raises(InputError, match="no answer has citations"):
         collect(tmp_path / "none.exam", tmp_path / "answers.jsonl")
     assert not (tmp_path / "none.exam").exists()
     (tmp_path / "answers.jsonl").write_text(answer("a", "t", ["full1"]))
@@ -116,7 +116,7 @@ def test_other_collections_and_graders_are_refused(tmp_path: Path) -> None:
         exam.add(queries={"q": "Q"}, passages={"p": "P"}, bank={"q": [{"nugget": "N"}]})
         exam.add(runs={"s": {"q": ["p"]}})
         exam.grade(lambda *_: 1, name="mine", scale=(0, 2))
-        with pytest.raises(InputError, match=r"is no sentence of an answer.*exampp citations"):
+        with pytest.raises(InputError, match=r"is not a sentence of an answer.*exampp citations"):
             exam.grades().citations()
 
 

@@ -140,18 +140,18 @@ def test_who_is_missing_and_what_is_tied_is_said() -> None:
     comparison = compare_methods([Method("m", (scoring(noisy()),))], {"o": official})
     assert comparison.found[0].systems == 5
     assert comparison.notes["o"] == (
-        "not in the official leaderboard, left out: f, g, h",
-        "only in the official leaderboard, left out: z",
-        "2 systems share their official rank with others; they stay tied",
+        "Left out, not in the official leaderboard: f, g, h.",
+        "Left out, only in the official leaderboard: z.",
+        "2 systems share ranks in the official leaderboard and stay tied.",
     )
     several = compare_methods(
         [Method("m", (scoring(noisy()),))], {"a.json": official, "b.json": OFFICIAL}
     )
     assert several.notes["b.json"] == ()
     assert several.notes["a.json"] == (
-        "not in the official leaderboard a.json, left out: f, g, h",
-        "only in the official leaderboard a.json, left out: z",
-        "2 systems share their rank in a.json with others; they stay tied",
+        "Left out, not in a.json: f, g, h.",
+        "Left out, only in a.json: z.",
+        "2 systems share ranks in a.json and stay tied.",
     )
 
 
@@ -266,7 +266,10 @@ def test_a_reason_is_said_once_for_all_that_it_concerns() -> None:
         replace(scoring(np.ones((8, 9)), measure=m), min_rating=n) for m in "MN" for n in (1, 2)
     ]
     table = wide_correlations(compare_methods([Method("m", tuple(equal))], {"o": OFFICIAL}), "o")
-    subjects = "M \u22651 of m, M \u22652 of m, N \u22651 of m, N \u22652 of m"
+    assert "All values: undefined, because all systems have the same score." in table.notes
+    mixed = [*equal[:2], scoring(noisy())]
+    table = wide_correlations(compare_methods([Method("m", tuple(mixed))], {"o": OFFICIAL}), "o")
+    subjects = "M \u22651 of m, M \u22652 of m"
     assert f"{subjects}: undefined, because all systems have the same score." in table.notes
 
 
@@ -289,7 +292,7 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
 def test_thresholds_off_a_scale() -> None:
     method = graded_method(dl19(), ["P@20"], [4, 9])
     assert [one.min_rating for one in method.scorings] == [4]
-    assert method.notes[0] == "the minimum rating 9 is off its scale (0 to 5)"
+    assert method.notes[0] == "Minimum rating 9 is off the scale (0 to 5)."
     with pytest.raises(InputError, match="makes no sense"):
         graded_method(dl19(), ["P@20"], [9])
 
@@ -313,7 +316,7 @@ def test_qrels_made_elsewhere_are_evaluated_on_the_same_runs() -> None:
     ideal = 2 + 1 / math.log2(3)
     assert scores["nDCG@2"]["good"] == pytest.approx(2 / ideal)
     assert "Cover@20" not in scores
-    assert method.notes[0] == "without judgments, left out: 1 query"
+    assert method.notes[0] == "1 query left out, without judgments."
     with pytest.raises(InputError, match="no query"):
         qrels_method("nist", book, [Judgment("x", "p", 1)])
     with pytest.raises(InputError, match="no measure"):
@@ -322,7 +325,7 @@ def test_qrels_made_elsewhere_are_evaluated_on_the_same_runs() -> None:
 
 def test_two_methods_of_one_name() -> None:
     method = Method("m", (scoring(noisy()),))
-    with pytest.raises(InputError, match="two methods are called m"):
+    with pytest.raises(InputError, match="two methods have the name m"):
         compare_methods([method, method], {"o": OFFICIAL})
 
 
@@ -516,9 +519,10 @@ def test_official_ranks_stand_beside_the_leaderboard(
         ("two.tsv", -1.0),
     ]
     shown = exampp_command("evaluate", exam, "-m", "nDCG@10", *several[:2]).out
-    assert shown.splitlines()[1].endswith("official rank")
+    assert shown.startswith("Kendall's tau-b with one.json over 2 systems: 1.000")
+    assert shown.splitlines()[3].endswith("official rank")
     rounded = exampp_command("evaluate", exam, "-m", "nDCG@10", *several[:2], "--round", 4)
-    assert "means are rounded to 4 decimals before they are ranked" in rounded.out
+    assert "1 more note: --notes" in rounded.out
     refused = exampp_command("evaluate", exam, "--round", 4)
     assert (refused.code, "--round changes nothing here" in refused.err) == (2, True)
 

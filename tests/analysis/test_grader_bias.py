@@ -85,14 +85,14 @@ def test_a_fair_grader_keeps_its_green_lines(tmp_path: Path) -> None:
 
 def test_the_corrected_board_is_in_the_report_of_a_judged_pool(tmp_path: Path) -> None:
     path = favoured.write(tmp_path / "g.jsonl", {3: 5})
-    text, table, _ = section(report(path), "corrected")
-    assert text["text"].startswith("By all 600 passages that people decided, P@20")
+    table, _ = section(report(path), "corrected")
+    assert table["verdict"].startswith("P@20 ≥4 by the grades is off by")
     with exampp.open(path) as opened:
         from exampp.analysis.corrected import CorrectionSettings
 
         alone = opened.grades().corrected(settings=CorrectionSettings(over="queries"))
     assert [row["system"] for row in table["rows"]] == list(alone.systems)
-    assert any("Decided: 0 of 28 pairs" in note for note in table["notes"])
+    assert any("0 of 28 pairs are decided" in note for note in table["notes"])
 
 
 def test_terminal_and_json(tmp_path: Path, exampp_command: Commands) -> None:
@@ -146,7 +146,7 @@ def test_a_check_that_cannot_be_made_is_doubtful(
     judgments: list[list[int]], ratings: list[list[int]], reason: str
 ) -> None:
     found = grader_bias(judged_book(judgments, ratings))
-    assert found.sentence() == f"Not checked: {reason}."
+    assert found.headline == f"Not checked: {reason}."
     assert found.tone == "doubt"
 
 
@@ -155,7 +155,7 @@ def test_judgments_of_other_passages_are_no_check() -> None:
     query.judgments[0, 2] = 1
     found = grader_bias(make_book(query))
     assert found.tone == "doubt"
-    assert "no system returns a passage that is judged and graded" in found.sentence()
+    assert "no system returns a passage that is judged and graded" in found.headline
 
 
 def test_passages_beyond_the_depth_do_not_count() -> None:

@@ -368,7 +368,7 @@ def test_people_against_grader_and_each_other() -> None:
         == "Agreement of anna (questions) against ben (questions): 2 cells of 2 queries"
     )
     nobody = find_agreements([make_book()], against="people")
-    assert "nobody has decided a cell" in nobody.notes[-1]
+    assert "no cell has a decision" in nobody.notes[-1]
 
 
 # ---- what is undefined ---------------------------------------------------------------------------
@@ -393,9 +393,7 @@ def test_no_judgments() -> None:
     found = find_agreements([make_book(make_query(RATINGS))])
     assert not found.judged
     (table,) = found.tables().values()
-    assert table.notes == (
-        "Agreement with judgments is undefined, because there are no judgments.",
-    )
+    assert table.notes == ("Agreement with judgments is undefined, because no passage has one.",)
 
 
 ALL = tuple(STATISTICS)
@@ -466,7 +464,7 @@ def test_judgments_that_are_all_alike_may_be_the_cut() -> None:
 def test_labels_by_more_ratings_than_there_are_items_are_noted() -> None:
     book = make_book(make_query(RATINGS, JUDGED))
     assert find_agreements([book], at_least=[1, 3, 9, 12]).notes[-1] == (
-        "The 9th best rating, 12th best rating by model:self-rating is 0 for every passage, "
+        "model:self-rating: the 9th best rating, 12th best rating is 0 for every passage, "
         "because no query has more than 3 items (--at-least)."
     )
     assert not find_agreements([book], at_least=[1, 3]).notes[1:]

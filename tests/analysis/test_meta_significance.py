@@ -89,12 +89,13 @@ def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
     # Of 4096 patterns two reach a difference that is always positive; twice that in Holm's third.
     assert found.pairs[1].p == found.pairs[2].p == 2 / 4096
     assert found.pairs[1].holm == pytest.approx(3 * 2 / 4096)
-    assert notes[0] == (
-        "nCover@20 \u22654: pairs told apart at 0.05, of 3: 2 (66.7%) with Holm's correction, "
+    assert found.headline.startswith("2 of 3 pairs of systems (66.7%) are shown to behave diff")
+    assert notes[-2] == (
+        "nCover@20 \u22654: at 0.05, of 3 pairs differ 2 (66.7%) with Holm's correction, "
         "2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
         "standard-error bars are apart in 2 of 3."
     )
-    assert "(all sign patterns) with Holm's correction" in notes[1]
+    assert "(all sign patterns) with Holm's correction" in notes[-1]
 
 
 def test_the_correction_decides_over_the_letters() -> None:
@@ -128,23 +129,23 @@ def test_queries_that_count_for_one_system_alone() -> None:
     one[0] = one[1] = other[5] = None
     found, notes = found_and_notes({"one": one, "other": other, "third": ramp(0.1)})
     assert [pair.queries for pair in found.pairs] == [9, 11, 10]
-    assert any("compared on the queries that count for both: 9 to 11 of them" in n for n in notes)
+    assert any("compared on the queries that count for both, 9 to 11 of them" in n for n in notes)
 
 
 def test_one_system_or_none() -> None:
     found, notes = found_and_notes({"alone": ramp(0.5)})
     assert found.systems[0].letters is None
-    assert notes == [
-        "No pair of systems is compared under nCover@20 \u22654, because there is one system."
-    ]
-    assert found_and_notes({})[1][0].endswith("because there is no system.")
+    assert not notes
+    headline = "No pair of systems is compared under nCover@20 \u22654: the leaderboard has"
+    assert found.headline == f"{headline} 1 system."
+    assert found_and_notes({})[0].headline == f"{headline} 0 systems."
 
 
 def test_one_query() -> None:
     found, notes = found_and_notes({"a": [0.5], "b": [0.2]})
     assert [row.letters for row in found.systems] == [None, None]
     assert found.overlap == (None,)
-    assert notes[0] == "nCover@20 \u22654: no letters, because no pair can be tested."
+    assert found.headline.endswith("nCover@20 \u22654: no pair can be tested.")
     assert any("undefined, because fewer than 2 queries count for both systems" in n for n in notes)
 
 
@@ -155,7 +156,7 @@ def test_no_query_counts_for_a_system() -> None:
         ("a", "b"),
         ("never", None),
     ]
-    assert any("told apart at 0.05, of 1: 1 (100.0%)" in n for n in notes)
+    assert any("at 0.05, of 1 pair differ 1 (100.0%)" in n for n in notes)
     assert any("difference of b and never" in n and "because no query counts" in n for n in notes)
     assert found.systems[2].low is None
 
@@ -169,15 +170,15 @@ def test_all_values_equal() -> None:
         (0.5 - share, 0.5 + share)
     )
     assert any("differ by the same amount on every query" in n for n in notes)
-    assert any("9 queries that show no failure do not exclude one on up to 34%" in n for n in notes)
+    assert any("on 9 queries, up to 34% of queries may fail" in n for n in notes)
 
 
 def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exampp.stats.significance.MOST_GROUPS", 1)
     found, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.5), "c": ramp(0.9)})
     assert {row.letters for row in found.systems} == {None}
-    assert any("nCover@20 \u22654: no letters, because they" in n for n in notes)
-    assert any("told apart at 0.05, of 3: " in n for n in notes)
+    assert any("no letters, because there would be more than" in n for n in notes)
+    assert any("at 0.05, of 3 pairs differ " in n for n in notes)
 
 
 def test_too_few_patterns_for_the_correction_are_noticed() -> None:
@@ -185,8 +186,8 @@ def test_too_few_patterns_for_the_correction_are_noticed() -> None:
     _, notes = found_and_notes(rows, permutations=200)
     # 66 / 201
     assert (
-        "nCover@20 \u22654: no pair can be told apart at 0.05: the smallest p-value there can "
-        "be for 66 pairs, tested by 200 random sign patterns, is 0.33 with Holm's correction."
+        "nCover@20 \u22654: no pair can differ at 0.05: the smallest possible p-value of 66 "
+        "pairs, with 200 random sign patterns, is 0.33 (Holm's correction)."
     ) in notes
     assert not any("no pair can" in n for n in found_and_notes(rows)[1])
 
@@ -205,9 +206,9 @@ def test_too_few_queries_for_any_pair_to_differ(queries: int, correction: str, l
     # 15 pairs, of which the smallest p is 2 / 2 ** queries
     rows: dict[str, list[float | None]] = {f"s{i}": [i / 10] * queries for i in range(6)}
     _, notes = found_and_notes(rows, correction=correction)
-    said = [n for n in notes if "no pair can be told apart" in n]
+    said = [n for n in notes if "no pair can differ" in n]
     assert len(said) == bool(least)
-    assert all(f"differ on {queries} queries at most, is {least} with" in n for n in said)
+    assert all(f"differences on at most {queries} queries, is {least} (" in n for n in said)
 
 
 def test_the_table_of_pairs_is_tidy() -> None:
@@ -230,7 +231,7 @@ def test_the_table_of_pairs_is_tidy() -> None:
     ("wrong", "says"),
     [
         ({"alpha": 0.0}, "alpha must be between 0 and 1"),
-        ({"correction": "tukey"}, "no correction 'tukey'. Choose from holm, bh, none"),
+        ({"correction": "tukey"}, "unknown correction 'tukey'. Choose from holm, bh, none"),
         ({"permutations": 0}, "permutations must be 1 or more"),
         ({"seed": -1}, "seed must be 0 or more"),
     ],

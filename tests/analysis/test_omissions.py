@@ -93,19 +93,19 @@ def test_who_loses_more_is_told_from_an_interval_over_queries() -> None:
 
 
 def test_pairs_are_known_by_their_names_or_named() -> None:
-    names = ["a", "a:cited", "b", "b:response", "c", "d:contexts", "d", ":cited"]
-    assert find_pairs(names) == {"a": "a:cited", "d": "d:contexts", "b:response": "b"}
+    names = ["a", "a:cited", "b", "b:other", "c", "d:contexts", "d", ":cited"]
+    assert find_pairs(names) == {"a": "a:cited", "d": "d:contexts"}
     book = make_book(make_query([SOURCE, ANSWER], make_ranking("x", [0]), make_ranking("y", [1])))
     with pytest.raises(InputError, match=r"no system has both.*--cited.*--pair.*Systems: x, y"):
         found(book)
-    with pytest.raises(InputError, match="there is no system 'z'"):
+    with pytest.raises(InputError, match="unknown system 'z'"):
         found(book, {"y": "z"})
     assert found(book, {"y": "x"}).rows[0].both == 0.25
 
 
 def test_ungraded_cells_are_counted_in_a_note() -> None:
     book = make_book(make_query([[5, None]], make_ranking("r:cited", [0]), make_ranking("r", [0])))
-    assert any("50% of the cells" in note for note in found(book).notes)
+    assert any("50.0% of the cells" in note for note in found(book).notes)
 
 
 def test_tables_hold_all_of_it() -> None:

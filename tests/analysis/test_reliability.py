@@ -15,7 +15,6 @@ import exampp
 from exampp.analysis.reliability import (
     ONE_ITEM,
     ONLY_COVER,
-    ORDER,
     UNEQUAL,
     Reliability,
     ReliabilitySettings,
@@ -65,9 +64,9 @@ def test_by_hand() -> None:
     assert first.nested.raw == pytest.approx(expected)
     assert (first.erho2.value, first.erho2.low) == (0, None)
     said = notes(found)
-    assert "These 2 queries do not show that the systems differ" in said
+    assert "2 queries do not show that the systems differ" in said
     assert "No confidence interval: fewer than 4 queries" in said
-    assert "Negative variances count as 0: queries -0.167 of all systems" in said
+    assert "Negative variances count as 0: queries -0.167 for all systems" in said
     rows = found.records()["components"].rows
     (of_queries,) = (row[3:5] for row in rows if row[:2] == (0.0, "q"))
     assert list(of_queries) == pytest.approx([-1 / 6, 0.0])
@@ -84,11 +83,12 @@ def test_two_of_37_systems_make_the_reliability_of_dl19() -> None:
         (916, found.studies[1].for_order.low, None),
         (1468, found.studies[2].for_order.low, None),
     ]
-    said = notes(found)
-    assert "without UNH_bm25 and UNH_exDL_bm25" in said
-    assert "cause most of it: use the lower values" in said
-    assert f"without the worst 8 of 37, from {ORDER} 0.358: 5 more items per query: " in said
-    assert said.count("Best next step") == 1
+    assert found.headline.startswith("Reliability of the order: 0.964 [")
+    assert "for 37 systems, 0.471 [" in found.headline
+    assert "] without UNH_bm25 and UNH_exDL_bm25, 0.358 [" in found.headline
+    assert found.headline.endswith("cause most of it: use the lower values.")
+    advice = "Best next step without the worst 8 of 37: 5 more items per query (0.358 to 0."
+    assert notes(found).count(advice) == 1
     assert "%" not in found.studies[1].shown_without
     marked = found.tables()["sizes"]
     at_hand = [cell_value(one) for row in marked.rows for one in row if isinstance(one, Marked)]
@@ -106,7 +106,7 @@ def test_only_plain_means_over_items_have_items_as_a_subtopic() -> None:
     ):
         found = studied(book, measure)
         assert found.studies[0].nested is None
-        assert f"Items are no facet of this study, because {reason}." in notes(found)
+        assert f"Items are not part of this study, because {reason}." in notes(found)
 
 
 def test_banks_of_unequal_size() -> None:
@@ -135,7 +135,7 @@ def test_banks_of_unequal_size() -> None:
 def test_nothing_to_say_is_said(rows: dict[str, list[float]], reason: str) -> None:
     found = study_reliability(scored(rows))
     assert {study.erho2.reason for study in found.studies} == {reason}
-    assert f"The reliability is undefined, because {reason}." in notes(found)
+    assert found.headline == f"Reliability is undefined, because {reason}."
     assert list(found.tables()) == ["reliability"]
     assert not found.figure().spec
     for table in found.records().values():
@@ -162,7 +162,7 @@ def test_queries_that_do_not_count_for_all_are_left_out() -> None:
     counts = np.array([[True, True, True], [True, False, True]])
     found = study_reliability(Scored("AP", ("a", "b"), ("x", "y", "z"), Values(values, counts)))
     assert found.queries == 2
-    assert "do not count for every system: 1 query" in notes(found)
+    assert "1 query left out, which does not count for every system." in notes(found)
 
 
 @pytest.mark.parametrize(
@@ -254,5 +254,5 @@ def test_the_order_of_lines_changes_nothing(seed: int) -> None:
 def test_missing_cells_with_bounds_are_refused() -> None:
     book = hand()
     board = evaluate_gradebook(book, ["Cover@20"], 4, missing="bounds")
-    with pytest.raises(exampp.InputError, match="bounds are none"):
+    with pytest.raises(exampp.InputError, match="needs scores, not bounds"):
         scored_column(book, board, "bounds")

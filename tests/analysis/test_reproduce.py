@@ -146,7 +146,7 @@ def test_published_qrels_are_evaluated_at_every_level() -> None:
 def test_files_of_other_collections_add_nothing() -> None:
     found = reproduce(Inputs({}, {"mine": []}, {"official": {"a": 1.0, "b": 2.0}}))
     assert found.cells == reproduce().cells
-    assert found.notes[0] == "official is not used: no printed leaderboard has its systems."
+    assert found.notes[0] == "official is not used: its systems are in no printed leaderboard."
     assert found.notes[1].startswith("mine is not used. Published qrels: FagB, ")
     assert not reproduce().notes
 

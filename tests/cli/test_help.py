@@ -103,6 +103,17 @@ def test_help_shows_common_options_and_help_all_shows_all(exampp_command: Comman
         assert re.search(r"^  --help-all +Show all options.$", short, re.M)
 
 
+def test_no_sentence_of_a_help_is_long() -> None:
+    texts = {command.help for command in ALL.values()}
+    texts |= {option.help for _, options in with_graders() for option in options}
+    sentences = (
+        sentence
+        for text in texts
+        for sentence in re.split(r"(?<=[.;:])\s+", re.sub(r"\[default[^]]*\]", "", text))
+    )
+    assert [one for one in sentences if len(one.split()) > 20] == []
+
+
 def test_the_options_of_a_grader_are_shown_beside_its_name(exampp_command: Commands) -> None:
     plain = exampp_command("grade", "--help").out
     assert "exampp grade --grader openai --help" in plain

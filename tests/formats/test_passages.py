@@ -53,17 +53,20 @@ def test_columns(tmp_path: Path, header: str) -> None:
         (
             '{"text": "x"}',
             "passage_id",
-            "no id (any of passage_id, paragraph_id, pid, _id, id, docno, docid)",
+            "no id (any of passage_id, paragraph_id, pid, _id, id, docno, docid, chunk_id, doc_id, "
+            "document_id)",
         ),
         (
             '{"id": "p1"}',
             "text",
-            "no text (any of text, passage, segment, contents, body)",
+            "no text (any of text, passage, segment, contents, body, content, chunk, chunk_text, "
+            "passage_text)",
         ),
         (
             '{"id": "p1", "text": null}',
             "text",
-            "no text (any of text, passage, segment, contents, body)",
+            "no text (any of text, passage, segment, contents, body, content, chunk, chunk_text, "
+            "passage_text)",
         ),
         ('{"id": "p1", "text": ["x"]}', "text", "must be a string"),
         ('{"id": "p1", "text": " \\n"}', "text", "passage 'p1' has no text"),

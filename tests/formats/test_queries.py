@@ -61,7 +61,7 @@ BAD_ROWS = [
     (
         '{"query_id": "q1"}',
         "text",
-        "no text (any of text, query, query_text, title, narrative, question)",
+        "no text (any of text, query, query_text, title, narrative, question, prompt)",
     ),
     (
         '{"text": "x"}',

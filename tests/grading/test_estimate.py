@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 from support.commands import Commands
+from support.servers import FaultServer, capable, rating
 
 import exampp
 from exampp.graders.base import Reply, Request, Usage
@@ -76,3 +78,63 @@ def test_the_command_needs_a_dry_run_for_its_price(exam: Path, exampp_command: C
     assert "by 200 replies" in ran.out
     refused = exampp_command(*grade, "--price-hour", 1)
     assert (refused.code, "--dry-run" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "grade --grader openai",
+        "grade --grader openai --decode json",
+        "grade --grader openai --batch",
+        "bank generate --grader openai --prompt dl-questions",
+    ],
+)
+def test_a_dry_run_opens_no_connection(exam: Path, exampp_command: Commands, line: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        options = ("--model", "m", "--base-url", url, "--dry-run")
+        command = line.split()
+        at = 2 if command[0] == "bank" else 1
+        ran = exampp_command(*command[:at], exam, *command[at:], *options)
+        assert ran.code == 0, ran.err
+        assert "--- prompt 1 ---" in ran.out
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_a_dry_run_assumes_the_mode_of_the_last_run(exam: Path, exampp_command: Commands) -> None:
+    grade = ("grade", exam, "--grader", "openai", "--model", "m", "--depth", 1)
+    unknown = exampp_command(*grade, "--dry-run")
+    assert "assuming --decode labels" in unknown.err
+    assert "cells pending   40\n" in unknown.out
+    with FaultServer(rating) as server:
+        assert exampp_command(*grade, "--base-url", server.url).code == 0
+    again = exampp_command(*grade, "--dry-run")
+    assert "Grader: m:question-self-rating (decode text), on the questions of the bank" in again.err
+    assert "cells pending   0\n" in again.out
+
+
+PROMPT = """
+name = "mine"
+title = "Mine"
+grades = "question"
+reading = "rating"
+scale = { lowest = 0, highest = 2 }
+labels = ["0", "1", "2"]
+cut = "context"
+user = "Rate {context} for {question}."
+"""
+
+
+def test_a_custom_prompt_with_labels_is_read_from_json(
+    exam: Path, exampp_command: Commands, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text(PROMPT)
+    grade = ("grade", exam, "--grader", "openai", "--model", "m", "--depth", 1)
+    with capable("json") as server:
+        options = ("--prompt", tmp_path / "mine.toml", "--base-url", server.url)
+        ran = exampp_command(*grade, *options)
+    assert ran.code == 0, ran.err
+    assert "(decode json)" in ran.err
+    assert ran.out.startswith("40 of 40 cells done\n")

@@ -35,7 +35,7 @@ def test_the_first_queries_that_can_be_graded_are(path: Path) -> None:
         notes = collection.grades().evaluate(["Cover@20"]).notes
         # half of the mean: q2 has no grade at all
         # beta returned three of the cells, and the one of q2 has no grade
-        assert any("33.3% (beta) of the cells that Cover@20 reads" in note for note in notes)
+        assert any("33.3% (beta) of the cells behind Cover@20" in note for note in notes)
         assert collection.grade(grader, max_queries=2).done == 2
         assert collection.status().rows[0][2] == 0
         assert collection.grade(grader).total == 0

@@ -126,8 +126,8 @@ def counts(*rules: tuple[str, int | None, int]) -> list[RuleCount]:
 @pytest.mark.parametrize(
     ("readings", "grader", "said"),
     [
-        (counts(("rated", 4, 1000)), GRADER, "All 1,000 grades are ratings that the reply gives."),
-        (counts(("json", 4, 1)), GRADER, "The only grade is a rating that the reply gives."),
+        (counts(("voted", 4, 1000)), GRADER, "All 1,000 grades are votes of several graders."),
+        (counts(("voted", 4, 1)), GRADER, "The only grade is a vote of several graders."),
         (
             counts(("rated", 4, 92128), ("rated", 5, 2), ("unanswerable", 0, 60)),
             GRADER,
@@ -234,9 +234,13 @@ def test_the_share_of_replies_with_little_mass_is_told(tmp_path: Path) -> None:
         assert collection.status().rows[0][2] == 3
 
 
+def test_plain_ratings_need_no_sentence() -> None:
+    assert not list(describe_readings(counts(("rated", 4, 1000), ("json", 3, 2)), GRADER))
+
+
 def test_it_is_told_where_nothing_has_a_grade() -> None:
     readings = (RuleCount(State.UNPARSED, "little mass", None, 7, "4"),)
-    (said,) = describe_readings(readings, VERDICT)
+    (said,) = reading_warnings(readings, VERDICT)
     assert said.startswith("In 7 of 7 cells (100.0%)")
 
 

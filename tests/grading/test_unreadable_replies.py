@@ -40,7 +40,7 @@ def test_unreadable_replies_are_repeated_and_leave_bounds(
     moves = [row["change"] for row in json.loads(compared)["items"]["rows"]]
     assert sorted(moves) == ["lost", "unknown loss"]
     assert (
-        "1 item neither gained nor lost, but unknown"
+        "1 item unknown: a cell of the system that does not"
         in exampp_command("compare", path, "beta", "alpha", "--notes").out
     )
     assert exampp_command("report", path, "-o", tmp_path / "report.html").code == 0

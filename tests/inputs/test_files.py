@@ -126,7 +126,7 @@ def test_roles_are_said_of_some_files_and_told_of_others(
         line for line in ran.out.splitlines() if "(+" in line
     ]
     assert empty_exam.banks().rows[0][0] == "second"
-    with pytest.raises(exampp.InputError, match=r"Give one, as in queries=\['topics'\]"):
+    with pytest.raises(exampp.InputError, match=r"Pass a list: queries=\['topics'\]"):
         empty_exam.import_files(queries="topics")
 
 

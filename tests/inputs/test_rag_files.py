@@ -298,13 +298,13 @@ def test_contexts_are_a_system_and_the_answer_is_another(
 ) -> None:
     file, content, kind, query, ids = SAMPLES[name]
     (tmp_path / file).write_text(content)
-    assert rag.detect_preset(tmp_path / file)[0] == rag.presets()[kind]
+    assert rag.detect_preset(tmp_path / file, {})[0] == rag.presets()[kind]
     empty_exam.import_files(tmp_path / file)
     assert empty_exam.query_texts() == {query or digest(ASKED): ASKED}
     expected = [given or digest(text) for given, text in zip(ids, (CATS, LIGHT), strict=True)]
     # TruLens names the app and its version, the others leave the name to the file
     system = "rag/v1" if kind == "trulens-events" else "rag"
-    assert runs(empty_exam, tmp_path) == {system: expected, f"{system}:response": [digest(SAID)]}
+    assert runs(empty_exam, tmp_path) == {f"{system}:contexts": expected, system: [digest(SAID)]}
     if (
         "ground_truth" in content
         or "reference" in content
@@ -320,7 +320,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(
         lambda _, passage: 5 if "ight" in passage.text else 0, name="mine", **_kind(empty_exam)
     )
     board = empty_exam.grades().evaluate(["Success@2"] if _kind(empty_exam) else ["Cover@2"])
-    assert {row.system: row.mean for row in board.rows} == {system: 1, f"{system}:response": 1}
+    assert {row.system: row.mean for row in board.rows} == {system: 1, f"{system}:contexts": 1}
 
 
 def _kind(exam: exampp.Collection) -> dict[str, Any]:
@@ -335,7 +335,7 @@ def test_contexts_of_a_reference_are_relevant_passages(
     empty_exam.import_files(tmp_path / "rag.jsonl", system="mine")
     empty_exam.export(tmp_path / "out.qrels", "judgments")
     assert (tmp_path / "out.qrels").read_text().split()[2:] == [digest(LIGHT), "1"]
-    assert set(runs(empty_exam, tmp_path)) == {"mine", "mine:response"}
+    assert set(runs(empty_exam, tmp_path)) == {"mine", "mine:contexts"}
 
 
 def test_parquet_has_the_columns_of_json(tmp_path: Path, empty_exam: exampp.Collection) -> None:
@@ -343,8 +343,8 @@ def test_parquet_has_the_columns_of_json(tmp_path: Path, empty_exam: exampp.Coll
     polars.DataFrame([RAGAS]).write_parquet(tmp_path / "rag.parquet")
     empty_exam.import_files(tmp_path / "rag.parquet")
     assert runs(empty_exam, tmp_path) == {
-        "rag": [digest(CATS), digest(LIGHT)],
-        "rag:response": [digest(SAID)],
+        "rag:contexts": [digest(CATS), digest(LIGHT)],
+        "rag": [digest(SAID)],
     }
     polars.DataFrame({"x": [1]}).write_parquet(tmp_path / "other.parquet")
     with pytest.raises(InputError, match="fields found: x; unknown file type"):
@@ -366,7 +366,7 @@ def test_a_reranker_decides_what_was_retrieved(
     }
     (tmp_path / "rag.jsonl").write_text(lines(ROOT, RETRIEVER, reranker))
     empty_exam.import_files(tmp_path / "rag.jsonl")
-    assert runs(empty_exam, tmp_path)["rag"] == [digest(LIGHT)]
+    assert runs(empty_exam, tmp_path)["rag:contexts"] == [digest(LIGHT)]
 
 
 @pytest.mark.parametrize("documents", ['document_text = ["body"]', 'contexts = ["output.body"]'])
@@ -384,7 +384,7 @@ def test_a_preset_of_traces_says_where_documents_have_their_text(
     search = {"trace": "t", "parent": "a", "kind": "search", "input": ASKED, "output": found}
     (tmp_path / "log.jsonl").write_text(lines(root, search))
     empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
-    assert runs(empty_exam, tmp_path)["log"] == [digest(CATS), digest(LIGHT)]
+    assert runs(empty_exam, tmp_path)["log:contexts"] == [digest(CATS), digest(LIGHT)]
 
 
 def test_every_kind_may_be_named(tmp_path: Path, empty_exam: exampp.Collection) -> None:
@@ -427,10 +427,10 @@ def test_a_preset_of_the_user_reads_the_files_of_any_program(
     empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "helpdesk.toml"))
     assert empty_exam.query_texts() == {"7": ASKED}
     assert runs(empty_exam, tmp_path) == {
-        "v1": ["s1", "s2"],
-        "v2": ["s2"],
-        "v1:response": [digest(SAID)],
-        "v2:response": [digest(SAID)],
+        "v1:contexts": ["s1", "s2"],
+        "v2:contexts": ["s2"],
+        "v1": [digest(SAID)],
+        "v2": [digest(SAID)],
     }
     (item,) = empty_exam.bank().items("7")
     assert item.answers == ("light",)
@@ -478,18 +478,18 @@ def test_systems_are_named_by_their_fields_or_by_variants(tmp_path: Path) -> Non
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / "rag.jsonl")
         assert set(runs(exam, tmp_path)) == {
-            *("my_model", "my_model:response"),
-            *("openai:gpt-4o", "openai:gpt-4o:response"),
+            *("my_model", "my_model:contexts"),
+            *("openai:gpt-4o", "openai:gpt-4o:contexts"),
         }
     with exampp.create(tmp_path / "two.exam") as exam:
         exam.import_files(tmp_path / "events.jsonl")
         assert set(runs(exam, tmp_path)) == {
-            *("rag/v1", "rag/v1:response"),
-            *("rag/v2", "rag/v2:response"),
+            *("rag/v1", "rag/v1:contexts"),
+            *("rag/v2", "rag/v2:contexts"),
         }
     with exampp.create(tmp_path / "three.exam") as exam:
         exam.import_files(tmp_path / "records.csv")
-        assert set(runs(exam, tmp_path)) == {"rag/v1:response", "rag/v2:response"}
+        assert set(runs(exam, tmp_path)) == {"rag/v1", "rag/v2"}
 
 
 def test_a_system_has_one_name_in_all_files(tmp_path: Path, empty_exam: exampp.Collection) -> None:
@@ -537,7 +537,8 @@ OTHER_HIT = {"nr": 2, "text": " ", "body": LIGHT}
     ("toml", "retrieved", "expected"),
     [
         (
-            'document_text = ["text", "body"]\n[fields]\nquery = ["ask"]\ncontexts = ["retrieved"]',
+            'document_text = ["text", "body"]\n'
+            '[fields]\nquery = ["ask"]\ncontexts = ["retrieved"]\nresponse = ["reply"]',
             [{"nr": 1, "body": CATS}, {"id": "d", "body": {"content": LIGHT}, "content": "page 2"}],
             [digest(CATS), "d"],
         ),
@@ -561,7 +562,7 @@ def test_contexts_are_found_in_lists_of_objects(
         lines({"ask": ASKED, "retrieved": retrieved, "reply": SAID})
     )
     empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
-    assert runs(empty_exam, tmp_path).get("log", []) == expected
+    assert runs(empty_exam, tmp_path).get("log:contexts", []) == expected
 
 
 @pytest.mark.parametrize(
@@ -617,7 +618,7 @@ def test_a_system_is_named_by_a_field_that_is_there(
         empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
     (tmp_path / "log.jsonl").write_text(lines({**row, "engine": {"name": "alpha"}}))
     empty_exam.import_files(tmp_path / "log.jsonl", kind=str(tmp_path / "p.toml"))
-    assert runs(empty_exam, tmp_path) == {"alpha:response": [digest(SAID)]}
+    assert runs(empty_exam, tmp_path) == {"alpha": [digest(SAID)]}
 
 
 FAULTS: dict[str, tuple[Any, str]] = {
@@ -677,7 +678,7 @@ def test_what_is_no_fault_is_read(tmp_path: Path, empty_exam: exampp.Collection)
     }
     (tmp_path / "rag.jsonl").write_bytes(b"\xef\xbb\xbf" + lines(row).encode())
     report = empty_exam.import_files(tmp_path / "rag.jsonl")
-    assert [*runs(empty_exam, tmp_path)["rag"]] == ["1", "4"]
+    assert [*runs(empty_exam, tmp_path)["rag:contexts"]] == ["1", "4"]
     assert [*empty_exam.query_texts().values()] == [ASKED]
     assert any("rag.jsonl:1: skipped 2 contexts without text" in one for one in report.remarks)
     empty_exam.export(tmp_path / "out.jsonl", "passages")
@@ -705,7 +706,7 @@ def test_references_of_several_files_are_all_right_answers(
     empty_exam.import_files(tmp_path / "one.jsonl", tmp_path / "two.jsonl")
     (entry,) = empty_exam.bank().texts().entries
     assert [item.answers for item in entry.items] == [("light | water", "sun")]
-    assert set(runs(empty_exam, tmp_path)) == {"one", "one:response", "two", "two:response"}
+    assert set(runs(empty_exam, tmp_path)) == {"one", "one:contexts", "two", "two:contexts"}
 
 
 def test_a_column_with_an_endless_number_is_no_context(
@@ -714,7 +715,7 @@ def test_a_column_with_an_endless_number_is_no_context(
     name = f"Context {'9' * 5000}"
     (tmp_path / "a.csv").write_text(f"question,response,{name}\n{ASKED},{SAID},{CATS}\n")
     empty_exam.import_files(tmp_path / "a.csv", kind="answers")
-    assert runs(empty_exam, tmp_path) == {"a:response": [digest(SAID)]}
+    assert runs(empty_exam, tmp_path) == {"a": [digest(SAID)]}
 
 
 def test_answers_that_may_be_a_bank_are_not_guessed(tmp_path: Path) -> None:
@@ -723,7 +724,7 @@ def test_answers_that_may_be_a_bank_are_not_guessed(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="unknown file type"):
             exam.import_files(tmp_path / "qa.csv")
         exam.import_files(tmp_path / "qa.csv", kind="answers")
-        assert runs(exam, tmp_path) == {"qa:response": [digest(SAID)]}
+        assert runs(exam, tmp_path) == {"qa": [digest(SAID)]}
     (tmp_path / "bank.csv").write_text(f"query_id,question,answer\nq1,{ASKED},{SAID}\n")
     with exampp.create(tmp_path / "two.exam") as exam:
         report = exam.import_files(tmp_path / "bank.csv")
@@ -926,7 +927,7 @@ def test_columns_name_the_system_of_answers(tmp_path: Path, empty_exam: exampp.C
     (tmp_path / "a.csv").write_text("question,variant,answer\nWhy?,a,Because.\nWhy?,b,So.\n")
     empty_exam.import_files(tmp_path / "a.csv", kind="answers", columns={"system": "variant"})
     empty_exam.export(tmp_path / "out.run", "runs")
-    assert (tmp_path / "out.run").read_text().split()[5::6] == ["a:response", "b:response"]
+    assert (tmp_path / "out.run").read_text().split()[5::6] == ["a", "b"]
 
 
 def test_gold_contexts_are_judgments_and_answers_keys(
@@ -1077,7 +1078,7 @@ def test_a_passage_id_with_two_texts_names_both_lines(
 
 READ = {
     *("langsmith-ui.csv", "nuggetizer-retrieval-assignments.jsonl"),
-    *("phoenix-mime0.json", "phoenix-msg.json"),
+    *("phoenix-mime0.json", "phoenix-msg.json", "quepid.csv"),
 }
 
 
@@ -1092,5 +1093,6 @@ def test_files_of_programs_are_read_rightly_or_refused(tmp_path: Path) -> None:
                     exam.import_files(file)
                 continue
             exam.import_files(file)
-            assert {*exam.query_texts().values()} <= {"What builds reefs?", "What is Python?"}
+            asked = {text.rstrip("?").lower() for text in exam.query_texts().values()}
+            assert asked <= {"what builds reefs", "what is python"}
             assert not any(text.startswith("{") for text in texts(exam, tmp_path).values())

@@ -222,7 +222,7 @@ def test_one_request_per_subtopic(tmp_path: Path) -> None:
             item_id("q", "What is a spring tide?", "tides"),
             item_id("q", "Why is the Dead Sea salty?", "salt"),
         ]
-        with pytest.raises(InputError, match="asks about subtopics"):
+        with pytest.raises(InputError, match="is for subtopics"):
             collection.bank().generation(
                 "openai", **options(server, prompt="car-nuggets", per="query")
             )
@@ -251,7 +251,7 @@ def test_more_of_one_query_tells_what_there_is(tmp_path: Path) -> None:
         )
         assert "- What is air?\nGive exactly 1 new questions" in grader.calls[1].user
         assert texts(collection, query_id="q1")[2:] == ["What is air?", "What is haze?"]
-        with pytest.raises(InputError, match="more items of which query"):
+        with pytest.raises(InputError, match="--more needs a query"):
             collection.bank().generation(grader, prompt="dl-questions", more=1)
 
 
@@ -268,7 +268,7 @@ def test_without_passages_nothing_is_grounded(path: Path) -> None:
     with exampp.Collection(path) as collection:
         run = collection.bank().generation(ScriptedGrader(""), prompt="dl-questions", grounded=1)
         assert run.due == []
-        assert run.notes == ("12 queries have no passages to ask about and are left out",)
+        assert run.notes == ("12 queries have no passages and are left out",)
 
 
 def test_a_reply_cut_by_the_model_or_refused_by_the_server(tmp_path: Path) -> None:
@@ -339,11 +339,11 @@ def test_what_differs_in_little_is_kept_and_marked(tmp_path: Path) -> None:
             (NEAR[4], "kept", "a number", f"{ids[0]}: {NEAR[0]}"),
             (NEAR[6], "kept", "a name", f"{ids[5]}: {NEAR[5]}"),
         ]
-        assert near.notes[0].startswith("1 dropped, because they ask the same as others: 'Which")
-        assert near.notes[1].startswith("4 kept and marked, because they differ from others in lit")
+        assert near.notes[0].startswith("1 dropped as duplicates: 'Which")
+        assert near.notes[1].startswith("4 marked as near duplicates")
 
         findings = {row[2]: row[4] for row in collection.bank("made").lint().rows if row[2]}
-        assert findings == {ids[0]: f"as {ids[1]}: {NEAR[1]}"}
+        assert findings == {ids[0]: f"like {ids[1]}: {NEAR[1]}"}
 
 
 def test_the_command(path: Path, exampp_command: Commands) -> None:
@@ -389,7 +389,7 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
         ),
         (
             ["--grader", "openai", "--model", "m", "--prompt", "dl-nuggets", "--more", "3"],
-            "more items of which query? Name it with --query",
+            "--more needs a query. Name it with --query",
         ),
     ],
 )

@@ -110,23 +110,35 @@ def test_near_duplicates(one: str, other: str, is_near: bool) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "detail"),
     [
-        ("na\u00efve?", "nai\u0308ve?", "as 0: U+0308 (combining diaeresis) at character 4 is not"),
-        ("photosynthesis", "photo\u200bsynthesis", "as 0: invisible U+200B (zero width space) at"),
-        ("photo\u00adsynthesis", "photosynthesis", "as 0: there invisible U+00AD (soft hyphen) at"),
+        (
+            "na\u00efve?",
+            "nai\u0308ve?",
+            "like 0: U+0308 (combining diaeresis) at character 4 is not",
+        ),
+        (
+            "photosynthesis",
+            "photo\u200bsynthesis",
+            "like 0: invisible U+200B (zero width space) at",
+        ),
+        (
+            "photo\u00adsynthesis",
+            "photosynthesis",
+            "like 0: there invisible U+00AD (soft hyphen) at",
+        ),
         (
             "What is rain?",
             "What\u00a0is rain?",
-            "as 0: U+00A0 (no-break space) at character 5 looks",
+            "like 0: U+00A0 (no-break space) at character 5 looks",
         ),
-        ("the \ufb01rst?", "the first?", "as 0: there U+FB01 (latin small ligature fi) at char"),
-        ("Rain\ufeff?", "Rain?", "as 0: there invisible U+FEFF (zero width no-break space) at"),
+        ("the \ufb01rst?", "the first?", "like 0: there U+FB01 (latin small ligature fi) at char"),
+        ("Rain\ufeff?", "Rain?", "like 0: there invisible U+FEFF (zero width no-break space) at"),
     ],
 )
 def test_items_that_look_alike(one: str, other: str, detail: str) -> None:
     ((rule, item, said),) = found(one, other)
     assert (rule, item) == ("twin", "1")
     assert said.startswith(detail)
-    assert said.endswith("; retire one, or reword it")
+    assert said.endswith("; retire or reword one of them")
 
 
 def test_what_is_seen_makes_no_twins() -> None:
@@ -202,7 +214,7 @@ def test_every_rule_says_why_and_is_in_order() -> None:
 
 
 def test_lint_of_a_collection(collection: exampp.Collection, tmp_path: Path) -> None:
-    assert collection.bank().lint().notes == ("nothing was found",)
+    assert collection.bank().lint().notes == ("no findings",)
     collection.bank().add("q1", "Is the sky blue?", author="ann")
     (tmp_path / "more.json").write_text('{"q8": "a query"}')
     collection.import_files(tmp_path / "more.json", kind="queries")

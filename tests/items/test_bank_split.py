@@ -144,7 +144,7 @@ def test_an_unchanged_part_is_proved(split: tuple[Path, Path, str]) -> None:
     path, sealed, commitment = split
     assert verify_file(sealed, commitment).unchanged
     assert verify_file(sealed, f"sha256:{commitment.upper()}").unchanged
-    assert "the commitment that it holds itself" in verify_file(sealed).notes[0]
+    assert "the commitment in the file" in verify_file(sealed).notes[0]
     with exampp.Collection(path) as collection:
         assert collection.bank().verify(sealed, commitment=commitment).unchanged
         assert collection.bank().verify().unchanged
@@ -199,7 +199,7 @@ def test_a_changed_part_is_detected_and_named(
     save(sealed, values)
     for found in (verify_file(sealed, commitment), verify_file(sealed)):
         assert (found.unchanged, found.faults) == (False, ())
-        assert found.notes[0].startswith("NOT what was committed to")
+        assert found.notes[0].startswith("CHANGED since the split")
     with exampp.Collection(path) as collection:
         found = collection.bank().verify(sealed, commitment=commitment)
         assert not found.unchanged
@@ -241,7 +241,7 @@ def test_a_collection_whose_history_was_changed_says_so(split: tuple[Path, Path,
     path, sealed, _ = split
     with exampp.Collection(path) as collection:
         collection.connection.execute("UPDATE item_version SET text = text || '?'")
-        with pytest.raises(exampp.InputError, match="no longer gives the commitment"):
+        with pytest.raises(exampp.InputError, match="no longer matches the commitment"):
             collection.bank().verify(sealed)
 
 
@@ -266,7 +266,7 @@ def test_files_that_are_no_sealed_part(tmp_path: Path, content: str, what: str) 
 
 def test_what_is_no_commitment(split: tuple[Path, Path, str], tmp_path: Path) -> None:
     _, sealed, _ = split
-    with pytest.raises(exampp.InputError, match="is no commitment"):
+    with pytest.raises(exampp.InputError, match="is not a commitment"):
         verify_file(sealed, "abc")
     with exams.make(tmp_path, "unsplit.exam") as collection:
         for act in (
@@ -277,9 +277,9 @@ def test_what_is_no_commitment(split: tuple[Path, Path, str], tmp_path: Path) ->
             with pytest.raises(exampp.InputError, match="has no sealed part"):
                 act()
         collection.bank().split(0.5)
-        with pytest.raises(exampp.InputError, match="goes to a file of JSON-lines"):
+        with pytest.raises(exampp.InputError, match="must be written as JSON lines"):
             collection.bank().export(tmp_path / "x.csv", part="sealed")
-        with pytest.raises(exampp.InputError, match="'secret' is no part of a bank"):
+        with pytest.raises(exampp.InputError, match="unknown part 'secret'"):
             collection.bank().export(tmp_path / "x.jsonl", part="secret")
 
 
@@ -313,7 +313,7 @@ def test_either_part_is_an_exam_of_its_own(tmp_path: Path) -> None:
         assert found == {"alpha": (1.0, 0.5, 0.5), "beta": (0.0, 1.0, -1.0)}
         assert table.caption == "graded by scripted:question-self-rating, bank main"
         assert table.notes[0] == "Kendall's tau of the two parts over 2 systems: -1.000"
-        with pytest.raises(exampp.InputError, match="'secret' is no part of a bank"):
+        with pytest.raises(exampp.InputError, match="unknown part 'secret'"):
             _ = collection.grades(part="secret").gradebook
 
 

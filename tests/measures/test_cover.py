@@ -452,7 +452,7 @@ def test_what_has_no_denominator_is_left_out_and_said() -> None:
     rows = {(row.system, row.measure): row for row in found.rows}
     assert rows["both", "NuggetVital@5"].queries == 1
     assert rows["both", "NuggetWeighted@5"].queries == 2
-    assert "Left out of NuggetVital@5, as none of their nuggets is vital: plain." in found.notes
+    assert "Queries without vital nuggets, left out of NuggetVital@5: plain." in found.notes
     # as published, such a query would count 0
     as_published = evaluate_gradebook(two, ["NuggetVital@5"], compat="nuggetizer")
     assert means(as_published)["both", "NuggetVital@5"] == 1 / 4

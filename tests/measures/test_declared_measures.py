@@ -134,7 +134,7 @@ def test_names_are_told_apart() -> None:
     with pytest.raises(exampp.InputError, match="there is no measure 'Raech'") as error:
         parse_measure("Raech")
     assert "Did you mean Reach?" in error.value.hint
-    with pytest.raises(exampp.InputError, match="'nDCG' cannot be added: exampp has one"):
+    with pytest.raises(exampp.InputError, match="'nDCG' cannot be added: the name is built in"):
         exampp.measure("nDCG")(reach)
     names: tuple[Any, ...] = ("a b", "MAP", "", "P@5", None, 3)
     for name in names:

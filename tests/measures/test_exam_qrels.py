@@ -198,4 +198,4 @@ def test_unjudged_passages_show_in_the_leaderboard() -> None:
     )
     board = evaluate(book, ["P@2", "Cover@2"], [1])
     assert [(row.mean, row.ungraded) for row in board.rows] == [(1 / 2, 1 / 2), (1 / 2, 1 / 2)]
-    assert "Up to 50.0% (s) of the passages that P@2 reads have no grade." in board.notes
+    assert "Up to 50.0% (s) of the passages behind P@2 have no grade." in board.notes

@@ -116,9 +116,15 @@ def test_undefined_values_are_none_and_explained() -> None:
     assert [row.value for row in board.per_query()][:3] == [None] * 3
     assert board.scores("nCover@5") == {}
     assert board.systems == ("a", "b")
-    assert "Left out of nCover@5 at 4, as no graded passage covers anything: q." in board.notes
+    assert (
+        "Queries where no graded passage covers an item, left out of nCover@5 at 4: q."
+        in board.notes
+    )
     other = evaluate(book, ["Cover@5", "nCover@3"], [4])
-    assert "Left out of nCover@3 at 4, as no graded passage covers anything: q." in other.notes
+    assert (
+        "Queries where no graded passage covers an item, left out of nCover@3 at 4: q."
+        in other.notes
+    )
     assert not any("nCover@5" in note for note in other.notes)
     assert "Only one query counts, so there is no standard error." in board.notes
 
@@ -162,17 +168,17 @@ def test_no_notes_where_there_is_nothing_to_say() -> None:
         "These are draft grades: good for trying things out, not for conclusions.",
         "No bank given; using the items found in the grades, so Cover may be overestimated.",
         "Cells without a grade in the whole collection: 3 failed, 1 unparsed.",
-        "Left out of Cover and nCover, having no items: empty.",
-        "Left out of the ranking measures, having no graded passage: empty, ungraded.",
+        "Queries without items, left out of Cover and nCover: empty.",
+        "Queries without a graded passage, left out of the ranking measures: empty, ungraded.",
         "Cover@5: Queries that a system does not answer are counted 0: b (2).",
         "P@5: Queries that a system does not answer are counted 0: b (1).",
-        "Up to 100.0% (b) of the cells that Cover@5 reads have no grade: they count as below the "
+        "Up to 100.0% (b) of the cells behind Cover@5 have no grade: they count as below the "
         "threshold.",
-        "Up to 100.0% (b) of the passages that P@5 reads have no grade.",
+        "Up to 100.0% (b) of the passages behind P@5 have no grade.",
         "From rating 3 on, 1 of 2 queries have no relevant passage and count 0 for every system: "
         "P@5.",
-        "1 rankings have scores that contradict their ranks: ranking measures follow the scores, "
-        "as trec_eval does; Cover follows the ranks.",
+        "Scores contradict the ranks in 1 ranking: ranking measures follow the scores, like "
+        "trec_eval; Cover follows the ranks.",
     ],
 )
 def test_notes(note: str) -> None:
@@ -237,9 +243,9 @@ def test_equal_notes_are_one() -> None:
     book = make_book(make_query([[1]], make_ranking("a", [0])))
     measures = ["nCover@5", "nCover@3", "AP", "RR"]
     found = evaluate(book, measures, [2, 3, 4]).notes
-    assert [note for note in found if note.startswith(("Left out", "From rating"))] == [
-        "Left out of nCover@5 at 2, nCover@5 at 3, nCover@5 at 4, nCover@3 at 2, nCover@3 at 3, "
-        "nCover@3 at 4, as no graded passage covers anything: q.",
+    assert [note for note in found if note.startswith(("Queries where", "From rating"))] == [
+        "Queries where no graded passage covers an item, left out of nCover@5 at 2, nCover@5 at "
+        "3, nCover@5 at 4, nCover@3 at 2, nCover@3 at 3, nCover@3 at 4: q.",
         "From rating 2, 3, 4 on, 1 of 1 queries have no relevant passage and count 0 for every "
         "system: AP, RR.",
     ]
@@ -247,8 +253,9 @@ def test_equal_notes_are_one() -> None:
 
 def test_long_lists_are_cut() -> None:
     empty = [make_query([[]], query_id=f"e{n}") for n in range(7)]
-    assert "Left out of Cover and nCover, having no items: e0, e1, e2, e3, e4 and 2 more." in (
-        notes_of(make_book(*empty))
+    assert (
+        "Queries without items, left out of Cover and nCover: e0, e1, e2, e3, e4 and 2 more."
+        in (notes_of(make_book(*empty)))
     )
 
 

@@ -129,7 +129,10 @@ def test_a_graded_file_knows_of_no_decisions(path: Path, tmp_path: Path) -> None
     graded = tmp_path / "graded.jsonl.gz"
     with exampp.Collection(path) as opened:
         opened.export(graded)
-    with exampp.open(graded) as opened, pytest.raises(InputError, match="does not tell"):
+    with (
+        exampp.open(graded) as opened,
+        pytest.raises(InputError, match="no human decisions"),
+    ):
         opened.grades(decisions="without").evaluate()
     with exampp.Collection(path) as opened, pytest.raises(InputError, match="'never'"):
         opened.grades(decisions="never")  # type: ignore[arg-type]

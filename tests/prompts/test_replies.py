@@ -19,13 +19,12 @@ from exampp.prompts.replies import LONGEST, READERS, reading_names
 from exampp.records.graders import Outcome, State
 
 ROOT = Path(__file__).parents[2]
-DOCS = (ROOT / "docs" / "definitions.md").read_text(encoding="utf-8")
-SECTION = DOCS.partition("## What a reply is read as")[2].partition("\n## ")[0]
+DOCS = (ROOT / "docs" / "appendix" / "replies.md").read_text(encoding="utf-8")
 
 
 def rows(heading: str) -> list[list[str]]:
     """The cells of the table under a heading of the documentation, without its first two lines."""
-    table = SECTION.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
+    table = DOCS.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
     return [re.split(r"(?<!\\) ?\| ?", line)[1:-1] for line in table]
 
 

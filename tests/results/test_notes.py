@@ -8,11 +8,12 @@ from exampp.results.notes import (
     NOTES,
     Severity,
     about,
+    by_severity,
     merge_notes,
-    most_severe,
     note,
     notes_of,
     with_code,
+    without_code,
 )
 
 
@@ -53,12 +54,13 @@ def test_a_note_about_something_keeps_its_code() -> None:
 def test_selection_by_code_and_severity() -> None:
     found = [note("subtopics-pooled"), "one", note("draft"), "two", "three"]
     assert list(with_code(found, "draft")) == found[2:3]
-    assert most_severe(found) == ("one", note("draft"), "two", "2 more notes: --notes")
-    assert most_severe(found[:3]) == tuple(found[:3])
+    assert list(without_code(found, "draft")) == [*found[:2], *found[3:]]
+    assert by_severity(found) == (["one", note("draft"), "two"], [found[0], "three"])
+    assert by_severity(found[:1]) == ([], found[:1])
 
 
 def test_checks_are_functions_of_a_context() -> None:
-    found = notes_of(2, [lambda n: [str(n)] * n, lambda n: [note("ranks-contradict", count=n)]])
+    found = notes_of(2, [lambda n: [str(n)] * n, lambda n: [note("ranks-contradict", rankings=n)]])
     assert [one.code for one in found] == ["", "ranks-contradict"]
 
 

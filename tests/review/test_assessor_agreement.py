@@ -98,7 +98,7 @@ def test_what_is_undefined_has_a_reason() -> None:
     assert found.alpha.reason
     table = agreement_table(judging([cell(5, ("a", 5))], GRADER, 4))
     assert table.rows[0][3:] == (1, 1.0, None, None, 1.0, None)
-    assert any(note.startswith("kappa is undefined (a beside m:p): ") for note in table.notes)
+    assert any(note.startswith("kappa of a and m:p is undefined: ") for note in table.notes)
     assert not any(value != value for row in table.rows for value in row)
 
 

@@ -172,7 +172,7 @@ def test_passages_without_a_grade_are_not_said_to_be_missing(tmp_path: Path) -> 
         opened.import_files(more, judged)
         table = opened.grades().review("missing", min_relevant=1)
         assert column(table, "passage") == ["p1", "p2", "p3"]
-        assert "relevant passages without a grade yet, left out: 1" in table.notes
+        assert "relevant passages left out, without a grade: 1" in table.notes
 
 
 def unjudged(folder: Path, runs: str = exams.RUN) -> exampp.Collection:
@@ -205,7 +205,7 @@ def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
         table = opened.grades().review("missing", min_rating=5)
         assert column(table, "passage") == ["p2", "p3"]
         assert any(
-            note.startswith("by systems (queries: 2): relevant is what") for note in table.notes
+            note.startswith("by systems (queries: 2): passages that") for note in table.notes
         )
 
 
@@ -289,10 +289,10 @@ def test_extracted_answers_stand_beside_the_grades(collection: exampp.Collection
 
 def test_what_is_not_there_is_said(collection: exampp.Collection) -> None:
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"name": "bogus"}, "no list 'bogus'"),
+        ({"name": "bogus"}, "unknown list 'bogus'"),
         ({"name": "grid", "query_id": "q9"}, "no query 'q9'"),
-        ({"name": "verify", "item": "q9/x"}, "no item's id is 'q9/x'"),
-        ({"name": "missing", "by": "feeling"}, "no evidence of relevance is called 'feeling'"),
+        ({"name": "verify", "item": "q9/x"}, "no item id starts with 'q9/x'"),
+        ({"name": "missing", "by": "feeling"}, "unknown source of relevance 'feeling'"),
     )
     for options, fault in wrong:
         with pytest.raises(InputError, match=fault):

@@ -169,7 +169,7 @@ def test_nothing_can_be_written(folder: Path, tmp_path: Path) -> None:
         ):
             with pytest.raises(exampp.InputError, match=r"a graded file is only read\. Import it"):
                 write()
-        with pytest.raises(exampp.InputError, match="does not tell what people decided"):
+        with pytest.raises(exampp.InputError, match="contains no human decisions"):
             opened.grades(decisions="without")
         with pytest.raises(exampp.InputError, match="no sealed part"):
             opened.grades(part="sealed")

@@ -187,7 +187,7 @@ def test_two_ticks_lead_to_the_comparison_of_the_worse_with_the_better(client: C
 
 
 def test_what_cannot_be_compared_is_said(client: Client) -> None:
-    assert "there is no system" in client.get("/compare", a="alpha", b="alhpa").text.lower()
+    assert "unknown system" in client.get("/compare", a="alpha", b="alhpa").text.lower()
     assert "compared with itself" in client.get("/compare", a="alpha", b="alpha").text
     assert client.get("/compare", a="alpha", b="beta", measure="Covr").status == 200
     assert client.get("/compare", a="alpha", b="beta", query="nowhere").status == 400

@@ -72,7 +72,7 @@ def test_pages_say_what_the_analyses_say(path: Path, client: Client) -> None:
         grades = exam.grades()
         choices, attacks = grades.sensitivity(), grades.attacks()
     page = text_of(client.get("/trust/sensitivity").text)
-    assert choices.verdict() in page
+    assert choices.headline in page
     for table in choices.tables().values():
         assert table.caption.partition(" over ")[0] in page
     page = text_of(client.get("/trust/attacks").text)
@@ -96,7 +96,7 @@ def test_a_battery_that_comes_later_is_seen(tmp_path: Path) -> None:
     with attacked.make(tmp_path / "my.exam") as exam:
         exam.grade(attacked.names_subject, name="reader")
     with live.visiting(tmp_path / "my.exam") as client:
-        assert "No attack was tried. Make a battery" in client.get("/trust/attacks").text
+        assert "No attacks to show. Make a battery" in client.get("/trust/attacks").text
         assert client.get("/trust/attacks.svg").status == 404
         with exampp.Collection(tmp_path / "my.exam") as exam:
             exam.bank().build_battery(settings=BatterySettings(attacks=("A3",)))

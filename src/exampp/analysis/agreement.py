@@ -25,12 +25,13 @@ from exampp.analysis.raters import (
 )
 from exampp.errors import InputError
 from exampp.measures.board import describe_oversight
+from exampp.measures.leaderboard import grade_notes
 from exampp.records import Judgment
 from exampp.records.gradebook import GRADE_JUDGED, MISSING, Gradebook
 from exampp.records.wording import counted
-from exampp.results.notes import note
+from exampp.results.notes import Note, listed, merge_notes, note
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, Interval
+from exampp.results.view import Cell, Column, Interval, interval_text
 from exampp.stats.estimate import Estimate
 
 Against = Literal["judgments", "graders", "people"]
@@ -43,10 +44,6 @@ NAMES = {
     "ac1": "AC1",
 }
 KEY = ("rater", "against", "rater_key", "against_key", "at_least", "min_relevant", "layout")
-INTERVALS = (
-    "Intervals hold 95% and take the queries, not the passages, as the sample (jackknife and "
-    "symmetric bootstrap-t)."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +162,17 @@ def statistics_table(blocks: Sequence[AgreementBlock], caption: str = "") -> Tab
     ]
     notes = list(_gaps(blocks))
     if first.min_relevant is not None:
-        notes.append(f"Judgments of {first.min_relevant} and more are relevant (--min-relevant).")
+        notes.append(note("min-relevant", least=first.min_relevant))
     units = f"{counted(first.units, first.unit)} of {counted(first.queries, 'query')}"
     caption = caption or f"Agreement of {first.title}: {units}"
     columns: list[str | Column] = ["label", "layout", *([] if first.against else ["passages"])]
     columns += (Column(NAMES[name], 2, interval=True) for name in names)
-    return Table.of(columns, body, caption, [*notes, INTERVALS])
+    notes.append(note("agreement-intervals"))
+    return Table.of(columns, body, caption, notes)
 
 
-def _gaps(blocks: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterator[str]:
-    """Yield each undefined statistic or missing interval of some layouts once, with the reason."""
+def _gaps(blocks: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterator[Note]:
+    """Note each undefined statistic or missing interval of some layouts once, with the reason."""
     reasons: dict[str, dict[str, dict[str, None]]] = {}
     for block in blocks:
         for name, one in block.shown.items():
@@ -183,8 +181,8 @@ def _gaps(blocks: Iterable[AgreementBlock], names: Sequence[str] = ()) -> Iterat
                 layouts = reasons.setdefault(f"{what}, because {one.why}", {})
                 layouts.setdefault(block.layout, {})[NAMES[name]] = None
     for reason, layouts in reasons.items():
-        where = (f"{layout} ({', '.join(of)})" for layout, of in layouts.items())
-        yield f"{', '.join(where)}: {reason}."
+        where = [f"{layout} ({', '.join(of)})" for layout, of in layouts.items()]
+        yield note("undefined", of=where, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -208,6 +206,19 @@ class Agreements(Result):
         """The blocks of two raters."""
         return *self.judged, *self.mutual, *self.people
 
+    @property
+    def headline(self) -> str:
+        """Cohen's kappa of every two raters, in words."""
+        found: dict[str, str] = {}
+        for block in self.pairs:
+            kappa = block.estimates["kappa"]
+            if block.layout != "GRADED" and kappa.value is not None:
+                shown = f"{interval_text(kappa, 2)} ({block.layout})"
+                found.setdefault(f"{block.rater} against {block.against}", shown)
+        if not found:
+            return "No agreement is defined."
+        return f"Cohen's kappa of {listed([f'{pair}: {value}' for pair, value in found.items()])}."
+
     def tables(self, *, mutual_counts: bool = False) -> dict[str, Table]:
         """Return confusion tables and statistics by pair; `mutual_counts` includes graders."""
         tables: list[Table] = []
@@ -225,6 +236,7 @@ class Agreements(Result):
         tables += [table for bias in self.bias for table in bias.tables().values()]
         tables = tables or [Table.of(["label", "layout"], [], "Agreement")]
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *self.notes))
+        tables[0] = replace(tables[0], verdict=self.headline)
         return {str(number): table for number, table in enumerate(tables, 1)}
 
     def estimates(self) -> list[Estimate]:
@@ -257,7 +269,7 @@ class Agreements(Result):
         statistics = [*KEY, "statistic", "value", "low", "high", "units", "queries", "reason"]
         found = {
             "confusion": Table.of([*KEY, "label", "other", "count"], counts, "Confusion"),
-            "agreement": Table.of(statistics, rows, "Agreement", self.notes),
+            "agreement": Table.of(statistics, rows, "Agreement", self.notes, verdict=self.headline),
         }
         if self.bias:
             tables = [one.records()["bias"] for one in self.bias]
@@ -299,7 +311,7 @@ def find_agreements(
     def blocks(comparisons: Iterable[RaterComparison]) -> tuple[AgreementBlock, ...]:
         return tuple(AgreementBlock.of(one, layout) for one in comparisons for layout in wanted)
 
-    notes = list(dict.fromkeys(text for book in books for text in _book_notes(book)))
+    notes = [text for book in books for text in _book_notes(book)]
     judged: list[RaterComparison] = []
     mutual: tuple[AgreementBlock, ...] = ()
     joint: list[AgreementBlock] = []
@@ -314,12 +326,13 @@ def find_agreements(
         mutual = blocks(units.compare(min_rating=min_rating))
         joint = list(_all_together(units, wanted, min_rating)) if len(books) > 2 else []
     if judged or mutual:
-        notes += dict.fromkeys(text for book in books for text in _beyond(book, at_least))
+        notes += (text for book in books for text in _beyond(book, at_least))
     if against == "graders" and len(books) < 2:
-        notes.append("Agreement of graders is undefined, because there is only one grader.")
+        notes.append(note("one-grader"))
     if against == "people" and not people:
-        notes.append("Agreement with people is undefined, because nobody has decided a cell.")
-    return Agreements(blocks(judged), mutual, tuple(joint), blocks(people), bias, tuple(notes))
+        notes.append(note("no-decisions"))
+    found = merge_notes(notes)
+    return Agreements(blocks(judged), mutual, tuple(joint), blocks(people), bias, found)
 
 
 def _check_against(against: str | None, has_qrels: bool) -> None:
@@ -364,38 +377,38 @@ def _all_together(
             yield AgreementBlock(name, layout, at_least, *alpha)
 
 
-def _book_notes(book: Gradebook) -> Iterator[str]:
+def _book_notes(book: Gradebook) -> Iterator[Note]:
+    name = book.grader.name
     if book.grader.is_draft:
         yield note("draft")
     if book.left_out.cells:
-        yield f"{book.grader.name}: left out, as requested: {describe_oversight(book.left_out)}."
+        yield note("decisions-left-out", name, decisions=describe_oversight(book.left_out))
     if book.oversight.cells:
-        yield (
-            f"{book.grader.name}: labels include human decisions "
-            f"({describe_oversight(book.oversight)}); --decisions without leaves them out."
-        )
-    yield from book.notes
+        yield note("decisions-included", name, decisions=describe_oversight(book.oversight))
+    yield from grade_notes(book)
 
 
-def _beyond(book: Gradebook, at_least: Sequence[int]) -> Iterator[str]:
+def _beyond(book: Gradebook, at_least: Sequence[int]) -> Iterator[Note]:
     """Note an m that is larger than the number of ratings of any passage."""
     most = max((len(query.item_ids) for query in book.queries), default=0)
     beyond = [label_name(m) for m in dict.fromkeys(at_least) if m > most]
     if beyond and book.grader.kind != "query":
-        yield (
-            f"The {', '.join(beyond)} by {book.grader.name} is {book.grader.lowest} for every "
-            f"passage, because no query has more than {counted(most, 'item')} (--at-least)."
+        yield note(
+            "beyond-items",
+            book.grader.name,
+            labels=beyond,
+            lowest=book.grader.lowest,
+            most=counted(most, "item"),
         )
 
 
-def _unlabelled(units: RatedUnits) -> Iterator[str]:
+def _unlabelled(units: RatedUnits) -> Iterator[Note]:
     """Note judged passages that a grader did not label, or that there are no judgments."""
     judged = units.judgments != MISSING
     if not judged.any():
-        yield "Agreement with judgments is undefined, because there are no judgments."
+        yield note("no-judgments")
     for book, labels in zip(units.books, next(iter(units.labels.values())), strict=True):
         if without := int((judged & (labels == MISSING)).sum()):
-            yield (
-                f"{without} of {int(judged.sum())} judged passages have no grade by "
-                f"{book.grader.name} and are left out. {GRADE_JUDGED}."
-            )
+            text = f"{without} of {int(judged.sum())} judged passages have no grade by "
+            text += f"{book.grader.name} and are left out. {GRADE_JUDGED}."
+            yield note("judged-ungraded", text=text)

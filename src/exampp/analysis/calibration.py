@@ -28,12 +28,12 @@ from exampp.records.calibration import (
 from exampp.records.gradebook import MISSING, Gradebook, judged_without_grade
 from exampp.records.inputs import relevance_threshold
 from exampp.records.wording import counted
-from exampp.results.notes import note
-from exampp.results.page import Block, Folded, Notices, Section, Text
+from exampp.results.notes import Note, note
+from exampp.results.page import Block, Folded, Section, Text
 from exampp.results.plots.figure import Figure
 from exampp.results.plots.lines import calibration_curve
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, programs_only
+from exampp.results.view import Column, Interval, interval_text, programs_only
 from exampp.sanitize import check_integer, or_default
 from exampp.stats.agreement import STATISTICS, clustered, confusions
 from exampp.stats.calibration import (
@@ -65,6 +65,23 @@ class CalibrationFindings(Result):
     confusion: NDArray[np.int64]
     notes: tuple[str, ...] = ()
 
+    @property
+    def headline(self) -> str:
+        """How well the ratings predict people's labels on held-out queries, in words."""
+        loss, kappa = (self.calibration.score(name) for name in ("log loss", "kappa"))
+        calibrated, constant = loss.calibrated, loss.constant
+        if calibrated is not None and constant is not None and calibrated >= constant:
+            return (
+                "These ratings are not shown to predict people's labels: on held-out queries, one "
+                f"probability for all is as good (log loss {constant:.3f} against "
+                f"{calibrated:.3f})."
+            )
+        after, before = Interval(kappa.calibrated, kappa.low, kappa.high), Interval(kappa.before)
+        return (
+            f"Kappa with people's labels on held-out queries: {interval_text(after, 2)} "
+            f"calibrated, {interval_text(before, 2)} before."
+        )
+
     def save(self, path: str | Path) -> None:
         """Write the calibration to a file, to label other passages with it."""
         calibration_format.write(path, self.calibration)
@@ -75,7 +92,7 @@ class CalibrationFindings(Result):
         labels = [f"labelled {label}" for label in calibration.labels]
         rows = zip(calibration.labels, self.confusion.tolist(), strict=True)
         return {
-            "calibration": scores_table(calibration, self.notes),
+            "calibration": scores_table(calibration, self.notes, self.headline),
             "reliability": reliability_table(calibration),
             "labels": Table.of(
                 ["people's label", *labels],
@@ -85,7 +102,7 @@ class CalibrationFindings(Result):
         }
 
 
-def scores_table(calibration: Calibration, notes: Sequence[str] = ()) -> Table:
+def scores_table(calibration: Calibration, notes: Sequence[str] = (), verdict: str = "") -> Table:
     """Return the scores of a calibration, a row per score, with its origin for programs."""
     origin = {
         "model": calibration.model,
@@ -111,7 +128,7 @@ def scores_table(calibration: Calibration, notes: Sequence[str] = ()) -> Table:
         f"{calibration.model}, {calibration.passages:,} judged passages of "
         f"{calibration.queries} queries"
     )
-    return Table.of(columns, rows, caption, notes)
+    return Table.of(columns, rows, caption, notes, verdict=verdict)
 
 
 def curve_figure(calibration: Calibration) -> Figure:
@@ -135,12 +152,12 @@ def findings_section(findings: CalibrationFindings) -> Section:
     tables = dict(findings.tables())
     scores = tables.pop("calibration")
     blocks: list[Block] = [
-        Notices(scores.notes, "note"),
-        replace(scores, notes=()),
+        Text(findings.calibration.origin()),
+        scores,
         curve_figure(findings.calibration),
         *(Folded(table.caption, table) for table in tables.values()),
     ]
-    return Section("calibration", "Do ratings tell what people would judge?", tuple(blocks))
+    return Section("calibration", "Do ratings predict people's judgments?", tuple(blocks))
 
 
 def reliability_table(calibration: Calibration) -> Table:
@@ -179,7 +196,7 @@ class CalibrationSettings:
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             known = " or ".join(MODELS)
-            raise InputError(f"there is no model {self.model!r}", hint=f"Give {known}")
+            raise InputError(f"unknown model {self.model!r}", hint=f"Choose {known}")
         check_integer("folds", self.folds, 2, MOST_DRAWS)
         check_draws(self.samples, self.seed)
 
@@ -222,8 +239,7 @@ class _Judged:
         if not queries:
             names = " and ".join(source.name for source in sources)
             raise InputError(
-                f"nobody judged a passage that {names} graded, so that there is nothing to "
-                "calibrate to",
+                f"calibration needs judgments, and no passage graded by {names} has one",
                 hint="Import judgments: exampp import COLLECTION FILE.qrels",
             )
 
@@ -252,20 +268,20 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
     passages = counted(len(data.labels), "judged passage")
     if len(data.known) < 2:
         raise InputError(
-            f"people gave the label {data.known[0]} to all of {passages}, so that there is nothing "
-            "to tell apart",
-            hint="Judge passages of other labels, too",
+            f"calibration needs 2 labels or more, and people gave all {passages} the label "
+            f"{data.known[0]}",
+            hint="Judge passages of other labels too",
         )
     if not np.ptp(data.vectors, axis=0).any():
         raise InputError(
-            f"all of {passages} have the same ratings, which tell nothing of people's labels",
+            f"all {passages} have the same ratings, which predict nothing",
             hint="Choose another grader: exampp analyze correlation",
         )
     if len(data.query_ids) < 2:
         raise InputError(
-            f"all of {passages} belong to one query, {data.query_ids[0]}: a calibration is tried "
-            "on queries that it has not seen",
-            hint="Judge passages of a second query, too; ten are a beginning",
+            f"all {passages} belong to one query, {data.query_ids[0]}: a calibration is tested on "
+            "held-out queries",
+            hint="Judge passages of other queries too, better of ten or more",
         )
     least = settings.min_relevant
     if least is None:
@@ -274,8 +290,8 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
         least = least if least > data.known[0] else data.known[1]
     if not data.known[0] < least <= data.known[-1]:
         raise InputError(
-            f"labels from {data.known[0]} to {data.known[-1]} are not told apart by "
-            f"--min-relevant {least}",
+            f"--min-relevant {least} does not split labels from {data.known[0]} to "
+            f"{data.known[-1]}",
             hint=f"Choose from {data.known[0] + 1} to {data.known[-1]}",
         )
     return least
@@ -493,37 +509,21 @@ class _Trained:
         one = estimate(predicted)
         return CalibrationScore(name, estimate(before).value, one.value, one.low, one.high)
 
-    def _notes(self, books: Sequence[Gradebook], calibration: Calibration) -> Iterator[str]:
+    def _notes(self, books: Sequence[Gradebook], calibration: Calibration) -> Iterator[Note]:
         queries = len(self.data.query_ids)
-        kappa = next(one for one in calibration.scores if one.score == "kappa")
-        loss = next(one for one in calibration.scores if one.score.startswith("log loss"))
         if any(book.grader.is_draft for book in books):
             yield note("draft")
         if queries < LEAST_JUDGED_QUERIES:
-            yield f"Only {queries} queries are judged: too few for a reliable calibration."
-        calibrated, constant = loss.calibrated, loss.constant
-        if calibrated is not None and constant is not None and calibrated >= constant:
-            yield (
-                "On held-out queries it predicts no better than one probability for all (log loss "
-                f"{calibrated:.3f} against {constant:.3f}): these ratings are not shown to predict "
-                "people's labels."
-            )
-        yield (
-            f"{MODELS[calibration.model].capitalize()}, tested on "
-            f"{counted(len(calibration.folds), 'fold')} of whole held-out queries. Labels are "
-            "given by cut points on the expected label that make kappa highest on the other folds."
-        )
-        yield (
-            "Before: the mean rating as if it were a probability, and the best rating stretched to "
-            "the labels. Constant: the share of relevant passages of the other folds."
-        )
-        yield calibration.transfer()
-        yield from filter(None, map(judged_without_grade, books))
+            yield note("calibration-few-queries", queries=counted(queries, "query"))
+        yield note("calibration-transfer", text=calibration.transfer())
+        for text in filter(None, map(judged_without_grade, books)):
+            yield note("judged-ungraded", text=text)
+        kappa = calibration.score("kappa")
         if kappa.low is not None and kappa.high is not None:
-            yield (
-                f"On other queries like these {queries} kappa may be anything from {kappa.low:.2f} "
-                f"to {kappa.high:.2f}: do not choose between models by a difference well within."
-            )
+            yield note("calibration-interval", low=f"{kappa.low:.2f}", high=f"{kappa.high:.2f}")
+        model, folds = MODELS[calibration.model], counted(len(calibration.folds), "fold")
+        yield note("calibration-method", model=model[0].upper() + model[1:], folds=folds)
+        yield note("calibration-columns")
 
 
 def _percentiles(drawn: Floats) -> tuple[float | None, float | None]:

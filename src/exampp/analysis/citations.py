@@ -22,6 +22,7 @@ from exampp.measures.values import Mean, mean_of
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.inputs import CitedSentence, read_sentence
 from exampp.records.wording import counted
+from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
 from exampp.results.view import ERROR, Column
 
@@ -62,6 +63,15 @@ class CitationScores(Result):
     rows: tuple[CitationRow, ...]
     notes: tuple[str, ...]
 
+    @property
+    def headline(self) -> str:
+        """The highest recall of citations, in words."""
+        best = next((one for one in self.rows if one.recall.mean is not None), None)
+        if best is None:
+            return "No citation has a grade."
+        precision = "" if best.precision.mean is None else f", precision {best.precision.mean:.3f}"
+        return f"{best.system} has the highest recall, {best.recall.mean:.3f}{precision}."
+
     def tables(self) -> dict[str, Table]:
         """Return a row per system."""
         columns: list[str | Column] = [
@@ -83,7 +93,8 @@ class CitationScores(Result):
             )
             for one in self.rows
         ]
-        return {"citations": Table.of(columns, rows, "Support of citations", self.notes)}
+        caption = "Support of citations"
+        return {"citations": Table.of(columns, rows, caption, self.notes, verdict=self.headline)}
 
 
 def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
@@ -96,7 +107,7 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
     low, high = book.grader.lowest, book.grader.highest
     if high - low not in (1, 2):
         raise InputError(
-            f"{book.grader.name} rates from {low} to {high}, which says nothing of full support",
+            f"{book.grader.name} rates from {low} to {high}, not no, partial and full support",
             hint="Grade with --prompt citation-support",
         )
     answers: defaultdict[str, defaultdict[str, list[_Sentence]]]
@@ -105,7 +116,7 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
         place = read_sentence(query.query_id)
         if place is None:
             raise InputError(
-                f"query {query.query_id!r} is no sentence of an answer",
+                f"query {query.query_id!r} is not a sentence of an answer",
                 hint="Make a collection of citations: exampp citations NEW.exam answers.jsonl",
             )
         weights = tuple(_weights(query, low, high))
@@ -167,14 +178,11 @@ def _mean(values: Sequence[float | None]) -> Mean:
     return mean_of(np.array([one for one in values if one is not None], np.float64))
 
 
-def _notes(rows: Sequence[CitationRow], *, first: bool) -> Iterator[str]:
-    yield (
-        "precision: mean support of the citations of an answer; recall: of its sentences by what "
-        "supports each best; partial support counts half, strict: not at all; means over answers"
-    )
+def _notes(rows: Sequence[CitationRow], *, first: bool) -> Iterator[Note]:
     if first:
-        yield "only the first citation of every sentence counts"
-    if lacking := sum(one.ungraded for one in rows):
-        yield f"{counted(lacking, 'citation')} without a grade, in no mean"
+        yield note("first-citation")
+    if ungraded := sum(one.ungraded for one in rows):
+        yield note("citations-ungraded", citations=counted(ungraded, "citation"))
     if silent := sum(one.silent for one in rows):
-        yield f"{counted(silent, 'answer')} without citations: recall 0, and no precision"
+        yield note("answers-uncited", answers=counted(silent, "answer"))
+    yield note("citation-columns")

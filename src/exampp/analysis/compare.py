@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, gaps, not_excluded
+from exampp.analysis.phrases import OVER_ALL, added_up, gaps, unseen_failures
 from exampp.analysis.significance import compared_pairs, without_rounding
 from exampp.errors import InputError
 from exampp.measures.board import PROVENANCE_COLUMNS, Leaderboard, caption, provenance_values
@@ -26,11 +26,18 @@ from exampp.prompts.words import best_span
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook
 from exampp.records.wording import counted, suggest
+from exampp.results.notes import note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import LEVEL, Estimate
-from exampp.stats.significance import PERMUTATIONS, Pair, compare_pairs
+from exampp.stats.significance import (
+    PERMUTATIONS,
+    TOO_FEW_SHARED_QUERIES,
+    Pair,
+    compare_pairs,
+    fewest_differing,
+)
 
 CoveredBy = Literal["second", "first", "unknown", "both", "neither"]
 ORDER: tuple[CoveredBy, ...] = ("second", "first", "unknown", "both", "neither")
@@ -170,17 +177,13 @@ QUERIES = 5
 _NAMED = 10
 _TITLE = 80
 """Characters of a query's text above its items."""
-_NO_GRADE = "a cell of a system that does not cover them has no grade"
+_ALPHA = 0.05
 _COVERED_BY: Mapping[CoveredBy, str] = {
     "second": "only {second}",
     "first": "only {first}",
     "unknown": "unknown",
     "both": "both",
     "neither": "neither",
-}
-_QUOTED = {
-    "answer": "Quotes are the answers that the grader took from the passages.",
-    "sentence": "Quotes are the sentences of the passages that come closest to the items.",
 }
 
 
@@ -221,18 +224,18 @@ class QueryComparison(Result):
                     text, source = shorten(best.quote.text, None), best.quote.source or None
                     evidence = (best.rank, best.rating, best.passage_id, text, source)
                 rows.append([f"{name} ({covers})", name, item.item_id, covers, system, *evidence])
-        notes = [
-            f"An item is covered by a passage among the first {self.k} that is rated "
-            f"{self.threshold} or better; of each system the best rated passage is shown.",
+        headline = (
             f"Only {self.second} covers {self.count('second')} of "
             f"{counted(len(self.items), 'item')}, only {self.first} {self.count('first')}, "
-            f"both {self.count('both')}, neither {self.count('neither')}.",
-        ]
+            f"both {self.count('both')}, neither {self.count('neither')}."
+        )
+        notes = [note("covered-by", k=counted(self.k, "passage"), threshold=self.threshold)]
         if unknown := self.count("unknown"):
-            notes.append(f"{counted(unknown, 'item')} unknown: {_NO_GRADE}.")
+            notes.append(note("items-unknown", items=counted(unknown, "item")))
         query = _titled(self.query_id, self.query_text)
         caption = f"{self.second} compared with {self.first} on {query}, item by item"
-        return {"items": Table.of(columns, rows, caption, notes, grouped=True)}
+        table = Table.of(columns, rows, caption, notes, grouped=True, verdict=headline)
+        return {"items": table}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -259,6 +262,31 @@ class SystemComparison(Result):
     read: ReadDossiers = field(compare=False)
 
     @property
+    def headline(self) -> str:
+        """Whether the difference is significant, and how large it is, in words."""
+        pair, first, second = self.pair, self.first, self.second
+        difference = pair.difference.value
+        if difference is None or pair.p is None:
+            reason = pair.difference.reason or TOO_FEW_SHARED_QUERIES
+            return f"The difference of {second} and {first} is undefined, because {reason}."
+        if difference == 0:
+            same = " and returned the same passages" * (pair.difference.high == 0)
+            return f"{second} and {first} have the same mean{same}."
+        more, queries = "more" if difference > 0 else "less", counted(pair.queries, "query")
+        size = (
+            f"{second} has {abs(difference):.3f} {more} {self.column.name} than {first} on "
+            f"{queries}"
+        )
+        if pair.p_mean is not None and pair.p_mean <= _ALPHA:
+            return f"Significant: {size}; the interval shows it {OVER_ALL}."
+        if pair.p <= _ALPHA:
+            return f"{size}. They do not behave alike, but the higher mean is not shown {OVER_ALL}."
+        better, _, worse = self.queries_won or (0, 0, 0)
+        few = fewest_differing(_ALPHA)
+        needed = f", and at least {few} must differ" * (pair.exact and better + worse < few)
+        return f"Not significant: {size}. They differ on {better + worse} of them{needed}."
+
+    @property
     def queries_won(self) -> tuple[int, int, int] | None:
         """Return on how many queries the second is better, equal and worse; None: undefined."""
         pair = self.pair
@@ -273,7 +301,7 @@ class SystemComparison(Result):
         if query is None:
             known = [one.query_id for one in self.book.queries]
             raise InputError(
-                f"there is no query {query_id!r}",
+                f"unknown query {query_id!r}",
                 hint=suggest(query_id, known) or f"Queries: {_some(known)}",
             )
         both = _only(replace(self.book, queries=(query,)), (self.first, self.second))
@@ -348,31 +376,8 @@ def total(comparison: SystemComparison) -> Table:
         [*columns, *PROVENANCE_COLUMNS],
         [row],
         title,
-        [*comparison.board.notes, *_notes(comparison)],
-    )
-
-
-def verdict(comparison: SystemComparison, alpha: float = 0.05) -> str:
-    """Return the better system and whether the difference is significant, in one sentence."""
-    pair, (first, second) = comparison.pair, (comparison.first, comparison.second)
-    difference = pair.difference.value
-    if difference is None or pair.p is None:
-        reason = pair.difference.reason or "fewer than 2 queries count for both systems"
-        return f"Undefined whether {second} or {first} is better, because {reason}."
-    if difference == 0:
-        same = " and returned the same passages" * (pair.difference.high == 0)
-        return f"{second} and {first} have the same mean{same}."
-    more = "more" if difference > 0 else "less"
-    here = counted(pair.queries, "query")
-    if pair.p_mean is not None and pair.p_mean <= alpha:
-        shown = f"; the interval shows it {OVER_ALL}"
-    elif pair.p <= alpha:
-        shown = f"; they do not behave alike, but {here} do not show which has the higher mean"
-    else:
-        shown = "; the test does not show that they behave differently"
-    return (
-        f"{second} has {abs(difference):.3f} {more} {comparison.column.name} than {first} on "
-        f"{here}{shown}."
+        [*_notes(comparison), *comparison.board.notes],
+        verdict=comparison.headline,
     )
 
 
@@ -423,18 +428,14 @@ def by_item(
                 *(other and other.rating, shorten(best.quote.text, width), source or None),
             ]
         )
-    notes = []
+    notes: list[str] = []
     hidden = set() if width is None else {"item_id"}
     kinds = {*sources} - {""}
     if width is not None and len(kinds) == 1:
         hidden.add("quoted")
-        notes.append(_QUOTED[min(kinds)])
+        notes.append(note(f"quoted-{min(kinds)}"))
     if silent := sources.count(""):
-        notes.append(
-            f"No quote for {counted(silent, 'item')}: the text of the item or of the passage is "
-            "not known, or they have no word in common. A graded file knows items by their ids "
-            "alone: name a bank."
-        )
+        notes.append(note("not-quoted", items=counted(silent, "item")))
     names = ("query_id", "item_id", "item", "change", "passage_id", "rank", "rating", "other_best")
     columns = (*names, "quote", "quoted")
     shown = [at for at, name in enumerate(columns) if name not in hidden]
@@ -463,26 +464,28 @@ def shorten(text: str, width: int | None) -> str:
 def _notes(comparison: SystemComparison) -> Iterator[str]:
     moves = [change.move for change in comparison.changes]
     gained, lost = moves.count("gained"), moves.count("lost")
-    yield (
-        f"{comparison.second} covers {counted(gained, 'item')} that {comparison.first} does not, "
-        f"and lacks {lost} that it covers, of {comparison.items} "
-        f"(first {counted(comparison.k, 'passage')}, rated {comparison.threshold} or better)."
+    yield note(
+        "items-gained",
+        second=comparison.second,
+        first=comparison.first,
+        gained=counted(gained, "item"),
+        lost=lost,
+        items=comparison.items,
+        k=counted(comparison.k, "passage"),
+        threshold=comparison.threshold,
     )
     if unknown := len(moves) - gained - lost:
-        yield f"{counted(unknown, 'item')} neither gained nor lost, but unknown: {_NO_GRADE}."
+        yield note("items-unknown", items=counted(unknown, "item"))
     pair = comparison.pair
-    exact = "all sign patterns" if pair.exact else "random sign patterns"
-    how = "Gaffke's limits" if comparison.column.value_range else "Student's: no range is known"
-    yield (
-        f"The interval is that of the mean difference {OVER_ALL} ({how}), p that of the paired "
-        f"randomisation test ({exact}), two-sided. {ALIKE}"
-    )
-    if comparison.column.value_range and pair.queries:
-        yield f"{not_excluded(pair.queries, LEVEL)}."
-    yield from added_up(comparison.column.measure)
     if uncounted := sum(query.difference is None for query in comparison.queries):
-        yield f"Left out, as they do not count for both systems: {counted(uncounted, 'query')}."
-    few = "" if pair.p is not None else "fewer than 2 queries count for both systems"
+        yield note("queries-not-shared", queries=counted(uncounted, "query"))
+    exact = "all sign patterns" if pair.exact else "random sign patterns"
+    if comparison.column.value_range and pair.queries:
+        yield unseen_failures(pair.queries, LEVEL)
+    how = "Gaffke's limits" if comparison.column.value_range else "Student's: no known range"
+    yield note("pair-method", how=how, exact=exact)
+    yield from added_up(comparison.column.measure)
+    few = "" if pair.p is not None else TOO_FEW_SHARED_QUERIES
     p = Estimate(pair.p, reason=few)
     yield from gaps([("difference", pair.difference), ("d_z", pair.effect), ("p", p)])
 
@@ -515,7 +518,7 @@ def compare_systems(
     if None not in (k, parsed.cutoff) and k != parsed.cutoff:
         raise InputError(
             f"{parsed} reads {parsed.cutoff} passages, but k is {k}",
-            hint=f"Leave out k, or ask for {parsed.name}@{k}",
+            hint=f"Leave out k, or use {parsed.name}@{k}",
         )
     k = parsed.cutoff or (20 if k is None else k)
     check_integer("k", k, 1)
@@ -620,7 +623,7 @@ def _answer(dossier: Dossier, passage: int, item: int) -> str:
 def _row(systems: Sequence[str], name: str) -> int:
     if name not in systems:
         meant = suggest(name, systems) or (f"Systems: {_some(systems)}" if systems else "")
-        raise InputError(f"there is no system {name!r}", hint=meant)
+        raise InputError(f"unknown system {name!r}", hint=meant)
     return systems.index(name)
 
 

@@ -22,7 +22,8 @@ from exampp.errors import InputError
 from exampp.measures.names import heading
 from exampp.measures.population import Population
 from exampp.records.wording import counted
-from exampp.results.page import Block, Notices, Section, Text
+from exampp.results.notes import Note, merge_notes, note
+from exampp.results.page import Block, Notices, Section
 from exampp.results.plots.dots import corrected_scores
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
@@ -201,7 +202,7 @@ class Corrected(Result):
         people = self.people[self.settings.over]
         spread = f"Bars: {percent(self.settings.level)} interval for {_SCOPES[self.settings.over]}"
         if self.judged.design == "all" and self.settings.over == "pool":
-            spread = "No bars: people judged the whole pool, and corrected is what they say"
+            spread = "No bars: people judged the whole pool, so corrected scores are theirs"
         rows = [
             (system, graded, score, *self.shown.bounds(row), alone)
             for row, (system, graded, score, alone) in enumerate(
@@ -236,7 +237,7 @@ class Corrected(Result):
             ]
             for row, system in enumerate(self.systems)
         ]
-        return {"scores": Table.of(columns, rows, self._caption(), list(self.sentences()))}
+        return {"scores": self._table(columns, rows)}
 
     def compared(self) -> Table:
         """Return a row per pair of systems, with the intervals of the selected scope."""
@@ -248,11 +249,11 @@ class Corrected(Result):
             "verdict",
         ]
         rows = [[*row[:3], *row[4:8], row[9]] for row in self._pairs(self.settings.over)]
-        return Table.of(columns, rows, self._caption(), list(self.sentences()))
+        return self._table(columns, rows)
 
     def records(self) -> dict[str, Table]:
         """Return `scores`, by system, way and scope, and `pairs`, by pair and scope."""
-        settings, notes = self.settings, list(self.sentences())
+        settings, notes, verdict = self.settings, self.notes(), self.headline
         design = self.judged.design
         origin = (self.labels, self.units, self.unit, design, settings.level)
         scores: list[list[Value]] = []
@@ -280,9 +281,12 @@ class Corrected(Result):
             *("high", "joint_low", "joint_high", "units_apart", "verdict"),
         )
         return {
-            "scores": Table.of((*of_scores, *last), scores, self.source, notes),
-            "pairs": Table.of((*of_pairs, *last), pairs, self.source, notes),
+            "scores": Table.of((*of_scores, *last), scores, self.source, notes, verdict=verdict),
+            "pairs": Table.of((*of_pairs, *last), pairs, self.source, notes, verdict=verdict),
         }
+
+    def _table(self, columns: Sequence[str | Column], rows: Sequence[Sequence[Value]]) -> Table:
+        return Table.of(columns, rows, self._caption(), self.notes(), verdict=self.headline)
 
     def _caption(self) -> str:
         source = f"{self.source}; " if self.source else ""
@@ -291,105 +295,74 @@ class Corrected(Result):
             f"{_SCOPES[self.settings.over]}"
         )
 
-    def lead(self) -> str:
-        """Return a sentence on how far off the grades are."""
+    @property
+    def headline(self) -> str:
+        """How far off the scores by the grades are, in words."""
         off = self.graded - self.shown.scores
-        side = "above" if off.mean() > 0 else "below"
-        sample = f"{'all' if self.judged.design == 'all' else 'a sample of'} {self.labels:,}"
+        side = "high" if off.mean() > 0 else "low"
         systems = counted(len(self.systems), "system")
         shown = (
-            f"for {self.outside} of {systems} it is outside the interval"
+            f"and outside the interval for {self.outside} of {systems}"
             if self.outside
-            else f"that lies within the intervals of all {systems}, and is not shown to be wrong"
+            else f"but within the intervals of all {systems}: it is not shown to be wrong"
         )
         return (
-            f"By {sample} {self.unit}s that people decided, {self.name} by the grades is "
-            f"{np.abs(off).mean():.3f} off on average, mostly {side}; {shown}."
+            f"{self.name} by the grades is off by {np.abs(off).mean():.3f} on average, mostly too "
+            f"{side}, {shown}."
         )
 
-    # ---- sentences -------------------------------------------------------------------------------
+    # ---- notes -----------------------------------------------------------------------------------
 
-    def sentences(self) -> Iterator[str]:
-        """Yield sentences: meaning of the numbers, decisions they allow, savings, caveats."""
-        yield from self._method()
-        yield from self._intervals()
+    def notes(self) -> tuple[Note, ...]:
+        """Return the notes: how to read the numbers, decided pairs, and caveats."""
+        return merge_notes(self._notes())
+
+    def _notes(self) -> Iterator[str]:
+        every, unit = self.judged.design == "all", self.unit
+        over = self.settings.over
+        yield (
+            note(f"all-judged-{over}")
+            if every
+            else note("corrected-method", units=f"{self.units:,}", unit=unit)
+        )
+        yield note(f"corrected-over-{over}", queries=f"{self.queries:,}")
+        if none := int(np.isnan(self.shown.low).sum()):
+            few = over == "queries" and self.queries < FEWEST_QUERIES
+            yield note(
+                "corrected-no-interval",
+                scores=counted(none, "score"),
+                least=FEWEST_OF_SYSTEM,
+                unit=unit,
+                few=f", fewer than {FEWEST_QUERIES} queries" * few,
+            )
         yield from self.judged.notes
         if len(self.systems) < 2:
-            yield "There is one system, and no pair to compare."
+            yield note("one-system")
             return
         yield from self._decided()
-        yield from self._orders()
-
-    def _method(self) -> Iterator[str]:
-        pool = self.settings.over == "pool"
-        if self.judged.design == "all":
-            yield (
-                "People judged the whole pool: the corrected scores are theirs, without error. "
-                "--over queries shows what holds for queries like these."
-                if pool
-                else "People judged the whole pool: only the choice of queries is uncertain."
-            )
-        else:
-            yield (
-                f"Corrected: of each of the {self.units:,} {self.unit}s what people said of drawn "
-                f"{self.unit}s with such grades, plus people's differences from it on those drawn, "
-                "divided by the chance to be drawn. It is right on average whatever the grades are."
-            )
-        yield (
-            "Intervals hold for the scores that people would give these queries and this pool; "
-            "--over queries gives those for queries like these, which are wider."
-            if pool
-            else f"Intervals hold for queries like these {self.queries:,}: they contain the draw "
-            "of the sample and the choice of queries."
+        tau = kendall_rows(
+            *([scores.round(DECIMALS)] for scores in (self.graded, self.shown.scores))
         )
+        shown = f"{tau.values[0]:.3f}" if tau.defined[0] else "undefined"
+        yield note("corrected-orders", tau=shown)
+        if not every and self.labels < 0.9 * FEW_LABELS:
+            yield note("corrected-few-labels", labels=FEW_LABELS)
 
-    def _intervals(self) -> Iterator[str]:
-        if none := int(np.isnan(self.shown.low).sum()):
-            few = self.settings.over == "queries" and self.queries < FEWEST_QUERIES
-            of_few = f"; fewer than {FEWEST_QUERIES} queries tell nothing of others" if few else ""
-            yield (
-                f"No interval for {counted(none, 'score')}: fewer than {FEWEST_OF_SYSTEM} drawn "
-                f"{self.unit}s count for the system, or they show no spread{of_few}, or the "
-                "corrected score is not between 0 and 1."
-            )
-
-    def _decided(self) -> Iterator[str]:
+    def _decided(self) -> Iterator[Note]:
         upper = np.triu_indices(len(self.systems), 1)
         found = Counter(self.verdicts(self.shown)[upper].tolist())
-        yield (
-            f"Decided: {found['better'] + found['worse']:,} of "
-            f"{counted(len(upper[0]), 'pair')}, all at once at {percent(self.settings.level)} or "
-            "more; a rank set holds every rank that this leaves a system."
+        yield note(
+            "pairs-decided",
+            decided=f"{found['better'] + found['worse']:,}",
+            pairs=counted(len(upper[0]), "pair"),
+            level=percent(self.settings.level),
         )
         if unresolved := found["unresolved"]:
             few = [f"{FEWEST_UNITS} drawn {self.unit}s"] * (self.judged.design != "all")
             few += [f"{FEWEST_QUERIES_APART} queries"] * (self.settings.over == "queries")
-            yield (
-                f"{counted(unresolved, 'pair')} {'is' if unresolved == 1 else 'are'} unresolved: "
-                f"fewer than {' or '.join(few)} tell the two apart, or these show no spread. A "
-                "sample that shows no difference is no evidence that there is none."
-            )
+            yield note("pairs-unresolved", pairs=counted(unresolved, "pair"), few=" or ".join(few))
         if identical := found["identical"]:
-            yield f"{counted(identical, 'pair')} of the same lists: the difference is 0 exactly."
-
-    def _orders(self) -> Iterator[str]:
-        tau = kendall_rows(
-            *([scores.round(DECIMALS)] for scores in (self.graded, self.shown.scores))
-        )
-        shown = f" (Kendall's tau {tau.values[0]:.3f})" if tau.defined[0] else ""
-        if self.judged.design == "all":
-            yield f"Both orders are shown{shown}: by the grades, and by people."
-            return
-        yield (
-            f"Both orders are shown{shown}: the sample moves level first, and order last. The "
-            "noise of a sample lowers the tau of a corrected leaderboard with any other."
-        )
-        if self.labels < 0.9 * FEW_LABELS:
-            yield (
-                f"With fewer than about {FEW_LABELS} labels the order of the grades alone may be "
-                "the better one: on TREC DL 2019 its tau with the truth was .86, and .66 after "
-                "correction by 100 labels."
-            )
+            yield note("pairs-identical", pairs=counted(identical, "pair"))
 
 
 def corrected_section(results: Sequence[Corrected | str]) -> Section:
@@ -399,7 +372,7 @@ def corrected_section(results: Sequence[Corrected | str]) -> Section:
         if isinstance(one, str):
             blocks.append(Notices((f"{one}.",), "note"))
         else:
-            blocks += [Text(one.lead()), *one.tables().values(), one.figure()]
+            blocks += [*one.tables().values(), one.figure()]
     return Section("corrected", "What people would say of all of it", tuple(blocks))
 
 
@@ -432,8 +405,8 @@ def correct(
     sample, groups = judged.sample, population.groups
     if settings.over == "queries" and len(population.query_ids) < 2:
         raise InputError(
-            "there is one query, and nothing to be said of queries like it",
-            hint="Leave out --over queries: intervals over its pool can be had",
+            "intervals over queries need 2 queries or more, and there is 1",
+            hint="Leave out --over queries: intervals over the pool need 1 query",
         )
     at = _per_system(population.coefficients, rows)
     graded = _per_system(population.graded, rows)

@@ -6,6 +6,7 @@ ranks may be tied or fractional, and scores that differ by no more than rounding
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -31,7 +32,7 @@ from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
-from exampp.results.notes import about, labelled, merge_notes
+from exampp.results.notes import Note, about, labelled, listed, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, marked
 from exampp.sanitize import check_integer
@@ -117,11 +118,31 @@ class Correlations(Result):
         ]
         notes = (text for name in ("", *self.officials) for text in self.notes[name])
         caption = "Rank correlation with official leaderboards"
-        return {"correlation": Table.of(columns, rows, caption, dict.fromkeys(notes))}
+        verdict = " ".join(map(self.headline, self.officials))
+        table = Table.of(columns, rows, caption, merge_notes(notes), verdict=verdict)
+        return {"correlation": table}
 
     def all_notes(self) -> list[str]:
         """Return the notes on the official leaderboards and on rounding, each once."""
-        return list(dict.fromkeys(n for name in (*self.officials, "") for n in self.notes[name]))
+        return list(merge_notes(n for name in (*self.officials, "") for n in self.notes[name]))
+
+    def headline(self, official: str) -> str:
+        """Return the range of the last statistic with one leaderboard, in words."""
+        statistic = self.statistics[-1]
+        known = [
+            (one.estimate.value, one)
+            for one in self.against(official)
+            if one.statistic == statistic.name and one.estimate.value is not None
+        ]
+        if not known:
+            return f"No correlation with {official} is defined."
+        highest, best = max(known, key=lambda pair: pair[0])
+        systems = counted(best.systems, "system")
+        scores = f"{best.method}, {heading(best.measure, best.min_rating)}"
+        lowest = min(value for value, _ in known)
+        values = f"{highest:.3f}" if lowest == highest else f"{lowest:.3f} to {highest:.3f}"
+        name = statistic.meaning.partition(",")[0]
+        return f"{name} with {official} over {systems}: {values}, highest for {scores}."
 
     def against(self, official: str) -> list[MethodCorrelation]:
         """Return the correlations with one official leaderboard."""
@@ -153,10 +174,12 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
             return ""
         return marked(values[key], _mark(values[key], best.get(key[-1])))
 
+    meanings = "; ".join(f"{one.heading}: {one.meaning}" for one in comparison.statistics)
     notes = [
-        "; ".join(f"{one.heading}: {one.meaning}" for one in comparison.statistics),
+        *comparison.notes[official],
         *_gaps(against, intervals=not comparison.has_intervals(official)),
-        *(*comparison.notes[official], *comparison.notes[""]),
+        *comparison.notes[""],
+        note("statistics", meanings=meanings),
     ]
     return Table.wide(
         ["method", "min rating"],
@@ -174,16 +197,16 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
         notes=notes,
         legend={"near": f"within {NEAR} of it", "weak": f"below {POOR}"},
         grouped=True,
+        verdict=comparison.headline(official),
     )
 
 
 def intervals(comparison: Correlations, official: str) -> Table:
     """Return a row per method, measure and threshold: the values with their intervals."""
     correlations = comparison.against(official)
+    samples, level = f"{comparison.samples:,}", percent(comparison.level)
     notes = [
-        f"[low, high]: {percent(comparison.level)} interval over queries, "
-        f"{comparison.samples:,} resamples, of what an exam of as many queries shows on average; "
-        "with endless queries the correlation would mostly be higher",
+        note("correlation-intervals", level=level, samples=samples),
         *_gaps(correlations, intervals=True),
     ]
     headings = {one.name: Column(one.heading, 2, interval=True) for one in comparison.statistics}
@@ -216,10 +239,8 @@ def of_board(comparison: Correlations, board: Leaderboard) -> Table:
         [*columns, "systems", "official", *PROVENANCE_COLUMNS],
         rows,
         "Rank correlation with the official leaderboard",
-        [
-            *_gaps(comparison.found, intervals=False),
-            *comparison.all_notes(),
-        ],
+        [*_gaps(comparison.found, intervals=False), *comparison.all_notes()],
+        verdict=" ".join(map(comparison.headline, comparison.officials)),
     )
 
 
@@ -234,12 +255,16 @@ def _mark(value: float | None, best: float | None) -> str | None:
     return "weak" if value < POOR else None
 
 
-def _gaps(correlations: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[str]:
+def _gaps(correlations: Iterable[MethodCorrelation], *, intervals: bool) -> Iterator[Note]:
     """Yield undefined values and, with `intervals`, values without a requested interval."""
     return gaps(
-        (f"{heading(one.measure, one.min_rating)} of {one.method}", one.estimate)
+        (
+            f"{heading(one.measure, one.min_rating)} of {one.method}",
+            one.estimate
+            if one.estimate.value is None or (intervals and one.estimate.no_interval != NOT_ASKED)
+            else Estimate(one.estimate.value),
+        )
         for one in correlations
-        if one.estimate.value is None or (intervals and one.estimate.no_interval != NOT_ASKED)
     )
 
 
@@ -307,7 +332,7 @@ def graded_method(
     notes = list(board.notes)
     if len(fitting) < len(thresholds):
         off = ", ".join(str(one) for one in thresholds if one not in fitting)
-        notes.insert(0, f"the minimum rating {off} is off its scale ({lowest} to {highest})")
+        notes.insert(0, note("off-scale", ratings=off, lowest=lowest, highest=highest))
     title = labelled(name or book.grader.name, draft=book.grader.is_draft)
     return replace(board_method(board, title), notes=tuple(notes))
 
@@ -337,7 +362,7 @@ def qrels_method(
     of_qrels = [one for one in as_measures(measures) if not (one.kind.cover or one.kind.formula)]
     if not of_qrels:
         raise InputError(
-            f"no measure for the qrels {name}", hint="Ask for one of qrels too, such as P@20"
+            f"no measure applies to the qrels {name}", hint="Add a measure of qrels, such as P@20"
         )
     highest = max(1, *(max(labels[query.query_id].values()) for query in known))
     judged = Gradebook(
@@ -347,9 +372,10 @@ def qrels_method(
         systems=book.systems,
     )
     method = replace(graded_method(judged, of_qrels, min_ratings), key=None)
-    without = len(book.queries) - len(known)
-    note = f"without judgments, left out: {counted(without, 'query')}"
-    return replace(method, notes=(note, *method.notes)) if without else method
+    if not (without := len(book.queries) - len(known)):
+        return method
+    left_out = note("queries-without-judgments", queries=counted(without, "query"))
+    return replace(method, notes=(left_out, *method.notes))
 
 
 def listed_method(name: str, ranks: Mapping[str, float]) -> Method:
@@ -437,22 +463,17 @@ def compare_methods(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(
-            f"two methods are called {twice}", hint="Name each once; files may be renamed"
+            f"two methods have the name {twice}", hint="Rename one of them or its file"
         )
     if not methods or not officials or not wanted:
-        raise InputError(
-            "there is nothing to compare", hint="Give an official leaderboard and a statistic"
-        )
+        raise InputError("nothing to compare", hint="Give an official leaderboard and a statistic")
     bootstrap = _Bootstrap(wanted, samples, level, seed, decimals)
     correlations: list[MethodCorrelation] = []
     notes: dict[str, tuple[str, ...]] = {
-        "": merge_notes(about(method.name, note) for method in methods for note in method.notes)
+        "": merge_notes((about(m.name, one) for m in methods for one in m.notes), names)
     }
     if decimals is not None:
-        rounding = (
-            f"means are rounded to {counted(decimals, 'decimal')} before they are ranked (--round)"
-        )
-        notes[""] = (rounding, *notes[""])
+        notes[""] = (note("rounded", decimals=counted(decimals, "decimal")), *notes[""])
     for official, ranks in officials.items():
         for method in methods:
             for scoring in method.scorings:
@@ -579,16 +600,16 @@ def _why(reason: str, scores: Floats, better: Floats, known: int) -> str:
     return f"because {reason}"
 
 
-def _official_notes(methods: Sequence[Method], ranks: Ranks, name: str) -> Iterator[str]:
+def _official_notes(methods: Sequence[Method], ranks: Ranks, name: str) -> Iterator[Note]:
     """Yield notes on systems missing on either side, and on tied official ranks.
 
     `name` is the leaderboard's name if there are several.
     """
-    where = f" {name}" if name else ""
+    where = name or "the official leaderboard"
     known = {method.name: _systems(method) for method in methods}
-    for what, missing in (
-        (f"not in the official leaderboard{where}", {m: known[m] - set(ranks) for m in known}),
-        (f"only in the official leaderboard{where}", {m: set(ranks) - known[m] for m in known}),
+    for code, missing in (
+        ("not-official", {m: known[m] - set(ranks) for m in known}),
+        ("only-official", {m: set(ranks) - known[m] for m in known}),
     ):
         by_systems: dict[tuple[str, ...], list[str]] = {}
         for method, systems in missing.items():
@@ -596,12 +617,11 @@ def _official_notes(methods: Sequence[Method], ranks: Ranks, name: str) -> Itera
                 by_systems.setdefault(tuple(sorted(systems)), []).append(method)
         for left_out, of in by_systems.items():
             by = "" if len(of) == len(methods) else f" ({', '.join(of)})"
-            yield f"{what}, left out: {', '.join(left_out)}{by}"
+            yield note(code, where=where, systems=list(left_out), by=by)
     compared = [rank for system, rank in ranks.items() if any(system in k for k in known.values())]
     tied = len(compared) - sum(compared.count(rank) == 1 for rank in set(compared))
     if tied:
-        rank = f"rank in {name}" if name else "official rank"
-        yield f"{tied} systems share their {rank} with others; they stay tied"
+        yield note("official-ties", systems=counted(tied, "system"), where=where)
 
 
 def _systems(method: Method) -> set[str]:
@@ -658,6 +678,20 @@ class SideBySide(Result):
     notes: tuple[str, ...]
     pairs: tuple[MethodPair, ...] = ()
 
+    @property
+    def headline(self) -> str:
+        """How many columns each first system leads, in words."""
+        firsts = Counter(
+            system
+            for one in self.series
+            for scores in [one.scoring.scores]
+            for system, score in scores.items()
+            if round(score, _DECIMALS) == round(max(scores.values()), _DECIMALS)
+        )
+        named = [f"{system} ({count})" for system, count in firsts.most_common()]
+        columns = counted(len(self.series), "column")
+        return f"Ranked first in {columns}: {listed(named)}." if named else ""
+
     def tables(self) -> dict[str, Table]:
         """Return a row per system, a column per scoring, and the correlations below.
 
@@ -688,7 +722,9 @@ class SideBySide(Result):
             if system in one.means
         ]
         return {
-            "leaderboards": Table.of(columns, rows, "Leaderboards side by side", self.notes),
+            "leaderboards": Table.of(
+                columns, rows, "Leaderboards side by side", self.notes, verdict=self.headline
+            ),
             **(self.correlation.records() if self.correlation else {}),
             **_pair_table(self.pairs),
         }
@@ -723,14 +759,12 @@ class SideBySide(Result):
             ]
             rows.append([statistic, *known, *("" for _ in self.officials)])
         measure = f"{measures.pop()}; " if len(measures) == 1 else ""
-        about = (
-            "\u2248: not in that official leaderboard; the rank there of the nearest system above"
-        )
         return Table.of(
             ["system", *columns, *official_columns(self.officials)],
             rows,
             f"Leaderboards side by side: {measure}{title}ordered by {self.ordered_by}",
-            [*([about] if approximate else []), *self.notes],
+            [*([note("approximate-rank")] if approximate else []), *self.notes],
+            verdict=self.headline,
         )
 
     def _statistics(self) -> Iterator[tuple[str, list[float | None]]]:
@@ -780,7 +814,7 @@ def side_by_side(
     )
     if not columns or not 0 <= order <= len(columns) or (order == 0 and not officials):
         raise InputError(
-            f"there is no column {order} to order by",
+            f"no column {order} to order by",
             hint=f"Choose from 1 to {len(columns)}" if order else "Give an official leaderboard",
         )
     systems = dict.fromkeys(system for one in columns for system in one.means)
@@ -788,7 +822,7 @@ def side_by_side(
         compare_methods(methods, officials, samples=0, decimals=decimals) if officials else None
     )
     name, keys = _order(columns, officials, order)
-    notes = dict.fromkeys(note for method in methods for note in method.notes)
+    notes = merge_notes(one for method in methods for one in method.notes)
     return SideBySide(
         systems=tuple(sorted(systems, key=lambda one: (one not in keys, keys.get(one, 0.0), one))),
         series=columns,

@@ -30,8 +30,8 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.grader_bias import grader_bias
-from exampp.analysis.phrases import not_excluded, percent
+from exampp.analysis.grader_bias import bias_notes, grader_bias
+from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore
 from exampp.measures.board import Leaderboard, describe_source
@@ -41,6 +41,7 @@ from exampp.measures.names import Measure, as_measures
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
+from exampp.results.notes import listed, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, Interval, interval_text, printable
 from exampp.sanitize import or_default
@@ -98,7 +99,7 @@ def parse_requirement(text: str) -> Requirement:
     found = _FORM.fullmatch(text.replace("\u2265", ">=").replace("\u2264", "<="))
     if found is None:
         raise InputError(
-            f"{text!r} is no requirement",
+            f"{text!r} is not a requirement",
             hint="Write MEASURE>=NUMBER or MEASURE>=baseline-MARGIN, such as Cover@20>=0.7",
         )
     measure, sign, number, side, distance = found.groups()
@@ -109,11 +110,16 @@ def parse_requirement(text: str) -> Requirement:
 
 
 def required(
-    texts: Sequence[str], margin: float | None, *, baseline: bool
+    texts: Sequence[str],
+    margin: float | None,
+    *,
+    baseline: bool,
+    measures: Iterable[str] = (DEFAULT_MEASURE,),
 ) -> tuple[Requirement, ...]:
     """Return the requirements, each once; with a baseline no measure may be worse than it.
 
-    `margin` is the allowed loss against the baseline for requirements that set none.
+    `margin` is the allowed loss against the baseline for requirements that set none. Without texts,
+    the `measures` of the baseline are required.
 
     Raises:
         InputError: Nothing is required, a text is no requirement, a margin is missing, makes no
@@ -124,20 +130,24 @@ def required(
     named = list(dict.fromkeys(map(parse_requirement, texts)))
     if not named and not baseline:
         raise InputError(
-            "nothing is required", hint='Say what must hold, such as --require "Cover@20>=0.7"'
+            "nothing is required", hint='Add a requirement, such as --require "Cover@20>=0.7"'
         )
     compared = {one.measure for one in named if one.relative}
-    left = dict.fromkeys(one.measure for one in named) if named else [DEFAULT_MEASURE]
+    left = (
+        dict.fromkeys(one.measure for one in named)
+        if named or not baseline
+        else dict.fromkeys(measures)
+    )
     open_ = [measure for measure in left if measure not in compared] if baseline else []
     if margin is None and open_:
         raise InputError(
-            f"how much worse than the baseline may {open_[0]} be?",
-            hint=f"Say it for all measures, --margin 0.02, or for this one, "
+            f"{open_[0]} has no margin: how much worse than the baseline may it be?",
+            hint=f"Give --margin 0.02 for all measures, or for this one "
             f'--require "{open_[0]}>=baseline-0.02"',
         )
     if margin is not None and not open_:
-        why = "every measure says it itself" if baseline else "there is no baseline"
-        raise InputError(f"the margin changes nothing here: {why}", hint="Leave it out")
+        why = "every requirement has its own margin" if baseline else "no baseline is given"
+        raise InputError(f"--margin has no effect: {why}", hint="Leave it out")
     not_worse = (Requirement(one, ">=", 0.0 - (margin or 0.0), relative=True) for one in open_)
     return (*named, *not_worse)
 
@@ -227,11 +237,14 @@ class GateResult(Result):
         return {one: found.count(one) for one in verdicts if one in found}
 
     @property
-    def heading(self) -> str:
-        """The verdict, the rows per verdict, the grader and the baseline."""
+    def headline(self) -> str:
+        """The verdict with the requirements that decide it, in words."""
+        word = {"cannot be told": "undecided"}.get(self.verdict, self.verdict)
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
-        beside = f"; baseline {self.baseline}" if self.baseline else ""
-        return f"Gate: {self.verdict} ({counts}). {self.whose}{beside}"
+        failed = [row for row in self.rows if row.verdict in ("failed", "missing")]
+        named = [f"{row.system} {row.requirement}".strip() for row in failed]
+        which = f" ({listed(named)})" if named else ""
+        return f"Gate {word}: {counts}{which}."
 
     def tables(self) -> Mapping[str, Table]:
         """Return the verdict and a row per system and requirement; notes give the reasons."""
@@ -254,7 +267,9 @@ class GateResult(Result):
             ]
             for row in self.rows
         ]
-        return {"gate": Table.of(columns, rows, self.heading, self._notes())}
+        caption = self.whose + (f"; baseline {self.baseline}" if self.baseline else "")
+        notes = self._notes()
+        return {"gate": Table.of(columns, rows, caption, notes, verdict=self.headline)}
 
     def _notes(self) -> Iterator[str]:
         found: dict[tuple[str, str], dict[str, list[str]]] = {}
@@ -263,18 +278,14 @@ class GateResult(Result):
                 of_why = found.setdefault((row.verdict, row.why), {})
                 of_why.setdefault(row.requirement, []).append(row.system)
         for (verdict, why), requirements in found.items():
-            where = (
+            where = ", ".join(
                 f"{requirement} ({', '.join(systems)})" if any(systems) else requirement
                 for requirement, systems in requirements.items()
             )
-            yield f"{verdict.capitalize()}, {', '.join(where)}: {why}."
-        side = percent((1 - self.level) / 2)
-        yield (
-            f"Tested is the mean over all queries like these, at {side} on either side. Passed: "
-            "the whole interval meets the requirement; failed: none of it does."
-        )
+            yield note("gate-reason", verdict=verdict.capitalize(), where=where, why=why)
         if fewest := min((row.queries for row in self.rows if row.low is not None), default=0):
-            yield f"{not_excluded(fewest, self.level)}."
+            yield unseen_failures(fewest, self.level)
+        yield note("gate-method", side=percent((1 - self.level) / 2))
         yield from self.notes
 
     def to_junit(self) -> str:
@@ -410,7 +421,7 @@ def judge_systems(
     ]
     boards = [one[0] for one in measured.values() if not isinstance(one, str)]
     bias = grader_bias(book)
-    notes = [*([bias.sentence()] if bias.found else []), *(n for one in boards for n in one.notes)]
+    notes = [*bias_notes(bias), *(text for one in boards for text in one.notes)]
     return GateResult(
         tuple(rows),
         describe_source(book.grader, book.bank_label, book.oversight),

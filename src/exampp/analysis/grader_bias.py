@@ -17,7 +17,7 @@ from exampp.measures.board import Leaderboard
 from exampp.measures.exams import QueryExam, exams, lay_out, resolve_subtopics
 from exampp.measures.qrels import graded_passages, weighted_items
 from exampp.records.gradebook import MISSING, Gradebook
-from exampp.results.notes import listed
+from exampp.results.notes import Note, listed, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Column
 from exampp.stats.system_bias import JudgedPool, SystemBiases, system_biases
@@ -99,8 +99,9 @@ class GraderBias(Result):
         sizes = [one.detectable for one in self.systems if one.detectable is not None]
         return max(sizes) if sizes and len(sizes) == len(self.systems) else None
 
-    def sentence(self) -> str:
-        """Return the result in one sentence, the favoured system first."""
+    @property
+    def headline(self) -> str:
+        """The result in one sentence, the favoured system first."""
         if self.reason:
             return f"Not checked: {self.reason}."
         if self.found:
@@ -120,14 +121,14 @@ class GraderBias(Result):
         if noticed:
             named = listed([f"{one.system} ({one.matched:+.2f})" for one in noticed])
             return (
-                f"Cannot tell: equally judged passages get other ratings from {named}, but so they "
-                "would if the judgments are too coarse to tell how good its passages are."
+                f"Cannot tell: equally judged passages of {named} get other ratings, which coarse "
+                "judgments explain as well."
             )
         unchecked = [one.system for one in self.systems if one.detectable is None]
         if unchecked:
             return (
-                f"Cannot tell for {listed(unchecked)}: too few queries have passages of it and of "
-                "other systems with the same judgment."
+                f"Cannot tell for {listed(unchecked)}: too few queries have equally judged "
+                "passages of other systems."
             )
         largest = self.systems[0]
         start = "No sign of it" if self.tone == "holds" else "Cannot tell"
@@ -156,24 +157,16 @@ class GraderBias(Result):
         ]
         rows = [(self.grader, self.depth, *one) for one in self.systems]
         caption = f"{QUESTION} {self.grader}, first {self.depth} passages"
-        return {"bias": Table.of(columns, rows, caption, self._notes())}
+        return {"bias": Table.of(columns, rows, caption, self._notes(), verdict=self.headline)}
 
-    def _notes(self) -> Iterator[str]:
-        yield self.sentence()
+    def _notes(self) -> Iterator[Note]:
         if not self.systems:
             return
-        yield (
-            "matched: mean rating beyond that of other systems' passages with the same judgment; "
-            "linked: rating minus judgment, on one scale by equal shares. A bias is claimed where "
-            "both agree (95% for all systems at once); people must err no more than the grader."
-        )
+        yield note("bias-columns")
         checked = sum(one.passages for one in self.systems)
         returned = sum(one.returned for one in self.systems)
         if checked < returned:
-            yield (
-                f"{checked:,} of {returned:,} returned passages are judged and graded; the others "
-                "are not checked."
-            )
+            yield note("bias-unchecked", checked=f"{checked:,}", returned=f"{returned:,}")
 
 
 def grader_bias(book: Gradebook, depth: int = DEPTH) -> GraderBias:
@@ -197,14 +190,19 @@ def grader_bias(book: Gradebook, depth: int = DEPTH) -> GraderBias:
 
 def noted(board: Leaderboard, book: Gradebook) -> Leaderboard:
     """Return the leaderboard with a leading note if the grader favours a system."""
-    bias = grader_bias(book)
-    return replace(board, notes=(bias.sentence(), *board.notes)) if bias.found else board
+    return replace(board, notes=(*bias_notes(grader_bias(book)), *board.notes))
+
+
+def bias_notes(bias: GraderBias) -> Iterator[Note]:
+    """Note that the grader favours a system, if it does."""
+    if bias.found:
+        yield note("grader-bias", text=bias.headline)
 
 
 def _why_not(book: Gradebook, pool: JudgedPool) -> str:
     """Return the reason why no bias can be estimated; empty if it can."""
     if len(book.systems) < 2:
-        return f"there {'is one system' if book.systems else 'are no systems'} to compare"
+        return f"a comparison needs 2 systems, not {len(book.systems)}"
     if not len(pool.label):
         return "no system returns a passage that is judged and graded"
     for what, values in (("judgment", pool.judgment), ("rating", pool.label)):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exampp.measures.cover import ItemScores
+from exampp.results.notes import Note, note
 from exampp.results.result import Table
 from exampp.results.view import Cell, Column, programs_only
 from exampp.stats.estimate import Bools, Floats
@@ -142,23 +143,10 @@ def choices_table(choices: Sequence[ItemChoice], of: str) -> Table:
     return Table.of(columns, rows, caption, _notes(choices))
 
 
-def _notes(choices: Sequence[ItemChoice]) -> Iterator[str]:
-    yield (
-        "Items are chosen without any human label. pooled: every item counts where it is; Cover: "
-        "the mean over the queries that still have items."
-    )
+def _notes(choices: Sequence[ItemChoice]) -> Iterator[Note]:
+    yield note("choice-meaning")
     if any(one.held_out for one in choices):
-        yield (
-            f"Systems held out: over {SPLITS} random halves items are chosen on one half, and the "
-            "other half is ranked; better is how often that beats all items. Compare with random "
-            "items: a smaller exam alone is no gain."
-        )
+        yield note("choice-held-out", splits=SPLITS)
     else:
-        yield (
-            f"Nothing is held out, because fewer than {FEWEST_SYSTEMS} systems are in both "
-            "leaderboards: the values are of the systems that the items were chosen on."
-        )
-    yield (
-        "Gains of a choice of items are known for one collection only (TREC DL 2019): report the "
-        "whole exam too."
-    )
+        yield note("choice-not-held-out", least=FEWEST_SYSTEMS)
+    yield note("choice-evidence")

@@ -21,11 +21,12 @@ from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
 from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import ChanceFloor, ItemScores, chance_floor, cover_exams, judged_ratings
-from exampp.measures.leaderboard import missing_prerequisite
+from exampp.measures.leaderboard import chance_code, grade_notes, missing_prerequisite
 from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted, cut_text
+from exampp.results.notes import Note, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
@@ -60,7 +61,6 @@ WARNED = 0.1
 SMALL = 4
 """Of so few systems each is an outlier."""
 USUAL_SYSTEMS = 10
-_NAMED = 5
 _TEXT = 48
 
 AGAINST = "against the rest"
@@ -211,8 +211,8 @@ class ItemAnalysis(Result):
         if len(self.scores.systems) < 2:
             return f"fewer than 2 systems were evaluated ({len(self.scores.systems)})"
         if self.distinct < 2:
-            return "there is 1 item" if not self.repeated else "all items are the same one"
-        return "all systems have the same score: the exam tells none of them apart"
+            return "all items repeat each other" if self.repeated else "the exam has only 1 item"
+        return "all systems have the same score"
 
     @property
     def look(self) -> tuple[ItemStatistics, ...]:
@@ -238,9 +238,9 @@ class ItemAnalysis(Result):
         )
         values = ([getattr(row, name) for name in names] for row in self.items)
         rows = [[", ".join(v) if isinstance(v, tuple) else v for v in row] for row in values]
-        notes = (*self.exam_notes(), *self._worst_notes(0))
+        notes = (*self._exam_notes(), *self._worst_notes(0))
         shown = {
-            "items": Table.of(names, rows, self.caption, notes),
+            "items": Table.of(names, rows, self.caption, notes, verdict=self.headline),
             "exam": self._exam(),
             "systems": replace(self._systems(), caption=self.caption),
         }
@@ -277,7 +277,8 @@ class ItemAnalysis(Result):
             ]
             for row in self.exams
         ]
-        return Table.of(columns, rows, self.caption, self.exam_notes())
+        notes = self._exam_notes()
+        return Table.of(columns, rows, self.caption, notes, verdict=self.headline)
 
     def _worst(self, limit: int) -> Table:
         look = self.look[:limit]
@@ -298,19 +299,19 @@ class ItemAnalysis(Result):
         columns = [column for column, _ in shown]
         return Table.of(columns, rows, "Items to review, worst first", self._worst_notes(limit))
 
-    def _worst_notes(self, limit: int) -> Iterator[str]:
+    def _worst_notes(self, limit: int) -> Iterator[Note]:
         counts = Counter(why for row in self.look for why in row.why)
-        meaning = {
-            AGAINST: "with a negative correlation with the rest of the exam (rest)",
-            AGAINST_WITHOUT: f"with one as soon as {self.jackknife.system} is left out (without)",
-            NOT_RELEVANT: f"covered by {FEWEST_JUDGED} passages or more that people judged not "
-            "relevant (not), at least as often as by relevant ones",
+        codes = {
+            AGAINST: "items-negative",
+            AGAINST_WITHOUT: "items-negative-without",
+            NOT_RELEVANT: "items-not-relevant",
         }
-        for why, text in meaning.items():
+        for why, code in codes.items():
             if counts[why]:
-                yield f"{counted(counts[why], 'item')} {text}."
+                items, system = counted(counts[why], "item"), self.jackknife.system
+                yield note(code, items=items, system=system, least=FEWEST_JUDGED)
         if limit and len(self.look) > limit:
-            yield f"{len(self.look)} items, of which the worst {limit} are shown (--limit)."
+            yield note("items-shown", limit=limit, count=len(self.look))
 
     def _systems(self) -> Table:
         """Return a row per system, best first, with and without the items to review."""
@@ -343,149 +344,122 @@ class ItemAnalysis(Result):
         """Return which items are left without those to review."""
         return np.array([not row.why for row in self.items], np.bool_)
 
-    def _systems_notes(self) -> Iterator[str]:
+    def _systems_notes(self) -> Iterator[Note]:
         scores, remaining = self.scores, self._remaining
         removed = int((~remaining).sum())
         if not removed or not remaining.any() or not scores.systems:
-            yield "No item is left." if removed else "No item is left out."
+            yield note("no-items-left" if removed else "no-items-removed")
             return
         whole, less = ranked(scores.cover()), ranked(scores.cover(remaining))
-        emptied = scores.emptied(remaining)
-        more = f"; {emptied} queries have no items left." if emptied else "."
         tau = _shown(kendall(whole, less).value)
-        without = f"Without {counted(removed, 'item')}"
-        yield f"{without}: Kendall's tau-b of the two orders is {tau}{more}"
+        yield note("items-removed", items=counted(removed, "item"), tau=tau)
+        if emptied := scores.emptied(remaining):
+            yield note("queries-emptied", queries=counted(emptied, "query"))
         for name, ranks in self.officials.items():
             both = [at for at, system in enumerate(scores.systems) if system in ranks]
             better = [-ranks[scores.systems[at]] for at in both]
             before, after = (_shown(kendall(one[both], better).value) for one in (whole, less))
-            yield f"Kendall's tau-b with {name}: {before} with all items, {after} without these."
+            yield note("items-removed-official", official=name, before=before, after=after)
 
     # ---- notes -----------------------------------------------------------------------------------
 
-    def advice(self) -> str:
-        """Return one sentence of advice."""
+    @property
+    def headline(self) -> str:
+        """The items to review and the reliability, in words."""
         look, whole = self.look, self.exams[0]
         if whole.alpha is None:
-            return f"{self.statistic} is undefined, because {self.undefined}."
-        different = "different " if self.repeated else ""
-        text = f"{self.statistic} of the {self.distinct} {different}items is {whole.alpha:.3f}"
+            return f"The reliability of the exam is undefined, because {self.undefined}."
+        value = f"{self.statistic} of {counted(self.distinct, 'item')}: {whole.alpha:.3f}"
         if whole.alpha <= 0:
             return (
-                f"{text}, not above 0: the items do not agree on who is better, and the order of "
-                "systems may be chance. Add items and queries before you review single items."
+                "The items do not agree on which system is better, so the order of systems may be "
+                f"chance ({value}). Add items and queries before you review single items."
             )
         lowest = self.jackknife.lowest
         if lowest is not None and whole.systems > SMALL and whole.alpha - lowest > WARNED:
-            text += (
-                f", but {lowest:.3f} without {self.jackknife.system}: the items agree about that "
-                "system, and much less about the others"
+            value += (
+                f", but {lowest:.3f} without {self.jackknife.system}: the items agree on that "
+                "system, and much less on the others"
             )
         if not look:
-            return f"{text}. No item contradicts the rest."
-        rank, cover = "1 item ranks", "covers"
+            return f"No item contradicts the rest of the exam. {value}."
+        review, rank, cover = "1 item", "ranks", "covers"
         if len(look) > 1:
-            rank, cover = f"{len(look)} items rank", "cover"
+            review, rank, cover = f"{len(look)} items", "rank", "cover"
         return (
-            f"{text}. {rank} systems opposite to the rest of the exam, or {cover} passages that "
-            f"are not relevant. Review the worst first ({look[0].item_id})."
+            f"Review {review} first, which {rank} systems opposite to the rest of the exam or "
+            f"{cover} passages that are not relevant (worst: {look[0].item_id}). {value}."
         )
 
-    def exam_notes(self) -> list[str]:
+    def _exam_notes(self) -> tuple[Note, ...]:
         """Return the notes needed to read the exam's table."""
-        few, *rest = (
-            list(part())
-            for part in (self._few, self._repeated, self._reading, self._floor, self._missing)
-        )
-        return [*few, self.advice(), *(note for notes in rest for note in notes), *self.notes]
+        checks = (self._few, self._repeated, self._reading, self._floor, self._missing)
+        return merge_notes([*(one for check in checks for one in check()), *self.notes])
 
-    def _few(self) -> Iterator[str]:
+    def _few(self) -> Iterator[Note]:
         systems, queries = len(self.scores.systems), len(self.scores.queries)
         if 0 < systems < FEWEST_SYSTEMS:
-            yield (
-                f"{counted(systems, 'system')} were evaluated: item-rest correlations are "
-                "undefined, as any two systems lie on a line."
-            )
+            yield note("items-two-systems", systems=counted(systems, "system"))
         elif 0 < systems < USUAL_SYSTEMS:
-            yield (
-                f"{systems} systems were evaluated: with fewer than {USUAL_SYSTEMS} the numbers of "
-                "single items are mostly chance."
-            )
+            yield note("items-few-systems", systems=counted(systems, "system"), usual=USUAL_SYSTEMS)
         if queries == 1:
-            yield "There is 1 query: it has no halves of queries."
+            yield note("no-query-halves")
         if self.items and len(self.items) == queries:
-            yield "Every query has 1 item: they have no halves of items."
+            yield note("no-item-halves")
 
-    def _repeated(self) -> Iterator[str]:
+    def _repeated(self) -> Iterator[Note]:
         if self.repeated:
             named = [
                 f"{self.items[at].item_id} repeats {self.items[first].item_id}"
-                for at, first in list(self.repeated.items())[:_NAMED]
+                for at, first in self.repeated.items()
             ]
-            more = len(self.repeated) - len(named)
-            yield (
-                f"{counted(len(self.repeated), 'item')} with the words and the grades of another "
-                f"item of the query: {', '.join(named)}{f' and {more:,} more' if more else ''}. "
-                f"They count once in {self.statistic}, halves and correlations, and in Cover as "
-                "often as they occur."
-            )
+            yield note("items-repeated", count=counted(len(named), "item"), items=named)
 
-    def _reading(self) -> Iterator[str]:
-        whole = self.exams[0]
+    def _reading(self) -> Iterator[Note]:
+        whole, jackknife = self.exams[0], self.jackknife
         if not whole.systems:
             return
         if whole.constant:
-            varying = (
-                "" if whole.alpha_varying is None else f"; without them {whole.alpha_varying:.3f}"
+            yield note(
+                "items-same",
+                constant=whole.constant,
+                distinct=self.distinct,
+                all_pass=whole.all_pass,
+                all_fail=whole.all_fail,
+                statistic=self.statistic,
+                varying=_shown(whole.alpha_varying),
             )
-            yield (
-                f"same: {whole.constant} of {self.distinct} items tell no systems apart (covered "
-                f"by all: {whole.all_pass}, by none: {whole.all_fail}). They count in "
-                f"{self.statistic}{varying}."
-            )
-        yield (
-            "< 0: items whose correlation with the rest of the exam is negative. r is the "
-            "correlation of random halves over systems, SB that of the whole exam by "
-            "Spearman-Brown, tau Kendall's tau-b of the halves' leaderboards: r depends on "
-            "outliers, tau does not."
-        )
-        if self.jackknife.lowest is not None and self.jackknife.error is not None:
-            yield (
-                f"{self.statistic} without any one system: {self.jackknife.lowest:.3f} or more "
-                f"(lowest without {self.jackknife.system}), jackknife standard error "
-                f"{self.jackknife.error:.3f}."
+        yield note("items-columns")
+        if jackknife.lowest is not None and jackknife.error is not None:
+            yield note(
+                "items-jackknife",
+                statistic=self.statistic,
+                lowest=f"{jackknife.lowest:.3f}",
+                system=jackknife.system,
+                error=f"{jackknife.error:.3f}",
             )
 
-    def _floor(self) -> Iterator[str]:
+    def _floor(self) -> Iterator[Note]:
         if not self.floor.values:
-            yield (
-                f"Nobody judged a graded passage 0, so the chance level of {self.name} is unknown."
-            )
+            yield note("chance-unknown", measure=self.name)
             return
-        mean = self.scores.cover().mean() if self.scores.systems else None
-        systems = "" if mean is None else f"; systems average {mean:.3f}"
-        yield (
-            f"Chance level: {self.floor.drawn} have {self.floor.values[0]:.3f} of {self.name}"
-            f"{systems}."
-        )
+        average = ""
+        if self.scores.systems:
+            average = f"; systems average {self.scores.cover().mean():.3f}"
+        value = f"{self.floor.values[0]:.3f}"
+        drawn = self.floor.drawn
+        code = chance_code(self.floor)
+        yield note(code, measure=self.name, drawn=drawn, values=value, average=average)
 
-    def _missing(self) -> Iterator[str]:
+    def _missing(self) -> Iterator[Note]:
         scores = self.scores
         if self.items and all(row.lift is None for row in self.items):
-            yield (
-                f"People judged fewer than {FEWEST_JUDGED} graded passages of each query relevant, "
-                "or as few not relevant: judgments tell nothing of the items."
-            )
+            yield note("items-unjudged", least=FEWEST_JUDGED)
         if scores.missing:
-            yield (
-                f"{scores.missing:.1%} of the cells that are read have no grade, and count as not "
-                "covered here."
-            )
+            yield note("items-ungraded", share=scores.missing)
         if silent := sum(count > 0 for count in scores.unanswered):
-            yield (
-                f"{counted(silent, 'system')} did not answer some queries (up to "
-                f"{max(scores.unanswered)}), whose items count as not covered."
-            )
+            systems, most = counted(silent, "system"), max(scores.unanswered)
+            yield note("items-unanswered", systems=systems, most=most)
 
 
 def _half_columns(group: str) -> Iterator[Column]:
@@ -539,7 +513,7 @@ def analyze(
         repeated={int(at): int(first[at]) for at in np.flatnonzero(~distinct)},
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
         choices=tuple(choices(scores, officials)),
-        notes=(*filter(None, [missing_texts_note(texts.entries)]), *book.notes),
+        notes=(*filter(None, [missing_texts_note(texts.entries)]), *grade_notes(book)),
         officials=officials,
         lacking=missing.cause if missing else "",
     )

@@ -14,18 +14,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import not_excluded, percent
+from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.measures.cover import ItemScores
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
+from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Interval, programs_only
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
-SUFFIXES = ((":cited", ""), (":contexts", ""), ("", ":response"))
-"""Names of systems that belong together: the retrieved passages and the answer made of them."""
+SUFFIXES = (":cited", ":contexts")
+"""Ends of the names of retrieved passages; the answers made of them have the name before it."""
 GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
 
 
@@ -74,12 +75,23 @@ class Omissions(Result):
     level: float
     notes: tuple[str, ...]
 
+    @property
+    def headline(self) -> str:
+        """Which step of each system loses more of the exam, in words."""
+        found = [
+            f"{one.answer}: cannot tell whether retrieval or generation loses more"
+            if one.loses_more == UNTOLD
+            else f"{one.answer}: {one.loses_more} loses more of the exam"
+            for one in self.rows
+        ]
+        return f"{'; '.join(found)}."
+
     def tables(self, limit: int = 20) -> dict[str, Table]:
         """Return a row per RAG system, and the first `limit` omitted items."""
         found = {"systems": self._systems()}
         if limit and self.items:
-            more = len(self.items) - limit
-            notes = [f"{counted(more, 'item')} more: --limit, or --format json"] if more > 0 else []
+            count = len(self.items)
+            notes = [note("omitted-shown", limit=limit, count=count)] if count > limit else []
             found["items"] = Table.of(_ITEM, self.items[:limit], "Retrieved and not said", notes)
         return found
 
@@ -110,7 +122,7 @@ class Omissions(Result):
                 ]
             )
         caption = "Shares of the bank: is it retrieval or generation?"
-        return Table.of(columns, rows, caption, self.notes)
+        return Table.of(columns, rows, caption, self.notes, verdict=self.headline)
 
 
 _ITEM = (Column("system", key="answer"), *map(Column, ("query", "item", "text")))
@@ -120,12 +132,11 @@ def find_pairs(systems: Sequence[str]) -> dict[str, str]:
     """Map answering systems to their sources, for systems whose names form such a pair."""
     known = set(systems)
     found: dict[str, str] = {}
-    for retrieved, answer in SUFFIXES:
+    for suffix in SUFFIXES:
         for name in systems:
-            stem = name.removesuffix(retrieved)
-            other = f"{stem}{answer}"
-            if name.endswith(retrieved) and stem and other in known and other != name:
-                found.setdefault(other, name)
+            answer = name.removesuffix(suffix)
+            if answer and answer != name and answer in known:
+                found.setdefault(answer, name)
     return found
 
 
@@ -139,21 +150,21 @@ def find_omissions(
     """Compare what RAG systems retrieved with their answers, by covered items.
 
     `pairs` maps an answering system to the one that holds what it was given; by default those whose
-    names say so (`NAME` and `NAME:cited` or `NAME:contexts`, `NAME:response` and `NAME`). Raises
+    names say so (`NAME` and `NAME:cited` or `NAME:contexts`). Raises
     InputError if there is no pair, or a system is unknown.
     """
     pairs = find_pairs(scores.systems) if pairs is None else pairs
     if not pairs:
         raise InputError(
-            "no system has both an answer and what it was made of",
-            hint="Import what answers cite with --cited, or name the two: --pair ANSWER=RETRIEVED. "
+            "no system has both an answer and the passages behind it",
+            hint="Import cited passages with --cited, or name both: --pair ANSWER=RETRIEVED. "
             f"Systems: {', '.join(scores.systems)}",
         )
     place = {name: number for number, name in enumerate(scores.systems)}
     for name in (*pairs, *pairs.values()):
         if name not in place:
             hint = f"Known: {', '.join(scores.systems)}"
-            raise InputError(f"there is no system {name!r}", hint=hint)
+            raise InputError(f"unknown system {name!r}", hint=hint)
     covered = scores.credit > 0
     rows, items = [], []
     for answer, retrieved in pairs.items():
@@ -190,18 +201,12 @@ def _left_out(
         yield OmittedItem(answer, query, item, item_texts.get(item, ""))
 
 
-def _notes(scores: ItemScores, level: float) -> Iterator[str]:
-    yield (
-        f"covered: rated {scores.min_rating} or more in the first {scores.k} passages; shares of "
-        f"the bank as in Cover, over {counted(len(scores.queries), 'query')}"
+def _notes(scores: ItemScores, level: float) -> Iterator[Note]:
+    queries, missing = len(scores.queries), scores.missing
+    yield unseen_failures(queries, level)
+    if missing:
+        yield note("items-ungraded", share=missing)
+    yield note(
+        "bank-shares", least=scores.min_rating, k=scores.k, queries=counted(queries, "query")
     )
-    yield (
-        "generation loses what is retrieved and not said, retrieval what is neither; difference: "
-        f"the former minus the latter, {percent(level)} interval of the mean over all queries like "
-        f"these; {not_excluded(len(scores.queries), level)}"
-    )
-    if scores.missing:
-        yield (
-            f"{percent(round(scores.missing, 4))} of the cells that were read have no grade, and "
-            "count as not covered"
-        )
+    yield note("losses", level=percent(level))

@@ -6,21 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from exampp.measures.names import Measure
 from exampp.records.wording import counted
-from exampp.results.notes import listed
+from exampp.results.notes import Note, note
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import unseen_share
 
 
-def gaps(estimates: Iterable[tuple[str, Estimate]]) -> Iterator[str]:
-    """Name undefined values and missing intervals, in one sentence per reason."""
+def gaps(estimates: Iterable[tuple[str, Estimate]]) -> Iterator[Note]:
+    """Note undefined values and missing intervals, in one sentence per reason."""
     reasons: dict[str, dict[str, None]] = {}
+    every: dict[str, None] = {}
     for subject, one in estimates:
+        every[subject] = None
         if one.why:
             what = "undefined" if one.value is None else "no interval"
-            reason = f"{what}, because {one.why.removeprefix('because ')}."
+            reason = f"{what}, because {one.why.removeprefix('because ')}"
             reasons.setdefault(reason, {})[subject] = None
     for reason, subjects in reasons.items():
-        yield f"{listed(subjects)}: {reason}"
+        of = ["All values"] if 1 < len(every) == len(subjects) else list(subjects)
+        yield note("undefined", of=of, reason=reason)
 
 
 def worst_systems(names: Sequence[str], total: int) -> str:
@@ -38,24 +41,25 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
-def added_up(measure: Measure) -> Iterator[str]:
+def added_up(measure: Measure) -> Iterator[Note]:
     """Note that means are shown for a measure that leaderboards add up."""
     if measure.kind.added:
-        yield f"{measure}: means over queries, of which a leaderboard shows the sum."
+        yield note("means-of-added", measure=measure)
 
 
 def not_excluded(queries: int, level: float) -> str:
     """Return how common failures may be if none of so many queries shows one."""
     share = unseen_share(queries, level)
     return (
-        f"{counted(queries, 'query')} that show no failure do not exclude one on up to "
-        f"{100 * share:.2g}% of queries"
+        f"Even without a failure on {counted(queries, 'query')}, up to {100 * share:.2g}% of "
+        "queries may fail"
     )
 
 
-ALIKE = (
-    "The test asks whether two systems behave alike on the queries, not which one has the higher "
-    "mean."
-)
+def unseen_failures(queries: int, level: float) -> Note:
+    """Note how common failures may be if none of so many queries shows one."""
+    return note("unseen-failures", text=not_excluded(queries, level))
+
+
 OVER_ALL = "over all queries like these"
 """The population that an interval or a p-value of a mean refers to."""

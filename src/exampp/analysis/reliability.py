@@ -27,7 +27,7 @@ from exampp.measures.values import Values
 from exampp.records.gradebook import Gradebook
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
-from exampp.results.notes import DRAFT
+from exampp.results.notes import DRAFT, Note, merge_notes, note
 from exampp.results.plots import lines
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
@@ -49,7 +49,7 @@ COMPONENTS: Mapping[str, str] = {
     "siq": f"systems {TIMES} items, error",
 }
 ONLY_COVER = "only Cover is a mean over items"
-REPEATED = "the words and the grades of {} are those of another item of the query"
+REPEATED = "{} repeat the words and grades of another item of the query"
 ONE_ITEM = "no query has two items"
 UNEQUAL = "the items of a query weigh differently"
 SKIPPED = "with --missing skip systems have different items"
@@ -247,7 +247,9 @@ class Reliability(Result):
                     *(_needed(one) if study in self.known else None for one in needed),
                 ]
             )
-        return Table.of(columns, rows, self._caption(), self.sentences(), grouped=True)
+        return Table.of(
+            columns, rows, self._caption(), self.notes(), grouped=True, verdict=self.headline
+        )
 
     def _caption(self) -> str:
         """Return the caption, prefixed for draft grades."""
@@ -294,13 +296,41 @@ class Reliability(Result):
         )
         return replace(figure, draft=self.scored.draft)
 
-    def sentences(self) -> list[str]:
-        """Return the sentences on the studies, the most important first."""
-        known = list({study.systems: study for study in self.known[::-1]}.values())[::-1]
-        left = len(self.scored.query_ids) - self.queries
-        found = [*_undefined_because(self.studies), *_verdict(known), *_advice(known)]
+    @property
+    def headline(self) -> str:
+        """How reliable the order is, and whether the worst systems cause it, in words."""
+        known = self._distinct
+        if not known:
+            return f"Reliability is undefined, because {self.studies[0].erho2.reason}."
+        first, *rest = known
+        shown = [f"{interval_text(first.erho2, 3)} for {counted(len(first.systems), 'system')}"]
+        shown += [f"{interval_text(one.erho2, 3)} {_among(one)}" for one in rest]
+        text = f"Reliability of the order: {', '.join(shown)} (target {self.settings.target:g})."
+        whole = first.erho2.value or 0.0
+        least = min((one.erho2.value or 0.0 for one in rest), default=whole)
+        if whole and least < whole - _PART:
+            part = "most" if least < whole / 2 else "part"
+            text += f" The worst systems cause {part} of it: use the lower values."
+        return text
+
+    @property
+    def _distinct(self) -> list[ReliabilityEstimate]:
+        """The studies that have a coefficient, the last of those with the same systems."""
+        return list({study.systems: study for study in self.known[::-1]}.values())[::-1]
+
+    def notes(self) -> tuple[Note, ...]:
+        """Return the notes on the studies and on the scores."""
+        return merge_notes([*self._notes(), *self.scored.notes])
+
+    def _notes(self) -> Iterator[Note]:
+        known = self._distinct
+        if not known:
+            return
+        for reason, where in _by_reason(self.studies, lambda study: study.erho2.reason):
+            yield note("reliability-undefined", where=where, reason=reason)
+        yield from _advice(known)
         for reason, where in _by_reason(known, lambda study: study.erho2.no_interval):
-            found.append(f"No confidence interval{where}: {reason}.")
+            yield note("reliability-no-interval", where=where, reason=reason)
         below = [
             f"{COMPONENTS[name]} {value:.3g} {_among(study)}"
             for study in known
@@ -308,16 +338,14 @@ class Reliability(Result):
             if value < 0 and name != "s"
         ]
         if below:
-            found.append(f"Negative variances count as 0: {', '.join(below)}.")
-        if known and self.scored.no_items:
-            found.append(f"Items are no facet of this study, because {self.scored.no_items}.")
-        if known:
-            found.append(_method(self.settings.level))
+            yield note("negative-variances", variances=below)
+        if self.scored.no_items:
+            yield note("no-item-facet", reason=self.scored.no_items)
+        yield note("reliability-method", level=percent(self.settings.level))
+        left = len(self.scored.query_ids) - self.queries
         if left and self.queries:
-            found.append(
-                f"Left out, because they do not count for every system: {counted(left, 'query')}."
-            )
-        return [*found, *self.scored.notes]
+            verb = "does" if left == 1 else "do"
+            yield note("queries-not-common", queries=counted(left, "query"), verb=verb)
 
 
 _COMPONENTS = "Where the variance of scores comes from"
@@ -345,7 +373,7 @@ def _items(items: float | None) -> str:
 def _points(
     study: ReliabilityEstimate, numbers: Sequence[int]
 ) -> Iterator[lines.ProjectedReliability]:
-    panel = f"{counted(len(study.systems), 'system')}: {_among(study).removeprefix('of ')}"
+    panel = f"{counted(len(study.systems), 'system')}: {_among(study).removeprefix('for ')}"
     for items, n in product(dict.fromkeys(size.items for size in study.sizes), numbers):
         one = Estimate(None)
         if study.nested and items != study.nested.items:
@@ -401,7 +429,7 @@ def _left_out(study: ReliabilityEstimate) -> str:
 
 
 def _among(study: ReliabilityEstimate) -> str:
-    return f"without {study.shown_without}" if study.shown_without else "of all systems"
+    return f"without {study.shown_without}" if study.shown_without else "for all systems"
 
 
 def _by_reason(
@@ -413,67 +441,33 @@ def _by_reason(
         yield reason, "" if len(of) == len(studies) else f" {' and '.join(map(_among, of))}"
 
 
-def _undefined_because(studies: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    """Yield the studies without a result, with the reason."""
-    for reason, where in _by_reason(studies, lambda study: study.erho2.reason):
-        yield f"The reliability is undefined{where}, because {reason}."
-
-
-def _verdict(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
-    """Yield sentences on how reliable the order is, and whether the worst systems cause it."""
-    if not known or not (whole := known[0].erho2.value):
-        return
-    first, *rest = known
-    of = counted(len(first.systems), "system")
-    text = f"Reliability of the order ({ORDER}): {interval_text(first.erho2, 3)} for {of}"
-    text += "".join(f"; {interval_text(one.erho2, 3)} {_among(one)}" for one in rest)
-    least = min((one.erho2.value or 0.0 for one in rest), default=whole)
-    if least < whole - _PART:
-        part = "most" if least < whole / 2 else "part"
-        text += f". The worst systems cause {part} of it: use the lower values"
-    yield f"{text}."
-
-
-def _advice(known: Sequence[ReliabilityEstimate]) -> Iterator[str]:
+def _advice(known: Sequence[ReliabilityEstimate]) -> Iterator[Note]:
     """Yield one piece of advice, from the study with the lowest coefficient."""
-    study = min(known, key=lambda one: one.erho2.value or 0.0, default=None)
-    if study is None or study.crossed is None:
+    study = min(known, key=lambda one: one.erho2.value or 0.0)
+    if study.crossed is None:
         return
-    found = study.crossed
+    found, among = study.crossed, _among(study)
     if found.raw_s <= 0:
         fewest = study.for_order.low
-        more = f", and {ORDER} of the target takes {fewest:,} queries or more" if fewest else ""
-        yield (
-            f"These {counted(found.queries, 'query')} do not show that the systems differ "
-            f"({_among(study)}): their variance is estimated as {found.raw_s:.3g}{more}."
-        )
+        more = f"; the target takes at least {fewest:,} queries" if fewest else ""
+        queries, variance = counted(found.queries, "query"), f"{found.raw_s:.3g}"
+        yield note("no-system-variance", queries=queries, among=among, variance=variance, more=more)
     elif study.reaches_target:
         most = study.for_order.high
         shown = study.limits and most is not None and most <= found.queries
-        but = "" if shown else "; no interval shows that the coefficient does"
-        yield f"The estimate reaches the target {_among(study)}{but}."
+        yield note("target-reached" if shown else "target-estimated", among=among)
     elif study.nested:
         present = study.erho2.value or 0.0
-        ordered = sorted(study.gains, key=lambda one: -(one.erho2 or 0.0))
-        best, other = (f"{one.more}: {one.erho2:.3f}" for one in ordered)
+        best, other = sorted(study.gains, key=lambda one: -(one.erho2 or 0.0))
         limit = study.nested.relative(found.queries, math.inf)
         shows = limit is not None and limit <= _ALL
-        most_items = f"; more items alone reach at most {limit:.3f}" if shows else ""
-        yield (
-            f"Best next step {_among(study)}, from {ORDER} {present:.3f}: {best}. Alternative: "
-            f"{other}{most_items}."
+        yield note(
+            "next-step",
+            among=among,
+            best=f"{best.more} ({present:.3f} to {best.erho2:.3f})",
+            other=f"{other.more} give {other.erho2:.3f}",
+            most=f"; more items alone give at most {limit:.3f}" if shows else "",
         )
-
-
-def _method(level: float) -> str:
-    """Return the meaning of the coefficients and of their intervals of this level."""
-    return (
-        f"{ORDER}: the share of the variance of differences between these systems that other "
-        f"queries would show again; {LEVEL}: the same of the scores themselves. Intervals "
-        f"({percent(level)}) hold for these systems and for queries like these, by resampling the "
-        "queries and one added query. Errors are standard errors of measurement, in units of the "
-        "score."
-    )
 
 
 # ---- what is studied -----------------------------------------------------------------------------
@@ -494,7 +488,7 @@ def scored_column(
     """
     if missing == "bounds":
         raise InputError(
-            "reliability needs scores, and bounds are none",
+            "reliability needs scores, not bounds",
             hint="Choose --missing zero or skip",
         )
     column = board.columns[0]

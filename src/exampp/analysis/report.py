@@ -33,11 +33,17 @@ from exampp.measures.board import describe_oversight, wide_leaderboard
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook, answering
-from exampp.records.readings import COLUMNS, describe_readings, rules_table, without_grade
+from exampp.records.readings import (
+    COLUMNS,
+    describe_readings,
+    reading_warnings,
+    rules_table,
+    without_grade,
+)
 from exampp.records.wording import counted
 from exampp.results import page
-from exampp.results.notes import labelled
-from exampp.results.page import Block, Document, Facts, Folded, Notices, Section, Text
+from exampp.results.notes import Note, labelled
+from exampp.results.page import Block, Document, Facts, Folded, Section, Text
 from exampp.results.result import Table
 from exampp.results.view import interval_text
 
@@ -66,10 +72,11 @@ def report(
 ) -> Document:
     """Return the whole report, with `others` of the same exam; see `find` for errors."""
     data = compute_report_data(book, settings, source, others)
+    shown = {one.code for one in data.board.notes if isinstance(one, Note)}
     answers = {
         "items": about_items(data.items),
-        "reliability": about_reliability(data.reliability, data.board.notes),
-        "sensitivity": about_sensitivity(data.sensitivity, data.board.notes),
+        "reliability": about_reliability(data.reliability, shown),
+        "sensitivity": about_sensitivity(data.sensitivity, shown),
         "bias": about_bias(data.bias),
         **({"attacks": about_attacks(source.gaming)} if source.gaming else {}),
     }
@@ -231,15 +238,11 @@ def _differences(data: ReportData) -> Section:
     if len(data.tested.systems) < 2:
         return Section("differences", "Do the systems differ?", ())
     table = leaderboard_table(data.tested, data.board)
-    plain = Table.of(table.columns, table.rows, f"{data.name} with intervals and letters")
-    return Section.of(
-        "differences",
-        "Do the systems differ?",
-        [
-            Notices(pair_notes(data.tested), "note"),
-            Folded("Interval and letters of every system", plain),
-        ],
-    )
+    caption, notes = f"{data.name} with intervals and letters", pair_notes(data.tested)
+    plain = replace(table, caption=caption, notes=notes, verdict="")
+    title = "Do the systems differ?"
+    folded = Folded("Interval and letters of every system", plain)
+    return Section.of("differences", title, [folded], data.tested.headline)
 
 
 def _graders(data: ReportData) -> Section:
@@ -310,7 +313,11 @@ def _judgments(data: ReportData) -> Section:
 
 def _grades(data: ReportData) -> Section:
     book = data.book
-    readings = " ".join(describe_readings(book.readings, book.grader))
+    texts = (
+        *describe_readings(book.readings, book.grader),
+        *reading_warnings(book.readings, book.grader),
+    )
+    readings = " ".join(texts)
     return Section.of(
         "grades",
         "Grades",

@@ -21,6 +21,8 @@ from exampp.analysis.correlation import Scoring, graded_method, qrels_method
 from exampp.records import Judgment
 from exampp.records.gradebook import Gradebook
 from exampp.records.toml import parse_toml
+from exampp.records.wording import counted
+from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Column
 from exampp.stats.agreement import cohen_kappa
@@ -188,7 +190,9 @@ class Reproduction(Result):
             *("table", "computed from", "numbers", "equal", Column("largest difference", 4)),
             "reason, or what it needs",
         )
-        return Table.of(heads, rows, "Printed tables", self.notes)
+        equal = sum(one.equal for one in self.cells)
+        verdict = f"{equal:,} of {counted(len(self.cells), 'printed number')} are reproduced."
+        return Table.of(heads, rows, "Printed tables", self.notes, verdict=verdict)
 
 
 def reproduce(inputs: Inputs | None = None) -> Reproduction:
@@ -200,7 +204,7 @@ def reproduce(inputs: Inputs | None = None) -> Reproduction:
     return Reproduction(printed_tables(), tuple(cells), tuple(_unused(inputs)))
 
 
-def _unused(inputs: Inputs) -> Iterator[str]:
+def _unused(inputs: Inputs) -> Iterator[Note]:
     """Name the inputs that belong to no printed table."""
     provided: dict[str, Iterable[str]] = {
         **{f"{name} ({book.grader.name})": book.systems for name, book in inputs.books.items()},
@@ -209,11 +213,11 @@ def _unused(inputs: Inputs) -> Iterator[str]:
     collections = {one.collection for one in printed_tables() if one.kind == "leaderboard"}
     for name, systems in provided.items():
         if not any(_is_of(one, systems) for one in collections):
-            yield f"{name} is not used: no printed leaderboard has its systems."
+            yield note("not-printed", name=name)
     tables = [one for one in printed_tables() if one.kind == "qrels"]
     published = {row[0].split()[0] for table in tables for row in table.rows}
     for name in sorted(inputs.qrels.keys() - published):
-        yield f"{name} is not used. Published qrels: {', '.join(sorted(published))}."
+        yield note("qrels-not-printed", name=name, published=sorted(published))
 
 
 @functools.cache

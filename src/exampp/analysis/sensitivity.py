@@ -28,7 +28,7 @@ from exampp.measures.names import Measure, parse_measure
 from exampp.measures.qrels import Labelling
 from exampp.records.gradebook import Gradebook
 from exampp.records.wording import counted
-from exampp.results.notes import labelled
+from exampp.results.notes import labelled, note
 from exampp.results.plots.dots import ranks
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
@@ -183,25 +183,26 @@ class Sensitivity(Result):
         """The combinations with distinct scores."""
         return [one for one in self.combinations if one.counted]
 
-    def verdict(self) -> str:
-        """Return a sentence on the order in all combinations; empty if nothing compares."""
+    @property
+    def headline(self) -> str:
+        """The first places and the pairs with one order in all combinations, in words."""
         if self.reason or not self.pairs:
-            return ""
+            return f"Nothing can be compared, because {self.reason or 'no systems are paired'}."
+        size = ("all " if len(self.counted) > 1 else "") + self._size()
         if all(one.worst == 1 for one in self.systems):
-            return f"All systems tie in all {self._size()}: nothing tells them apart."
+            return f"All systems tie in {size}."
         always = [one.system for one in self.systems if one.first == 1]
         best = sorted((one for one in self.systems if one.first), key=lambda one: -one.first)
         shown = ", ".join(f"{one.system} in {one.first:.0%}" for one in best[:_SHOWN])
         more = f" and {len(best) - _SHOWN} more in some" if len(best) > _SHOWN else ""
-        winner = f"No system is first in all of them: {shown}{more}."
+        winner = f"No system is first in {size}{f': {shown}{more}' if best else ''}."
         if always:
             others = f" and {len(always) - 1} more are" if len(always) > 1 else " is"
-            winner = f"{always[0]}{others} first in all of them."
+            winner = f"{always[0]}{others} first in {size}."
         return (
-            f"{self.unanimous:,} of {counted(self.pairs, 'pair')} of systems "
-            f"({self.unanimous / self.pairs:.1%}) have the same order in all {self._size()}. "
-            f"{winner if best else ''}"
-        ).strip()
+            f"{winner} {self.unanimous:,} of {counted(self.pairs, 'pair')} of systems "
+            f"({self.unanimous / self.pairs:.1%}) have the same order in all of them."
+        )
 
     def _size(self) -> str:
         """Return the size in words: 25 combinations (Cover; 5 minimum ratings, 5 cutoffs)."""
@@ -215,44 +216,30 @@ class Sensitivity(Result):
                 parts.append(str(next(iter(values))))
         return f"{counted(len(found), 'combination')} ({', '.join(parts)})"
 
-    def sentences(self) -> list[str]:
-        """Return the findings, the most important first, and what was left out."""
-        found = [f"Nothing can be compared, because {self.reason}."] if self.reason else []
-        found += filter(None, [self.verdict()])
+    def _notes(self) -> Iterator[str]:
         if self.between and not self.reason:
             low, middle, high = np.quantile(self.between, (0, 0.5, 1)).tolist()
-            text = (
-                f"Kendall's \u03c4 between two combinations: {low:.3f} to {high:.3f}, median "
-                f"{middle:.3f}."
-            )
-            if self.by_choice:
-                most = min(self.by_choice, key=lambda choice: self.by_choice[choice])
-                text += (
-                    f" The choice that changes the order most: {CHOICES[most]} (median \u03c4 "
-                    f"{self.by_choice[most]:.3f} where only they differ)."
-                )
-            found.append(text)
+            taus = f"{low:.3f} to {high:.3f}, median {middle:.3f}"
+            yield note("combinations-correlation", taus=taus)
+        if self.between and not self.reason and self.by_choice:
+            most = min(self.by_choice, key=lambda choice: self.by_choice[choice])
+            yield note("strongest-choice", choice=CHOICES[most], tau=f"{self.by_choice[most]:.3f}")
         for name in self.officials:
-            taus = [tau for one in self.counted if (tau := one.taus[name]) is not None]
-            if not taus:
-                found.append(f"Kendall's \u03c4 with {name} is undefined in every combination.")
-                continue
-            found.append(
-                f"Kendall's \u03c4 with {name}: {min(taus):.3f} to {max(taus):.3f} over all "
-                f"{counted(len(taus), 'combination')}, median {np.median(taus):.3f}. Do not report "
-                "the best one alone: it was chosen by the answer."
-            )
+            known = [tau for one in self.counted if (tau := one.taus[name]) is not None]
+            if known:
+                taus = f"{min(known):.3f} to {max(known):.3f}, median {np.median(known):.3f}"
+                count = counted(len(known), "combination")
+                yield note("combinations-official", official=name, taus=taus, count=count)
+            else:
+                yield note("combinations-official-undefined", official=name)
         reasons = dict.fromkeys(one.impossible for one in self.combinations if one.impossible)
         for reason in reasons:
             labels = [one.label for one in self.combinations if one.impossible == reason]
-            more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
-            shown = "; ".join(labels[:_SHOWN])
-            found.append(f"Impossible, because {reason.rstrip('.')}: {shown}{more}.")
-        equal = sum(one.equal_to is not None for one in self.combinations)
-        if equal:
+            yield note("combinations-impossible", reason=reason.rstrip("."), combinations=labels)
+        if equal := sum(one.equal_to is not None for one in self.combinations):
             total = counted(len(self.combinations), "combination")
-            found.append(f"{total} tried; {equal} duplicates dropped.")
-        return [*found, *self.notes]
+            yield note("combinations-equal", total=total, equal=equal)
+        yield from self.notes
 
     def tables(self) -> Mapping[str, Table]:
         """Return the combinations: a row each, with the top-ranked system."""
@@ -273,7 +260,8 @@ class Sensitivity(Result):
         columns = [*heads, "first", "its score", *(f"\u03c4 {name}" for name in self.officials)]
         caption = f"Leaderboards of {counted(len(found), 'combination')}"
         caption = labelled(caption, draft=self.draft)
-        return {"combinations": Table.of(columns, rows, caption, self.sentences())}
+        table = Table.of(columns, rows, caption, self._notes(), verdict=self.headline)
+        return {"combinations": table}
 
     def records(self) -> Mapping[str, Table]:
         """Return a row per combination, with its result."""
@@ -288,7 +276,8 @@ class Sensitivity(Result):
             ]
             for one in self.combinations
         ]
-        return {"combinations": Table.of(columns, rows, "Combinations", self.sentences())}
+        table = Table.of(columns, rows, "Combinations", self._notes(), verdict=self.headline)
+        return {"combinations": table}
 
     def figure(self) -> Figure:
         """Plot the range of ranks of every system, the middle half, and the median."""

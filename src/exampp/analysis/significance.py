@@ -9,12 +9,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exampp.analysis.phrases import ALIKE, OVER_ALL, added_up, gaps, not_excluded, percent
+from exampp.analysis.phrases import OVER_ALL, added_up, gaps, percent, unseen_failures
 from exampp.errors import InputError
 from exampp.measures.board import PROVENANCE, Leaderboard, caption, provenance_values
 from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import Gradebook
 from exampp.records.wording import counted
+from exampp.results.notes import Note, about, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import ERROR, Cell, Column
 from exampp.sanitize import check_integer, or_default
@@ -54,7 +55,7 @@ class SignificanceSettings:
             raise InputError(f"alpha must be between 0 and 1, not {self.alpha}")
         if self.correction not in get_args(Correction):
             raise InputError(
-                f"there is no correction {self.correction!r}",
+                f"unknown correction {self.correction!r}",
                 hint=f"Choose from {', '.join(get_args(Correction))}",
             )
         if self.permutations is not None:
@@ -102,6 +103,23 @@ class Significance:
     overlap: tuple[bool | None, ...]
     permutations: int
     settings: SignificanceSettings
+
+    @property
+    def headline(self) -> str:
+        """How many pairs of systems differ, in words."""
+        name, alpha = self.column.name, self.settings.alpha
+        tested = [pair for pair in self.pairs if pair.p is not None]
+        if not tested:
+            many = counted(len(self.systems), "system")
+            many = "no pair can be tested" if self.pairs else f"the leaderboard has {many}"
+            return f"No pair of systems is compared under {name}: {many}."
+        differ = sum(bool(self.settings.differs(pair)) for pair in tested)
+        means = sum(map(self.settings.means_differ, self.pairs))
+        return (
+            f"{differ:,} of {counted(len(tested), 'pair')} of systems ({differ / len(tested):.1%}) "
+            f"are shown to behave differently under {name} ({NAMES[self.settings.correction]}, "
+            f"{alpha:g}), and {means:,} to have different means {OVER_ALL} (Holm's correction)."
+        )
 
     @property
     def tied(self) -> tuple[str, ...]:
@@ -241,7 +259,10 @@ class Significances(Result):
 
     def tables(self) -> dict[str, Table]:
         """Return leaderboards; systems that share a letter do not differ significantly."""
-        return {one.column.name: leaderboard_table(one, self.board) for one in self.found}
+        tables = [leaderboard_table(one, self.board) for one in self.found]
+        for at, one in enumerate(self.found[1:], 1):
+            tables[at] = replace(tables[at], notes=pair_notes(one))
+        return {one.column.name: table for one, table in zip(self.found, tables, strict=True)}
 
     def records(self) -> dict[str, Table]:
         """Return a row per pair: difference (system - other), interval, p-values, effect sizes."""
@@ -251,7 +272,8 @@ class Significances(Result):
             [*PAIR_COLUMNS, *PROVENANCE],
             [[*row, *source] for one in self.found for row in _pair_rows(one)],
             caption(self.board),
-            dict.fromkeys(notes),
+            merge_notes(notes),
+            verdict=" ".join(one.headline for one in self.found),
         )
         return {"pairs": table}
 
@@ -275,7 +297,8 @@ def leaderboard_table(result: Significance, board: Leaderboard) -> Table:
     ]
     level = percent(1 - result.settings.alpha)
     columns = ["system", result.column.name, ERROR, f"{level} low", "high", "letters"]
-    return Table.of(columns, rows, caption(board), [*board.notes, *pair_notes(result)])
+    notes = [*pair_notes(result), *board.notes]
+    return Table.of(columns, rows, caption(board), notes, verdict=result.headline)
 
 
 def _pair_rows(result: Significance) -> Iterator[list[Cell]]:
@@ -291,33 +314,23 @@ def _pair_rows(result: Significance) -> Iterator[list[Cell]]:
         ]
 
 
-def pair_notes(result: Significance) -> tuple[str, ...]:
-    """Return notes on the tests: how many pairs differ, and what is undefined and why."""
-    name = result.column.name
-    if len(result.systems) < 2:
-        how_many = "one system" if result.systems else "no system"
-        return (f"No pair of systems is compared under {name}, because there is {how_many}.",)
+def pair_notes(result: Significance) -> tuple[Note, ...]:
+    """Return notes on the tests: how pairs were compared, and what is undefined and why."""
     tested = [pair for pair in result.pairs if pair.p is not None]
-    return (
-        *_distinguishable(result, tested),
-        _method(result, tested),
-        *_intervals(result),
-        *added_up(result.column.measure),
-        *_untestable(result, tested),
-        *(f"{name}: {gap}" for gap in gaps(_estimates(result))),
+    checks = (_untestable, _intervals, _groups, _method)
+    found = [one for check in checks for one in check(result, tested)] if result.pairs else []
+    found += added_up(result.column.measure)
+    return merge_notes(
+        [*found, *(about(result.column.name, gap) for gap in gaps(_estimates(result)))]
     )
 
 
-def _distinguishable(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
-    name, alpha = result.column.name, result.settings.alpha
+def _groups(result: Significance, tested: Sequence[Pair]) -> Iterator[Note]:
     if not tested:
-        yield f"{name}: no letters, because no pair can be tested."
         return
+    name, alpha = result.column.name, result.settings.alpha
     if not any(row.letters for row in result.systems):
-        yield (
-            f"{name}: no letters, because they would name more than {MOST_GROUPS} groups of "
-            "systems that are not told apart."
-        )
+        yield note("no-letters", name, most=MOST_GROUPS)
     shares = []
     for correction, how in NAMES.items():
         settings = replace(result.settings, correction=correction)
@@ -326,49 +339,39 @@ def _distinguishable(result: Significance, tested: Sequence[Pair]) -> Iterator[s
     known = [overlap for overlap in result.overlap if overlap is not None]
     apart = sum(not overlap for overlap in known)
     bars = f"; standard-error bars are apart in {apart} of {len(known)}" if known else ""
-    yield f"{name}: pairs told apart at {alpha:g}, of {len(tested):,}: {', '.join(shares)}{bars}."
+    pairs = counted(len(tested), "pair")
+    yield note(
+        "pairs-differ", name, alpha=f"{alpha:g}", pairs=pairs, shares=", ".join(shares), bars=bars
+    )
 
 
-def _method(result: Significance, tested: Sequence[Pair]) -> str:
+def _method(result: Significance, tested: Sequence[Pair]) -> Iterator[Note]:
     settings = result.settings
     exact = sum(pair.exact for pair in tested)
     how = f"{counted(result.permutations, 'random sign pattern')}, seed {settings.seed}"
     if exact:
         some = f"{how}; all of them in {counted(exact, 'pair')}"
         how = "all sign patterns" if exact == len(tested) else some
-    return (
-        f"Systems that share a letter are not told apart at {settings.alpha:g}: two-sided paired "
-        f"randomisation test ({how}) with {NAMES[settings.correction]}. {ALIKE}"
-    )
+    correction = NAMES[settings.correction]
+    yield note("letters", alpha=f"{settings.alpha:g}", how=how, correction=correction)
 
 
-def _intervals(result: Significance) -> Iterator[str]:
-    name, level = result.column.name, 1 - result.settings.alpha
-    numbers = {pair.queries for pair in result.pairs}
-    if result.column.value_range and any(numbers):
-        yield (
-            f"Intervals ({percent(level)}, not corrected) are those of means and differences "
-            f"{OVER_ALL} (Gaffke's limits). {not_excluded(min(numbers - {0}), level)}."
-        )
-    elif any(numbers):
-        yield (
-            f"Intervals ({percent(level)}, not corrected) are Student's, because "
-            f"{result.column.measure} has no known range: they assume that means of so many "
-            "queries are nearly normal."
-        )
-    means = sum(map(result.settings.means_differ, result.pairs))
-    yield (
-        f"{name}: means {OVER_ALL} differ in {counted(means, 'pair')} of {len(result.pairs):,} by "
-        "these intervals with Holm's correction."
-    )
-    if len(numbers) > 1:
-        yield (
-            f"{name}: not every query counts for every system. A pair is compared on the queries "
-            f"that count for both: {min(numbers)} to {max(numbers)} of them."
-        )
+def _intervals(result: Significance, _tested: Sequence[Pair]) -> Iterator[Note]:
+    level, measure = percent(1 - result.settings.alpha), result.column.measure
+    numbers = {pair.queries for pair in result.pairs} - {0}
+    if not numbers:
+        return
+    if result.column.value_range:
+        yield unseen_failures(min(numbers), 1 - result.settings.alpha)
+        yield note("intervals-gaffke", level=level)
+    else:
+        yield note("intervals-student", level=level, measure=measure)
+    if len({pair.queries for pair in result.pairs}) > 1:
+        fewest, most = min(pair.queries for pair in result.pairs), max(numbers)
+        yield note("unequal-queries", result.column.name, fewest=fewest, most=most)
 
 
-def _untestable(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
+def _untestable(result: Significance, tested: Sequence[Pair]) -> Iterator[Note]:
     """Note that the test cannot find any difference, however large."""
     # the queries on which the two differ
     untied = [round(((pair.won or 0) + (pair.lost or 0)) * pair.queries) for pair in tested]
@@ -379,13 +382,17 @@ def _untestable(result: Significance, tested: Sequence[Pair]) -> Iterator[str]:
     settings = result.settings
     least = min(CORRECTED[settings.correction](floors), default=0.0)
     if least > settings.alpha and any(untied):
-        by = f"tested by {counted(result.permutations, 'random sign pattern')}"
+        by = counted(result.permutations, "random sign pattern")
         if all(pair.exact for pair in tested):
-            by = f"which differ on {counted(max(untied), 'query')} at most"
-        yield (
-            f"{result.column.name}: no pair can be told apart at {settings.alpha:g}: the smallest "
-            f"p-value there can be for {counted(len(tested), 'pair')}, {by}, is {least:.2g} with "
-            f"{NAMES[settings.correction]}."
+            by = f"differences on at most {counted(max(untied), 'query')}"
+        yield note(
+            "too-few-to-differ",
+            result.column.name,
+            alpha=f"{settings.alpha:g}",
+            pairs=counted(len(tested), "pair"),
+            by=by,
+            least=f"{least:.2g}",
+            correction=NAMES[settings.correction],
         )
 
 

@@ -26,7 +26,7 @@ from exampp.analysis.grader_bias import DEPTH, QUESTION, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.raters import Layout
-from exampp.analysis.reliability import ORDER, Reliability, scored_column, study_reliability
+from exampp.analysis.reliability import Reliability, scored_column, study_reliability
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, evaluate_specifications
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
@@ -42,8 +42,8 @@ from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
-from exampp.results.notes import Note, labelled, note, notes_of, with_code
-from exampp.results.page import Block, Folded, Line, Notices, Section, Text, Tiles, Verdict
+from exampp.results.notes import Note, labelled, note, notes_of, with_code, without_code
+from exampp.results.page import Block, Folded, Line, Notices, Section, Tiles, Verdict
 from exampp.results.result import Table
 from exampp.results.view import interval_text
 from exampp.stats.estimate import SAMPLES
@@ -345,17 +345,29 @@ class TrustAnswer(NamedTuple):
 
 
 def about_items(analysis: ItemAnalysis) -> TrustAnswer:
-    """Answer whether the exam is good: advice, reliability, and the items to review."""
+    """Answer whether the exam is good: reliability, and the items to review."""
     title = "Is the exam a good one?"
-    if analysis.undefined:
-        line = Line(title, analysis.undefined, "items")
-        return TrustAnswer(line, Section("items", title, ()), known=False)
     shown = dict(analysis.tables())
-    table = replace(shown.pop("exam"), caption="Reliability for groups of systems", notes=())
-    first = analysis.advice()
-    notes = tuple(text for text in analysis.exam_notes() if text not in {first, *analysis.notes})
-    blocks = (Text(first), table, Notices(notes, "note"), *_folded(*shown.values()))
-    return TrustAnswer(Line(title, first, "items"), Section("items", title, blocks))
+    table = replace(shown.pop("exam"), caption="Reliability for groups of systems")
+    known = not analysis.undefined
+    blocks = (table, *_folded(*shown.values())) if known else ()
+    return _answer("items", title, analysis.headline, blocks, known=known)
+
+
+def _answer(
+    key: str,
+    title: str,
+    headline: str,
+    blocks: Sequence[Block],
+    tone: Tone = "",
+    *,
+    question: str = "",
+    known: bool = True,
+) -> TrustAnswer:
+    """Return the answer and its section, which shows the headline before its tables."""
+    shown = tuple(replace(one, verdict="") if isinstance(one, Table) else one for one in blocks)
+    line = Line(question or title, headline, key if blocks else "", tone)
+    return TrustAnswer(line, Section(key, title, shown, headline), known=known)
 
 
 def _folded(*tables: Table) -> tuple[Block, ...]:
@@ -367,82 +379,83 @@ def _folded(*tables: Table) -> tuple[Block, ...]:
     )
 
 
-def about_reliability(result: Reliability, shown_before: Collection[str] = ()) -> TrustAnswer:
-    """Answer whether other queries would give the same order, and what to add next."""
-    title = "Would other queries show the same order?"
+def about_reliability(result: Reliability, known: Collection[str] = ()) -> TrustAnswer:
+    """Answer whether other queries would give the same order, and what to add next.
+
+    Notes of `known` codes are shown elsewhere.
+    """
+    title, question = "Would other queries show the same order?", "Reliability"
     studies = result.known
     if not studies:
-        line = Line("Reliability", result.sentences()[0], "reliability")
-        return TrustAnswer(line, Section("reliability", title, ()), known=False)
-    first, *others = studies
-    present, worst = first.erho2.value or 0.0, min(one.erho2.value or 0.0 for one in studies)
-    low = first.erho2.low
-    sentence = f"The order on other queries would agree by {ORDER} {interval_text(first.erho2, 3)}"
-    sentence += "".join(
-        f", {interval_text(one.erho2, 3)} without {one.shown_without}" for one in others
-    )
+        return _answer("reliability", title, result.headline, (), question=question, known=False)
+    present, worst = studies[0].erho2.value or 0.0, min(one.erho2.value or 0.0 for one in studies)
+    low = studies[0].erho2.low
     doubt = low is None or low < result.settings.target or 2 * worst < present
-    line = Line("Reliability", f"{sentence}.", "reliability", "doubt" if doubt else "holds")
     tables = result.tables()
-    whole = tables["reliability"]
-    blocks = [
-        Notices(tuple(text for text in whole.notes if text not in shown_before), "note"),
-        replace(whole, notes=()),
+    blocks = (
+        _without(tables["reliability"], known),
         result.figure(),
         *_folded(tables["components"], tables["sizes"]),
-    ]
-    return TrustAnswer(line, Section.of("reliability", title, blocks))
+    )
+    tone: Tone = "doubt" if doubt else "holds"
+    return _answer("reliability", title, result.headline, blocks, tone, question=question)
 
 
-def about_sensitivity(result: Sensitivity, shown_before: Collection[str] = ()) -> TrustAnswer:
-    """Answer which parts of the order survive other choices, and the effect of each choice."""
+def _without(table: Table, known: Collection[str]) -> Table:
+    """Return the table without the notes of some codes."""
+    return replace(table, notes=tuple(without_code(table.notes, *known)))
+
+
+def about_sensitivity(result: Sensitivity, known: Collection[str] = ()) -> TrustAnswer:
+    """Answer which parts of the order survive other choices, and the effect of each choice.
+
+    Notes of `known` codes are shown elsewhere.
+    """
     title = "What survives other choices?"
-    verdict = result.verdict()
-    answer = verdict or f"Nothing can be compared, because {result.reason or 'there are no pairs'}."
+    compared = not result.reason and result.pairs > 0
     always = any(one.first >= 1 for one in result.systems)
-    tone: Tone = ("holds" if always else "doubt") if verdict else ""
-    blocks: list[Block] = []
+    tone: Tone = ("holds" if always else "doubt") if compared else ""
+    blocks: tuple[Block, ...] = ()
     if not result.reason:
-        whole = result.tables()["combinations"]
-        notes = tuple(text for text in whole.notes if text not in {*shown_before, *result.notes})
-        blocks = [Notices(notes, "note"), result.figure(), *_folded(replace(whole, notes=()))]
-    section = Section.of("sensitivity", title, blocks)
-    return TrustAnswer(Line(CHOICES, answer, "sensitivity", tone), section, known=bool(verdict))
+        whole = _without(result.tables()["combinations"], known)
+        blocks = (result.figure(), *_folded(replace(whole, verdict="")))
+    return _answer(
+        "sensitivity", title, result.headline, blocks, tone, question=CHOICES, known=compared
+    )
 
 
 def about_attacks(result: AttackReport) -> TrustAnswer:
     """Answer whether the grader can be gamed. Doubtful if an attack succeeds."""
     won = any(one.succeeds for one in result.attacks)
     tone: Tone = "doubt" if won else "holds" if result.tested else ""
-    line = Line(ATTACKS, result.headline, "attacks", tone)
     whole, *others = result.tables().values()
-    shown = (replace(whole, notes=()), result.figure(), *_folded(*others))
-    return TrustAnswer(line, Section("attacks", ATTACKS, (Notices(whole.notes, "note"), *shown)))
+    blocks = (whole, result.figure(), *_folded(*others))
+    return _answer("attacks", ATTACKS, result.headline, blocks, tone)
 
 
 def about_bias(result: GraderBias) -> TrustAnswer:
     """Answer whether the grader favours a system. Unknown with a single system."""
     blocks = tuple(result.tables().values()) if result.systems else ()
-    line = Line(QUESTION, result.sentence(), "bias" if blocks else "", result.tone)
-    return TrustAnswer(line, Section("bias", QUESTION, blocks), known=result.is_compared)
-
-
-def not_green(line: Line, bias: GraderBias) -> Line:
-    """Return the line, not marked as holding if the grader may favour a system."""
-    return line._replace(tone="") if bias.tone == "doubt" and line.tone == "holds" else line
+    headline, known = result.headline, result.is_compared
+    return _answer("bias", QUESTION, headline, blocks, result.tone, known=known)
 
 
 def about_corrected(result: Corrected) -> TrustAnswer:
     """Answer how people would rate the whole pool, from their verdicts on a sample."""
     section = corrected.corrected_section([result])
-    line = Line(section.title, result.lead(), "corrected", "doubt" if result.outside else "holds")
-    return TrustAnswer(line, section)
+    tone: Tone = "doubt" if result.outside else "holds"
+    return _answer(section.key, section.title, result.headline, section.blocks, tone)
 
 
 def about_calibration(result: CalibrationFindings) -> TrustAnswer:
     """Answer how well ratings predict people's labels."""
     section = calibration.findings_section(result)
-    return TrustAnswer(Line(section.title, result.calibration.origin(), "calibration"), section)
+    return _answer(section.key, section.title, result.headline, section.blocks)
+
+
+def not_green(line: Line, bias: GraderBias) -> Line:
+    """Return the line, not marked as holding if the grader may favour a system."""
+    return line._replace(tone="") if bias.tone == "doubt" and line.tone == "holds" else line
 
 
 def not_yet(question: str, key: str, why: str) -> TrustAnswer:
@@ -535,17 +548,8 @@ def _others(open_: int, rest: int) -> str:
 
 
 def _apart(data: ReportData) -> Iterator[Line]:
-    tested = data.tested
-    pairs = [pair for pair in tested.pairs if pair.p is not None]
-    if not pairs:
-        return
-    apart = sum(bool(tested.settings.differs(pair)) for pair in pairs)
-    yield Line(
-        "Can systems be told apart?",
-        f"{apart:,} of {counted(len(pairs), 'pair')} ({apart / len(pairs):.0%}) do not behave "
-        f"alike in {data.name} on {counted(len(data.main.query_ids), 'query')}.",
-        "differences",
-    )
+    if any(pair.p is not None for pair in data.tested.pairs):
+        yield Line("Can systems be told apart?", data.tested.headline, "differences")
 
 
 def _official(data: ReportData) -> Iterator[Line]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import exampp
 from exampp.cli import audit
-from exampp.cli.command import Group, OptionRule, option_rules
+from exampp.cli.command import Group, OptionRule, option_rules, without_options
 from exampp.cli.options import (
     LABELLING,
     OF_MEASURES,
@@ -198,6 +198,7 @@ def _sources(paths: Sequence[Path]) -> tuple[Path | None, Mapping[str, Sequence[
         lambda values: not (values["official"] and values["style"] in ("tsv", "csv")),
     ),
 )
+@without_options("decisions")
 def correlation(
     selection: MethodSelection,
     official: Officials = None,
@@ -284,6 +285,7 @@ def correlation(
         lambda values: values["style"] not in ("tsv", "csv"),
     ),
 )
+@without_options("decisions")
 def significance(
     selection: Selection,
     measure: Measures = None,

@@ -8,16 +8,13 @@ from typing import Annotated, Literal
 import exampp
 from exampp.cli.command import ASKED_FOR, OptionRule, OptionValues, option_rules, without_options
 from exampp.cli.options import (
-    LABELLING,
     OF_MEASURES,
     AllMinRatings,
     Depth,
     MinRating,
-    Missing,
     Officials,
     Subtopics,
     for_people,
-    labelling,
     opened_grades,
     opened_panel,
 )
@@ -31,7 +28,6 @@ from exampp.records.selection import (
     ExamFile,
     GraderName,
     Kind,
-    Labels,
     MissingPolicy,
     NumberDisplay,
     ResamplingOptions,
@@ -313,11 +309,12 @@ def corrected(
         "--limit", only="for the formats that people read; tsv, csv and json hold all items"
     ),
     OptionRule(
-        ("--official", "--splits"),
+        ("--official",),
         "where tables hold the exam: tsv and csv have a row for every item",
         lambda values: values["style"] not in ("tsv", "csv"),
     ),
 )
+@without_options("decisions")
 def items(
     selection: Selection,
     min_rating: MinRating = None,
@@ -333,10 +330,6 @@ def items(
     ] = None,
     limit: Annotated[int, keyword(min=0, help="Show this many of the items to review.")] = 20,
     subtopics: Subtopics = "auto",
-    splits: Annotated[
-        int,
-        keyword(min=2, help="Draw this many random halves of items and queries.", rare=True),
-    ] = 1000,
     *,
     display: NumberDisplay,
 ) -> None:
@@ -354,7 +347,6 @@ def items(
             subtopics=subtopics,
             official=[str(one) for one in official or ()],
             min_relevant=min_relevant,
-            splits=splits,
         )
     if display.style in ("tsv", "csv"):
         show(found.records()["items"], display)
@@ -369,10 +361,9 @@ def items(
         "for Cover, the mean over items",
         lambda values: values["measure"].startswith("Cover"),
     ),
-    *LABELLING,
     OF_MEASURES["--min-rating"],
-    OF_MEASURES["--missing"],
 )
+@without_options("decisions")
 def reliability(
     selection: Selection,
     measure: Annotated[
@@ -380,7 +371,7 @@ def reliability(
         keyword("--measure", "-m", help="Cover@20, or any measure of ir_measures."),
     ] = "Cover@20",
     min_rating: MinRating = None,
-    target: Annotated[float, keyword(help="Project exams with this reliability.")] = 0.95,
+    target: Annotated[float, keyword(help="Find the exams that reach this reliability.")] = 0.95,
     drop: Annotated[
         list[float] | None,
         keyword(
@@ -404,9 +395,7 @@ def reliability(
         ),
     ] = None,
     subtopics: Subtopics = "auto",
-    missing: Missing = "zero",
     *,
-    labels: Labels,
     resampling: ResamplingOptions,
     display: NumberDisplay,
 ) -> None:
@@ -432,8 +421,6 @@ def reliability(
             settings=settings,
             min_rating=min_rating,
             subtopics=subtopics,
-            missing=missing,
-            labelling=labelling(labels),
         )
     show(found, display)
     estimates = [one.erho2 for one in found.studies]
@@ -453,13 +440,14 @@ def _at_cutoffs(rule: OptionRule) -> OptionRule:
 
 
 @option_rules(
-    *map(_at_cutoffs, (*LABELLING, OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])),
+    *map(_at_cutoffs, (OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])),
     OptionRule(
         ("--cutoff",),
         "for measures without a cutoff",
         lambda values: not values["measure"] or at_cutoffs(values)["measure"] != values["measure"],
     ),
 )
+@without_options("decisions")
 def sensitivity(
     selection: SeveralSelection,
     measure: Annotated[
@@ -487,7 +475,6 @@ def sensitivity(
     official: Officials = None,
     subtopics: Subtopics = "auto",
     *,
-    labels: Labels,
     display: NumberDisplay,
 ) -> None:
     """Show which results survive all choices of thresholds, cutoffs, measures, graders.
@@ -510,7 +497,6 @@ def sensitivity(
             declaration,
             official=official or (),
             subtopics=subtopics,
-            labelling=labelling(labels),
         )
     show(found, display)
     if found.reason:
@@ -523,7 +509,7 @@ def sensitivity(
         only="for the formats that people read; tsv and csv hold the systems, json all items",
     )
 )
-@without_options("runs", "systems", "without")
+@without_options("runs", "systems", "without", "decisions")
 def unsaid(
     selection: Selection,
     pair: Annotated[
@@ -531,7 +517,7 @@ def unsaid(
         keyword(
             metavar="ANSWER=RETRIEVED",
             help="Compare the system of answers with the system of its source passages. Repeat "
-            "for several. [default: NAME and NAME:cited, NAME:response and NAME]",
+            "for several. [default: NAME and NAME:contexts or NAME:cited]",
         ),
     ] = None,
     min_rating: MinRating = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from typing import Annotated, Any, Literal
 
@@ -37,7 +37,7 @@ def backend_options(
             backend = GRADERS.get(grader)
             return None if backend is None else _extended(function, shown(backend.options))
 
-        command = _extended(function, shown(ModelOptions))
+        command = _extended(function, shown(ModelOptions), common=_COMMON)
         vars(command)["for_grader"] = for_grader
         return command
 
@@ -57,8 +57,17 @@ def graders_with(name: str) -> str:
     return ", ".join(found)
 
 
-def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> Callable[..., None]:
-    """Return the function with the options instead of its parameter `options`."""
+_COMMON = ("kind", "prompt", "model")
+"""Options of models that the help shows without the name of a grader."""
+
+
+def _extended(
+    function: Callable[..., None], declared: Mapping[str, Option], common: Collection[str] = ()
+) -> Callable[..., None]:
+    """Return the function with the options instead of its parameter `options`.
+
+    Only the `common` ones are not rare, if any are named.
+    """
 
     @wraps(function)
     def command(**given: Any) -> None:
@@ -72,17 +81,18 @@ def _extended(function: Callable[..., None], declared: Mapping[str, Option]) -> 
             continue
         for option_name, one in declared.items():
             kind = inspect.Parameter.KEYWORD_ONLY
-            shown[option_name] = inspect.Parameter(
-                option_name, kind, default=None, annotation=_annotation(one)
-            )
+            hint = _annotation(one, rare=bool(common) and option_name not in common)
+            shown[option_name] = inspect.Parameter(option_name, kind, default=None, annotation=hint)
     vars(command)["__signature__"] = inspect.Signature(list(shown.values()))
     command.__annotations__ = {name: one.annotation for name, one in shown.items()}
     return command
 
 
-def _annotation(one: Option) -> Any:
+def _annotation(one: Option, *, rare: bool) -> Any:
     literal: Any = Literal
     kind = literal[tuple(one.choices)] if one.choices else one.type
     kind = str if kind is Mapping else kind
     metavar = one.metavar or ("JSON" if one.type is Mapping else None)
-    return Annotated[kind | None, keyword(help=one.help, metavar=metavar, panel=one.panel)]
+    return Annotated[
+        kind | None, keyword(help=one.help, metavar=metavar, panel=one.panel, rare=rare)
+    ]

@@ -24,7 +24,6 @@ from exampp.cli.options import (
     OF_MEASURES,
     Grace,
     MinRating,
-    Missing,
     Subtopics,
     opened_grades,
 )
@@ -38,7 +37,7 @@ from exampp.cli.output import (
 )
 from exampp.errors import InputError, Unfinished
 from exampp.records.options import argument, keyword
-from exampp.records.selection import CollectionFile, Display, PartName, Selection
+from exampp.records.selection import CollectionFile, Display, NotesDisplay, PartName, Selection
 from exampp.records.wording import counted
 from exampp.stopping import GRACE_SECONDS
 
@@ -53,7 +52,7 @@ Author = Annotated[str | None, keyword(help="Name of the editor. [default: the u
 
 @option_rules(
     OptionRule(
-        ("--author", "--reason", "--format", "--grace", *LIMITS),
+        ("--format", "--grace", *LIMITS),
         "where requests are sent, not with --dry-run",
         lambda values: not values["dry_run"],
     ),
@@ -105,11 +104,6 @@ def generate_bank(
             min=1, help="Show this many of the query's best passages in the prompt.", rare=True
         ),
     ] = None,
-    author: Author = None,
-    reason: Annotated[
-        str,
-        keyword(help="Store this reason with every edit. [default: model and prompt]", rare=True),
-    ] = "",
     grace: Grace = GRACE_SECONDS,
     dry_run: Annotated[
         bool, keyword("--dry-run", help="Print the requests; send nothing.")
@@ -133,8 +127,7 @@ def generate_bank(
             query_id=query,
             more=more or 0,
             grounded=grounded or 0,
-            author=author,
-            reason=reason,
+            dry_run=dry_run,
             **options,
         )
         if dry_run:
@@ -259,7 +252,7 @@ def lint_bank(
     collection: CollectionFile,
     bank: NamedBank = "main",
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
     """List likely mistakes and near-duplicates of a bank.
 
@@ -465,8 +458,6 @@ def split_bank(
     sealed: Annotated[Path | None, keyword(help="Write the sealed part to this file.")] = None,
     again: Annotated[bool, keyword("--again", help="Replace an earlier split.", rare=True)] = False,
     bank: NamedBank = "main",
-    author: Author = None,
-    reason: Reason = "",
     *,
     display: Display,
 ) -> None:
@@ -483,8 +474,6 @@ def split_bank(
             again=again,
             public=public,
             sealed=sealed,
-            author=author,
-            reason=reason,
         )
     for column, path in enumerate((public, sealed), 1):
         if path is not None:
@@ -529,8 +518,8 @@ def verify_bank(
 
 
 @app.verb("compare", rare=True)
-@option_rules(OF_MEASURES["--min-rating"], OF_MEASURES["--missing"])
-@without_options("systems", "without")
+@option_rules(OF_MEASURES["--min-rating"])
+@without_options("systems", "without", "decisions")
 def compare_parts(
     selection: Selection,
     measure: Annotated[
@@ -538,9 +527,8 @@ def compare_parts(
     ] = "Cover@20",
     min_rating: MinRating = None,
     subtopics: Subtopics = "auto",
-    missing: Missing = "zero",
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
     """Compare all systems on the public and the sealed part of a bank.
 
@@ -549,9 +537,7 @@ def compare_parts(
     Example: exampp bank compare my.exam -m Cover@20
     """
     with opened_grades(selection) as grades:
-        table = grades.compare_parts(
-            measure, min_rating=min_rating, subtopics=subtopics, missing=missing
-        )
+        table = grades.compare_parts(measure, min_rating=min_rating, subtopics=subtopics)
     show(table, display)
 
 

@@ -74,14 +74,14 @@ def demo(
         Path | None,
         argument(
             metavar="COLLECTION",
-            help="The collection to make. [default: a temporary file, or demo.exam in --files]",
+            help="The collection to create. [default: a temporary file, or demo.exam in --files]",
         ),
     ] = None,
     files: Annotated[
         Path | None,
         keyword(
             metavar="FOLDER",
-            help="Write the files that the documentation uses here, to try its commands.",
+            help="Write the files of the documentation to this folder, to try its commands.",
         ),
     ] = None,
 ) -> None:
@@ -96,7 +96,7 @@ def demo(
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
-        raise InputError("exists already", file=path, hint="Choose another name")
+        raise InputError("already exists", file=path, hint="Choose another name")
     if files:
         write_tour(files)
     with temporary_file(path) as temporary:
@@ -153,7 +153,7 @@ def merge(
     """Merge copies or shards of a collection.
 
     Merges grades, decisions, banks with their history, texts, rankings and judgments. After an
-    error nothing is merged. The table lists conflicts and the value that is stored: a grade rather
+    error, nothing is merged. The table lists conflicts and the value that is stored: a grade rather
     than none, the newest edit of an item, otherwise the value of INTO.
 
     Example: exampp merge my.exam copy.exam
@@ -293,9 +293,9 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
 
     def holds(given: OptionValues) -> bool:
         from exampp.formats.format import built_in_kind
-        from exampp.formats.lines import accept, raise_error, reading_from_memory
+        from exampp.formats.lines import accept, reading_from_memory
         from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import Renaming, rows_of_files, unfold
+        from exampp.inputs.files import Renaming, read_tables
         from exampp.inputs.importing import file_kinds
 
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
@@ -303,9 +303,8 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         citing = ("responses",) if cited and given["cited"] else ()
         # what is wrong with a record is told when it is taken
         renaming = Renaming(columns_of(given["columns"]))
-        files, parts = unfold(files, given["system"], accept, renaming)
-        rows = rows_of_files(files, renaming, raise_error)
-        with reading_from_memory({**parts, **rows}):
+        files, rows = read_tables(files, given["system"], accept, renaming)
+        with reading_from_memory(rows):
             found = file_kinds(files, system=given["system"] is not None)
             return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
 
@@ -447,7 +446,7 @@ def import_(
         keyword(
             metavar="NAME=COLUMN",
             help="Read this field from a column of another name, as in query_id=topic. Repeat for "
-            "several.",
+            "several; repeat answer=COLUMN for a table with one column per system.",
         ),
     ] = None,
 ) -> None:
@@ -508,18 +507,19 @@ def _rating_scale(text: str | None) -> RatingScale | None:
 _DIGITS = 20
 
 
-def columns_of(given: Sequence[str] | None) -> dict[str, str]:
-    """Return the columns of `--columns NAME=COLUMN`; InputError for any other value."""
-    found: dict[str, str] = {}
+def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
+    """Return the columns of `--columns NAME=COLUMN`, a list where a name has several.
+
+    Raises InputError for any other value.
+    """
+    found: dict[str, list[str]] = {}
     for one in given or ():
         name, sign, column = one.partition("=")
         if not (name.strip() and sign and column.strip()):
             hint = 'Give NAME=COLUMN, as in --columns question="Gold question"'
             raise InputError(f"--columns is {one!r}", hint=hint)
-        if name.strip() in found:
-            raise InputError(f"--columns names twice {name.strip()} is", hint="Leave one out")
-        found[name.strip()] = column.strip()
-    return found
+        found.setdefault(name.strip(), []).append(column.strip())
+    return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}
 
 
 def _say(report: ImportReport) -> None:

@@ -80,6 +80,12 @@ class CommandOption(click.Option):
         """Return the value as the function gets it."""
         return _as_list(self, super().process_value(ctx, value))
 
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what stands in brackets; bounds show in the error of a value beyond them."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
 
 class CommandArgument(click.Argument):
     """An argument of a command, with its help."""
@@ -206,10 +212,10 @@ FEW = 12
 """So many options need no panels."""
 OTHER = "Options"
 GOES_IN = "Input"
-ASKED_FOR = "What is computed"
+ASKED_FOR = "Computation"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
-    "passage-tokens cited update subtopic answer commitment",
+    "passage-tokens cited update subtopic answer commitment on-error scale",
     ASKED_FOR: "output measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
@@ -224,9 +230,8 @@ PANELS: Mapping[str, str] = {
     "Server": "host port",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
-    "Many machines": "on workers",
-    "Chance": "alpha correction permutations samples splits seed",
-    "Bad input": "on-error scale",
+    "Cluster": "on workers",
+    "Sampling": "alpha correction permutations samples seed",
     "Output": "format notes digits title theme json files toml",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in
@@ -393,7 +398,8 @@ class Command(click.Command):
         super().format_epilog(ctx, formatter)
         if "for_grader" in vars(self.callback):
             with formatter.section("Options of a grader"):
-                formatter.write_text(f"{ctx.command_path} --grader openai --help")
+                for name in ("hf", "openai"):
+                    formatter.write_text(f"{ctx.command_path} --grader {name} --help")
         if self.example:
             with formatter.section("Example"):
                 formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
@@ -499,12 +505,15 @@ class Group(click.Group):
     def __init__(
         self,
         name: str,
+        homes: Mapping[str, str] | None = None,
         *,
         more: Collection[str] = ("More commands",),
         renamed: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(name, **options)
+        self.homes: dict[str, str | Callable[..., Any]] = dict(homes or {})
+        """Functions of commands, or where they are: `module:name` in `exampp.cli`."""
+        super().__init__(name, commands=cast("Any", LazyCommands(self.homes)), **options)
         self.more = more
         self.renamed = renamed or {}
         """Former names of commands, and what to type instead."""
@@ -523,7 +532,7 @@ class Group(click.Group):
         """Add a function as a command."""
 
         def add(function: Function) -> Function:
-            self.add_command(Command(name, function))
+            self.homes[name] = function
             if rare:
                 self.rare.add(name)
             return function
@@ -533,8 +542,8 @@ class Group(click.Group):
     def sections(self) -> Iterable[tuple[str, Iterable[tuple[str, str]]]]:
         """Return (heading, [(command, what it does)]), in order."""
         found: dict[str, list[tuple[str, str]]] = {"Commands": [], "More commands": []}
-        for name, command in self.commands.items():
-            summary = " ".join((command.help or "").partition("\n\n")[0].split())
+        for name, function in self.homes.items():
+            summary = " ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split())
             found["More commands" if name in self.rare else "Commands"].append((name, summary))
         return [(heading, rows) for heading, rows in found.items() if rows]
 
@@ -547,16 +556,18 @@ class Group(click.Group):
 
 
 class LazyCommands(Mapping[str, Any]):
-    """Commands by name, each imported when it is taken: from `module:name` in `exampp.cli`."""
+    """Commands by name, each imported and built when it is used; see `Group.homes`."""
 
-    def __init__(self, homes: Mapping[str, str]) -> None:
+    def __init__(self, homes: Mapping[str, str | Callable[..., Any]]) -> None:
         self.homes = homes
         self.loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.loaded:
-            module, _, attribute = self.homes[name].partition(":")
-            found = getattr(import_module(f"exampp.cli.{module}"), attribute)
+            found: Any = self.homes[name]
+            if isinstance(found, str):
+                module, _, attribute = found.partition(":")
+                found = getattr(import_module(f"exampp.cli.{module}"), attribute)
             self.loaded[name] = found if isinstance(found, click.Command) else Command(name, found)
         return self.loaded[name]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -126,7 +127,8 @@ def evaluate(
         from exampp.analysis.correlation import correlation_of_board
 
         correlation = correlation_of_board(board, officials, round_to)
-        show({"leaderboard": table, "correlation": correlation}, display)
+        table = replace(table, verdict=correlation.verdict)
+        show({"leaderboard": table, "correlation": replace(correlation, verdict="")}, display)
     else:
         show(table, display)
     absent = missing_prerequisite(book)
@@ -136,11 +138,11 @@ def evaluate(
     )
 
 
-@without_options("systems", "without")
+@without_options("systems", "without", "decisions")
 def compare(
     selection: Selection,
-    first: Annotated[str, argument(metavar="A", help="The system A, the baseline.")],
-    second: Annotated[str, argument(metavar="B", help="The system B, compared with A.")],
+    first: Annotated[str, argument(metavar="A", help="System A, the baseline.")],
+    second: Annotated[str, argument(metavar="B", help="System B, compared with A.")],
     measure: Annotated[
         str | None,
         keyword("--measure", "-m", help="Cover, or any measure of ir_measures. [default: Cover]"),

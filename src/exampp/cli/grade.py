@@ -26,6 +26,7 @@ from exampp.records.selection import (
     CollectionFile,
     Display,
     GraderName,
+    NotesDisplay,
 )
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
@@ -64,7 +65,9 @@ def vote(
     collection: CollectionFile,
     grader: Annotated[
         list[str],
-        keyword(help="Add this voter: a model, prompt, model:prompt, kind, or key. Repeat."),
+        keyword(
+            help="Add this voter: a model, prompt, model:prompt, kind, or key. Repeat for several."
+        ),
     ],
     rule: Annotated[
         Literal["majority", "median", "mean"], keyword(help="Combine the votes by this rule.")
@@ -121,8 +124,8 @@ def grade(
     grader: Annotated[
         str,
         keyword(
-            help="Grade with hf (a model on this machine), openai (any OpenAI-compatible server), "
-            "draft (offline similarity, for trials), or a grader of a package."
+            help="Grade with hf (on this machine), openai (any OpenAI-compatible server), draft "
+            "(offline, for trials) or a grader of a package."
         ),
     ],
     *,
@@ -250,8 +253,10 @@ def grade(
             shard=shard,
             on=None if on is None else exampp.Cluster(on, workers),
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
+            dry_run=dry_run,
             **options,
         )
+        print_message(_describe(run))
         if dry_run:
             _print_notes(run)
             _print_estimate(run, options, price_hour)
@@ -267,6 +272,15 @@ def grade(
         if batch_file or replies or cancel_batches:
             raise Unfinished(pending)
         raise Unfinished(f"{pending}; this continues:\n  {this_command()}")
+
+
+def _describe(run: GradingRun) -> str:
+    """Describe the choices of a run: grader, decode, kind of item and bank."""
+    grader = run.grading.identity
+    decode = grader.settings.get("decode")
+    mode = f" (decode {decode})" if decode else ""
+    graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
+    return f"Grader: {grader.name}{mode}, on the {graded}."
 
 
 def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:
@@ -348,9 +362,9 @@ def status(
     ] = False,
     depth: Annotated[int, keyword(min=1, help="Pool this many passages of each ranking.")] = 20,
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
-    """Show the contents, the pool, and the graded, pending and failed cells.
+    """Show the contents, and the graded, pending and failed cells of each grader.
 
     Example: exampp status my.exam
     """

@@ -9,13 +9,13 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from exampp.cli import output
-from exampp.cli.command import Group, LazyCommands
+from exampp.cli.command import Group
 from exampp.cli.output import SIGNALLED, printable_text, this_command
 from exampp.errors import ExamError, Unfinished, environment_fault
 from exampp.version import __version__
@@ -36,7 +36,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "grade": ("grade:grade", "Grade all pending passage-question pairs."),
         "status": (
             "grade:status",
-            "Show the contents, the pool, and the graded, pending and failed cells.",
+            "Show the contents, and the graded, pending and failed cells of each grader.",
         ),
     },
     "Evaluate": {
@@ -131,7 +131,7 @@ class Verbs(Group):
         homes = {name: home for of in PURPOSES.values() for name, (home, _) in of.items()}
         super().__init__(
             "exampp",
-            commands=cast("Any", LazyCommands(homes)),
+            homes,
             more=[purpose for purpose in PURPOSES if purpose.startswith("More")],
             renamed=RENAMED,
             **options,

@@ -13,11 +13,11 @@ from exampp.cli.command import RULES_OF, OptionRule, OptionValues
 from exampp.records.options import keyword
 from exampp.records.selection import (
     BankNames,
-    Display,
     ExamFiles,
     GraderNames,
     Labels,
     MissingPolicy,
+    NotesDisplay,
     NumberDisplay,
     Selection,
     SeveralSelection,
@@ -276,6 +276,6 @@ OF_READING = for_people(
     "--digits", only="for the formats that people read; tsv, csv and json hold all digits"
 )
 RULES_OF |= {
-    Display: (OF_TEXT,),
+    NotesDisplay: (OF_TEXT,),
     NumberDisplay: (OF_READING, OF_TEXT),
 }

@@ -40,7 +40,7 @@ _LEAST = 40
 
 
 def show(found: Result | Mapping[str, Table], display: Display | None = None) -> None:
-    """Print a table, or tables by name; tsv and csv hold rows alone: notes go to standard error.
+    """Print a table, or tables by name; tsv and csv hold rows, and notes go to stderr.
 
     In json tables by name are one object; in the other formats they follow each other with an empty
     line between, in tsv and csv each with its line of headings.
@@ -60,13 +60,15 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
     # tsv and csv hold names as they are; text has its own codes
     write(text if how.style == "text" or not sys.stdout.isatty() else printable_text(text))
     if how.style in ("tsv", "csv"):
+        for text in filter(None, (table.verdict for table in tables)):
+            print_message(text)
         for note in merge_notes(note for table in tables for note in table.notes):
             print_message(note)
 
 
 def _rendered(table: Table, how: Display) -> str:
-    from exampp.records.selection import NumberDisplay
-    from exampp.results.notes import most_severe
+    from exampp.records.selection import NotesDisplay, NumberDisplay
+    from exampp.results.notes import by_severity, more_notes
     from exampp.results.result import render
     from exampp.results.text import view_text
 
@@ -77,8 +79,10 @@ def _rendered(table: Table, how: Display) -> str:
     room = max(_LEAST, shutil.get_terminal_size().columns) if on_terminal else None
     # NO_COLOR is that of https://no-color.org
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if not how.notes:
-        table = replace(table, notes=most_severe(table.notes))
+    if isinstance(how, NotesDisplay) and not how.notes:
+        shown, rest = by_severity(table.notes)
+        pointer = [f"{more_notes(rest)}: --notes"] if rest else []
+        table = replace(table, notes=(*shown, *pointer))
     return view_text(table.view(digits), room, styled=on_terminal and not plain)
 
 

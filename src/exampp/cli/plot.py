@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from exampp.cli.audit import at_cutoffs
-from exampp.cli.command import OptionRule, OptionValues, option_rules
+from exampp.cli.command import OptionRule, OptionValues, option_rules, without_options
 from exampp.cli.options import OF_MEASURES, MinRatings, RoundTo, Scores, Subtopics, opened_exam
 from exampp.cli.output import print_message
 from exampp.errors import InputError
@@ -166,8 +166,7 @@ class PlotKind(NamedTuple):
 
 _SERIES = 6
 _POOL = ("--measure", "--min-rating", "--run", "--system", "--leave-out")
-_BOARD = (*_POOL, "--subtopics", "--decisions")
-_DECIDED = ("--decisions",)
+_BOARD = (*_POOL, "--subtopics")
 _AVERAGED = ("Cover@20", "nDCG@20", "P@20", "AP")
 KindName = Literal[
     "leaderboard",
@@ -196,13 +195,13 @@ KINDS: Mapping[KindName, PlotKind] = {
         (*_BOARD, "--official", "--round"),
         "Choose an official leaderboard of these systems",
     ),
-    "grades": PlotKind(_grades, _DECIDED, "Add grades"),
+    "grades": PlotKind(_grades, (), "Add grades"),
     "heatmap": PlotKind(_heatmap, _BOARD, "Choose another --measure"),
     "reliability": PlotKind(_reliability, _BOARD, "Add systems, queries or grades"),
     "sensitivity": PlotKind(
         _sensitivity, _BOARD, "Add systems or grades", ("Cover", "P", "nDCG"), _SERIES
     ),
-    "calibration": PlotKind(_calibration, _DECIDED, "Add judgments of passages that were graded"),
+    "calibration": PlotKind(_calibration, (), "Add judgments of passages that were graded"),
     "corrected": PlotKind(
         lambda of: of.grades.corrected(of.measures[0], min_rating=of.min_rating).figure(),
         _POOL,
@@ -243,8 +242,9 @@ def _takes_threshold(values: OptionValues) -> bool:
         lambda values: Path(values["output"]).suffix.lower() not in (".csv", ".tsv"),
     ),
 )
+@without_options("decisions")
 def plot(
-    what: Annotated[KindName, argument(metavar="KIND", help="; ".join(KINDS))],
+    what: Annotated[KindName, argument(metavar="KIND", help=f"{', '.join(KINDS)}.")],
     selection: SeveralSelection,
     output: Annotated[
         Path,

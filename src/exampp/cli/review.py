@@ -20,6 +20,7 @@ from exampp.records.selection import (
     Display,
     ExamFile,
     GraderName,
+    NotesDisplay,
     SearchKind,
 )
 
@@ -101,8 +102,8 @@ def review(
         argument(
             metavar="LIST",
             help="verify: grades item by item. grid: passages by items. missing: relevant "
-            "passages that no item covers. spurious: items that cover passages which are "
-            "not relevant. decisions, disputes, agreement: human decisions. sample: passages "
+            "passages that no item covers. spurious: items that passages cover which "
+            "are not relevant. decisions, disputes, agreement: human decisions. sample: passages "
             "for people to judge, drawn with --labels.",
         ),
     ] = None,
@@ -183,7 +184,7 @@ def review(
         int | None, keyword(help="Show this sample. [default: the newest]", rare=True)
     ] = None,
     *,
-    display: Display,
+    display: NotesDisplay,
 ) -> None:
     """List grades and decisions that reveal mistakes of the grader or the bank.
 
@@ -375,7 +376,7 @@ def serve(
 ) -> None:
     """Open a collection in the browser: judge, edit the bank, see the effect.
 
-    Print the address of each assessor and serve until Ctrl-C.
+    Prints the address of each assessor and serves until Ctrl-C.
 
     Example: exampp serve my.exam --assessor ann --assessor bob
     """

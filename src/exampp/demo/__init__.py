@@ -29,14 +29,14 @@ def write_tour(folder: Path) -> None:
     """Write the files that the documentation uses into a folder, which is created if needed.
 
     Raises:
-        InputError: One of them exists already; nothing is written then.
+        InputError: One of them already exists; nothing is written then.
     """
     sources = {
         folder / path.relative_to(_TOUR): path for path in _TOUR.rglob("*") if path.is_file()
     }
     for path in sources:
         if path.exists():
-            raise InputError("exists already", file=path, hint="Choose another folder")
+            raise InputError("already exists", file=path, hint="Choose another folder")
     with ExitStack() as undo:
         for path, source in sources.items():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import car, fields, passages, queries
+from exampp.formats.columns import TABLE_ROLES, roles_of
 from exampp.formats.fields import nearly, own_names
 from exampp.formats.format import ROLES, FirstRecords, ReadOptions, built_in_formats, first_records
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
@@ -123,14 +124,38 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
             hint += ", or name the system with --system"
         what = f"{sample.found}; this may be {' or '.join(sorted(fitting))}"
         return InputError(what, file=path, hint=hint)
-    own = [] if sample.header or sample.is_json else own_names(sample.head)
+    names = [*sample.keys] if sample.is_json else [*sample.header] or own_names(sample.head)
     of_programs = {name for preset in presets().values() for name in preset.needs}
-    fields = sample.keys or re.split("[\t,;]", sample.head[:_START])
-    slips = nearly(fields, _NAMES | of_programs)
+    slips = nearly(names or re.split("[\t,;]", sample.head[:_START]), _NAMES | of_programs)
     what = "unknown file type" + (f"; {slips}" if slips else "")
-    detected = (one.name for one in built_in_formats().values() if one.shapes or one.sniff)
-    hint = "If you know the type, name it, as in --as run: "
-    hint += ", ".join((*sorted(detected), *presets()))
-    if own:
-        hint += f". To map column names: --columns query_id={shlex.quote(own[0])}"
-    return InputError(f"{sample.found}; {what}", file=path, hint=hint)
+    if not names:
+        detected = (one.name for one in built_in_formats().values() if one.shapes or one.sniff)
+        hint = "If you know the type, name it, as in --as run: "
+        hint += ", ".join((*sorted(detected), *presets()))
+        return InputError(f"{sample.found}; {what}", file=path, hint=hint)
+    found = f"{'fields' if sample.is_json else 'columns'} found: {', '.join(names)}"
+    return InputError(f"{found}; {what}", file=path, hint=_column_hint(path, names))
+
+
+def _column_hint(path: str | Path, names: Sequence[str]) -> str:
+    """Return how to say what the columns of a table hold, beside those that are recognised."""
+    roles = roles_of(names, {}, TABLE_ROLES)
+    known = [name for columns in roles.values() for name in columns]
+    others = [name for name in names if name not in known]
+    if not others and "answer" in roles:
+        answer = roles["answer"][0]
+        if lines_in_memory(path):
+            are_of_system, are_correct = "responses=...", f"columns={{'reference': {answer!r}}}"
+        else:
+            are_of_system = f"--responses {Path(path).name}"
+            are_correct = f"--columns reference={shlex.quote(answer)}"
+        return f"If a system gave the answers: {are_of_system}. If they are correct: {are_correct}"
+    read = ", ".join(f"`{columns[0]}` is the {role}" for role, columns in roles.items())
+    example = "answer" if "question" in roles else "question"
+    hint = (read[:1].upper() + read[1:] + ". " if read else "") + "Say what a column holds, as in "
+    hint += f"--columns {example}={shlex.quote((others or names)[0])} (on the left one of "
+    hint += f"{', '.join(TABLE_ROLES)}), or name the type, as in --queries {Path(path).name}"
+    if "question" in roles and "answer" not in roles and len(others) > 1:
+        wide = " ".join(f"--columns answer={shlex.quote(one)}" for one in others)
+        hint += f". If each column holds the answers of one system: {wide}"
+    return hint

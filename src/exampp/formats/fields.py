@@ -150,7 +150,10 @@ QUERY = frozenset(
     ("query_id", "queryid", "qid", "topic_id", "topic", "query", "narrative_id", "request_id")
 )
 PASSAGE = frozenset(
-    ("passage_id", "paragraph_id", "pid", "docno", "docid", "doc_id", "document_id", "corpus_id")
+    (
+        *("passage_id", "paragraph_id", "pid", "docno", "docid", "doc_id", "document_id"),
+        *("corpus_id", "chunk_id"),
+    )
 )
 RELEVANCE = frozenset(
     ("relevance", "rel", "label", "judgment", "judgement", "score", "grade", "rating")
@@ -169,6 +172,10 @@ _OTHERS = frozenset(
         "passage",
         "segment",
         "contents",
+        "content",
+        "chunk",
+        "chunk_text",
+        "passage_text",
         "body",
         "query_text",
         "narrative",

@@ -42,9 +42,15 @@ from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.records import Passage, RankedPassage
 
-ID_KEYS = ("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid")
+ID_KEYS = (
+    *("passage_id", "paragraph_id", "pid", "_id", "id", "docno", "docid"),
+    *("chunk_id", "doc_id", "document_id"),
+)
 """Names of an id, the preferred one first: MS MARCO has a document id, too."""
-TEXT_KEYS = ("text", "passage", "segment", "contents", "body")
+TEXT_KEYS = (
+    *("text", "passage", "segment", "contents", "body"),
+    *("content", "chunk", "chunk_text", "passage_text"),
+)
 _TITLE_KEYS = ("title",)
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *_TITLE_KEYS))
 _WRITTEN_KEYS = frozenset({ID_KEYS[0], TEXT_KEYS[0], _TITLE_KEYS[0]})

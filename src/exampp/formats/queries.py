@@ -43,7 +43,7 @@ from exampp.records import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
 """Names of a query id, the preferred one first."""
-TEXT_KEYS = ("text", "query", "query_text", "title", "narrative", "question")
+TEXT_KEYS = ("text", "query", "query_text", "title", "narrative", "question", "prompt")
 REQUEST_KEYS = ("title", "problem_statement", "background")
 """Parts of a report request (TREC RAGTIME, AutoJudge), joined to its text."""
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *REQUEST_KEYS, "subtopics", "metadata"))

@@ -11,7 +11,7 @@ import ast
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain, compress
@@ -22,8 +22,17 @@ import msgspec
 from msgspec.structs import asdict, astuple, replace
 
 from exampp.errors import InputError
-from exampp.formats import tables
-from exampp.formats.fields import normalize_name, text_digest
+from exampp.formats.columns import (
+    CERTAIN_ANSWERS,
+    SYNONYMS,
+    Roles,
+    identifies_queries,
+    names_of,
+    roles_of,
+    settle,
+    value_of,
+)
+from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
@@ -56,12 +65,12 @@ from exampp.records.toml import parse_toml, read_toml
 
 Row = Mapping[str, Any]
 _FOLDER = Path(__file__).parent / "presets"
-_FIELD_OF_COLUMN = {
+_FIELD_OF_ROLE = {
     "question": "query",
     "query_text": "query",
     "query_id": "query_id",
     "contexts": "contexts",
-    "response": "response",
+    "context_ids": "ids",
     "answer": "response",
     "reference": "reference",
     "reference_contexts": "relevant",
@@ -196,9 +205,9 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             for name, paths in asdict(self.fields).items()
         }
         fields |= {
-            _FIELD_OF_COLUMN[name]: (column,)
+            _FIELD_OF_ROLE[name]: (column,)
             for name, column in columns.items()
-            if name in _FIELD_OF_COLUMN
+            if name in _FIELD_OF_ROLE
         }
         if "system" in columns:
             named = replace(self, system=((columns["system"],),), variants=())
@@ -210,9 +219,35 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def presets() -> Mapping[str, Preset]:
     """Return all built-in presets by name."""
     texts = ((path, path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
-    bundled = [_preset(parse_toml(text, path.name), path) for path, text in texts]
-    # usual names come last, because programs use them, too
-    return {one.name: one for one in sorted(bundled, key=lambda one: one.normalize_names)}
+    # usual names come last: programs use them, too
+    found = (*(_preset(parse_toml(text, path.name), path) for path, text in texts), _answers())
+    return {one.name: one for one in found}
+
+
+def _answers() -> Preset:
+    """Return the preset of custom tables and objects, whose fields have usual names."""
+    fields = {field: names_of(role) for role, field in _FIELD_OF_ROLE.items() if role in SYNONYMS}
+    query, contexts, system, answer, reference = (
+        " ".join(chain(*SYNONYMS[role][:2]))
+        for role in ("question", "contexts", "system", "answer", "reference")
+    )
+    return Preset(
+        Fields(**fields),
+        name="answers",
+        sniff=(
+            (query, contexts),
+            (query, answer, system),
+            (query, " ".join(CERTAIN_ANSWERS)),
+            (query, answer, reference),
+        ),
+        looks="a question with contexts or an answer under usual names, as a table or as JSON; "
+        "see below",
+        source="people",
+        needs=("question", "contexts", "answer"),
+        system=(names_of("system"),),
+        contexts_may_be_gold=True,
+        normalize_names=True,
+    )
 
 
 def preset_of(kind: str) -> Preset | None:
@@ -255,18 +290,42 @@ class RagRecord(NamedTuple):
     system: str = ""
 
 
-def detect_preset(path: str | Path) -> tuple[Preset | None, bool]:
-    """Return the preset that fits the first record of a file, and whether the match is certain.
+def detect_preset(
+    path: str | Path,
+    columns: Mapping[str, str],
+    long_names: Callable[[Sequence[str]], Sequence[str]] = tuple,
+) -> tuple[Preset | None, int]:
+    """Return the preset that fits the first record of a file, or None.
 
-    The preset is None if none fits. Answers without contexts are uncertain: the caller must exclude
-    other formats.
+    And the place of the alternative that fits. Only the first is sure: for others the caller has to
+    rule out that the file is something else. `columns` names fields by what they hold, `long_names`
+    are those of a table with one column per system. A table that names systems is read by the
+    preset that reads them.
     """
     with suppress(InputError, OSError, ValueError, RecursionError, csv.Error, StopIteration):
-        fields = frozenset(next(_raw_rows(path, raise_error, (), is_sample=True))[1])
-        for preset in presets().values():
-            if (place := preset.fits(fields)) is not None:
-                return preset, place == 0
-    return None, True
+        names = long_names(first_columns(path))
+        fields = frozenset(names).difference(columns.values()).union(columns)
+        fitting = [
+            (one, place) for one in presets().values() if (place := one.fits(fields)) is not None
+        ]
+        with_system = [
+            (one, place)
+            for one, place in fitting
+            if one.normalize_names and roles_of(fields, {}, ["system"])
+        ]
+        plain = fitting[:1] if fitting and (fitting[0][0].system or fitting[0][0].variants) else []
+        return next(iter(plain or with_system or fitting), (None, 0))
+    return None, 0
+
+
+def is_text_table(path: str | Path) -> bool:
+    """Return whether a file of text starts with names of columns, and not with JSON."""
+    return not next(read_lines(path))[1].lstrip().startswith((b"{", b"["))
+
+
+def first_columns(path: str | Path) -> list[str]:
+    """Return the columns of a table, or the fields of its first record."""
+    return [*next(raw_rows(path, raise_error, is_sample=True))[1]]
 
 
 # ---- records -------------------------------------------------------------------------------------
@@ -274,6 +333,7 @@ def detect_preset(path: str | Path) -> tuple[Preset | None, bool]:
 
 def read(
     path: str | Path,
+    given: Iterable[tuple[int, Row]],
     preset: Preset,
     on_error: OnError,
     columns: Mapping[str, str],
@@ -281,7 +341,7 @@ def read(
     *,
     is_stated: bool,
 ) -> Iterator[tuple[int, RagRecord]]:
-    """Yield the records of a file with their lines.
+    """Yield the records of a file with their lines, from its rows; see `raw_rows`.
 
     A file without fields of a system gives questions and references. `on_error` takes a record
     without a question or any result of a system, a conversation, and a field with an invalid value.
@@ -298,7 +358,7 @@ def read(
     Raises:
         InputError: Contexts or answers may be those of a system or of a data set.
     """
-    rows = [*_rows(path, preset, on_error)]
+    rows = [(number, _opened_row(row, preset)) for number, row in given]
     if preset.spans is not None:
         rows = [*_traces(preset, preset.spans, rows, path)]
         fields = Fields(("query",), contexts=("contexts",), response=("response",))
@@ -312,8 +372,11 @@ def read(
         if any(find_value(row, (written,), in_lists=True)[0] for _, row in rows)
     }
     names = dict.fromkeys(name for _, row in rows for name in row)
-    seen[str(path)] = [*names, *(columns[name] for name in named)]
+    known = seen.get(str(path), [*names])
+    seen[str(path)] = [*known, *(columns[one] for one in named if columns[one] not in known)]
     preset = preset.with_columns(named)
+    if preset.normalize_names:
+        preset, rows = _settled(path, preset, rows, named)
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
@@ -324,6 +387,45 @@ def read(
     for number, record, parts in records:
         used = [part for part in compress(parts, names_system) if part]
         yield number, record._replace(system="/".join(used))
+
+
+def _settled(
+    path: str | Path, preset: Preset, rows: list[tuple[int, Row]], named: Mapping[str, str]
+) -> tuple[Preset, list[tuple[int, Row]]]:
+    """Return a preset that reads one column per role, and rows whose questions have their id."""
+    among = [role for role in (*_FIELD_OF_ROLE, "system") if role in SYNONYMS]
+    plain = [row for _, row in rows]
+    roles = settle(path, plain, roles_of(dict.fromkeys(chain(*plain)), named, among))
+    if not identifies_queries(plain, roles):
+        add_warning(
+            path,
+            None,
+            f"the column {brief(roles['query_id'][0])} numbers the rows and is not read; "
+            "queries are identified by the text of the question",
+        )
+        roles = {**roles, "query_id": ()}
+    fields = {
+        _FIELD_OF_ROLE[role]: names for role, names in roles.items() if role in _FIELD_OF_ROLE
+    }
+    preset = replace(preset, fields=Fields(**{"query": preset.fields.query, **fields}))
+    if "system" in roles:
+        preset = replace(preset, system=(roles["system"],))
+    return preset, [*_with_ids(rows, roles)]
+
+
+def _with_ids(rows: Iterable[tuple[int, Row]], roles: Roles) -> Iterator[tuple[int, Row]]:
+    """Yield the rows; one without an id gets that of the only query with its question."""
+    rows = [*rows]
+    ids: dict[str, dict[str, Any]] = {}
+    for _, row in rows:
+        query_id, text = value_of(row, roles, "query_id"), value_of(row, roles, "question")
+        if query_id is not None and text is not None:
+            ids.setdefault(str(text), {})[str(query_id)] = query_id
+    for number, row in rows:
+        known = ids.get(str(value_of(row, roles, "question")), {})
+        if len(known) == 1 and value_of(row, roles, "query_id") is None:
+            row = {**row, roles["query_id"][0]: next(iter(known.values()))}
+        yield number, row
 
 
 def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
@@ -504,14 +606,13 @@ def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) 
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def _rows(path: str | Path, preset: Preset, on_error: OnError) -> Iterator[tuple[int, Row]]:
-    for number, row in _raw_rows(path, on_error, preset.rows):
-        if isinstance(row, _Cells):
-            row = {name: _opened(name, cell, preset) for name, cell in row.items()}
-        yield number, _normalized_row(row) if preset.normalize_names else row
+def _opened_row(row: Row, preset: Preset) -> Row:
+    if isinstance(row, Cells):
+        row = {name: _opened(name, cell, preset) for name, cell in row.items()}
+    return _normalized_row(row) if preset.normalize_names else row
 
 
-class _Cells(dict[str, str]):
+class Cells(dict[str, str]):
     """A row of a table; its lists and objects are texts."""
 
 
@@ -531,17 +632,14 @@ def _normalized_row(row: Row) -> Row:
     return named | {"contexts": texts} if (texts := [*filter(None, contexts)]) else named
 
 
-def _raw_rows(
-    path: str | Path, on_error: OnError, places: Paths, *, is_sample: bool = False
+def raw_rows(
+    path: str | Path, on_error: OnError, places: Paths = (), *, is_sample: bool = False
 ) -> Iterator[tuple[int, Row]]:
     """Yield the rows of a file with their lines, from any program.
 
     In a file that is one object, they are at one of `places` or at the place of a known program.
     With `is_sample`, a table's first row is its header.
     """
-    if tables.name_of(path):
-        yield from tables.read_rows(path)
-        return
     lines = read_lines(path)
     first = [next(lines)]
     head = first[0][1]
@@ -599,13 +697,13 @@ def _table(
 ) -> Iterator[tuple[int, Row]]:
     line = head.decode(errors="replace")
     if len(line) > _LONGEST_HEADER:
-        raise InputError("the first line is too long for a header", file=path, line=1)
-    split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;"}
+        raise InputError("the first line is too long for the names of columns", file=path, line=1)
+    split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;|"}
     separator = max(split, key=lambda mark: len(split[mark]))
     if is_sample:
         yield 1, dict.fromkeys(split[separator], "")
     for number, row in named_rows(read_text(path), separator, path, on_error):
-        yield number, _Cells(row)
+        yield number, Cells(row)
 
 
 def _list_of(cell: str, separator: str) -> Any:

@@ -16,8 +16,14 @@ from exampp.formats.read_warnings import is_empty
 Document = tuple[str, str]
 """(id, text); the id is the MD5 of the text if the file has none."""
 
-_TEXT_KEYS = ("text", "content", "page_content", "context", "kwargs.content", "data.content")
-_ID_KEYS = ("document_id", "id", "doc_id", "docid", "source", "metadata.id", "metadata.source")
+_TEXT_KEYS = (
+    *("text", "content", "page_content", "context", "kwargs.content", "data.content"),
+    *("chunk", "passage", "contents", "body"),
+)
+_ID_KEYS = (
+    *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
+    *("metadata.id", "metadata.source"),
+)
 _USERS = frozenset({"user", "human"})
 _SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
 _OTHERS = frozenset({"system", "developer", "tool", "function"})

@@ -32,7 +32,16 @@ from exampp.records import Passage
 from exampp.sanitize import sanitize_name
 
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
-SYSTEM_KEYS = ("system", "run_id", "run_tag", "method")
+SYSTEM_KEYS = (
+    "system",
+    "run_id",
+    "run_tag",
+    "method",
+    "variant",
+    "pipeline",
+    "experiment",
+    "model",
+)
 STATEMENT_KEYS = ("responses", "answer", "sentences", "response", "text", "output")
 """Names of the response: a list of statements, or one text."""
 QUERY_TEXT_KEYS = ("narrative", "topic", "query_text", "query")
@@ -268,8 +277,11 @@ def _file(file: Path, system: str | None) -> Response:
     return Response(sanitize_name(file.stem), system, (Statement(read_text(file)),))
 
 
-_QUERY, _SYSTEM, _STATEMENT = map(frozenset, (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
+_QUERY, _SYSTEM, _STATEMENT = map(frozenset, (QUERY_KEYS, SYSTEM_KEYS[:-1], STATEMENT_KEYS))
+_OF_BANKS = frozenset({"question", "nugget", "items", "questions", "nuggets"})
+"""Beside them a model is the one that made an item."""
 CERTAIN = (
+    Shape((("model",), _QUERY, _STATEMENT - {"text"}), _OF_BANKS),
     Shape((("metadata",), _STATEMENT - {"text"}), frozenset({"_id", "id"})),
     Shape((_SYSTEM, _QUERY, _STATEMENT), unless=(Shape((("metadata",), _STATEMENT - {"text"})),)),
 )

@@ -42,11 +42,14 @@ QUERY_KEYS = (
 """The last name means the query text if another one is present."""
 PASSAGE_KEYS = (
     *("passage_id", "paragraph_id", "pid", "docno", "docid", "doc_id", "document_id"),
-    *("corpus_id", "corpus-id", "_id"),
+    *("corpus_id", "corpus-id", "chunk_id", "_id"),
 )
 RANK_KEYS = ("rank",)
 SCORE_KEYS = ("score",)
-SYSTEM_KEYS = ("system", "run_id", "run_tag", "run", "method", "tag")
+SYSTEM_KEYS = (
+    *("system", "run_id", "run_tag", "run", "method", "tag"),
+    *("variant", "model", "pipeline", "experiment", "config", "retriever"),
+)
 RELEVANCE_KEYS = ("relevance", "rel", "label", "judgment", "judgement", "grade", "rating", "score")
 HIGHEST_RELEVANCE = 2**15 - 1
 """Judgments are stored in 16 bits."""

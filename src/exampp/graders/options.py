@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -67,7 +67,7 @@ class KindOptions:
     """The option of every grader."""
 
     kind: str | None = option(
-        "What is graded, if the prompt supports several kinds.",
+        "Grade items of this kind, if the prompt fits several.",
         choices=KINDS,
         writes=False,
         panel="Grades",
@@ -79,12 +79,12 @@ class GraderOptions(KindOptions):
     """Options of a grader that reads prompts. Derive the record of your backend from this one."""
 
     prompt: str | None = option(
-        "A bundled prompt or a TOML file. [default: question-self-rating]",
+        "Use this bundled prompt or TOML file. [default: question-self-rating]",
         writes=False,
         panel="Grades",
     )
     unnumbered: str | None = option(
-        "Meaning of a self-rating without a number: answer (counts as 1) or unparsed. "
+        "Read a self-rating without a number as an answer, which counts 1, or as unparsed. "
         "[default: depends on the model]",
         choices=UNNUMBERED,
         writes=False,
@@ -95,14 +95,16 @@ class GraderOptions(KindOptions):
 class NamedOptions(GraderOptions):
     """Options of a grader that has a name: every grader created in Python."""
 
-    model: str | None = option("A folder, a model hub name, or the server's name for it.")
+    model: str | None = option("Name of the model on the server or hub, or its folder.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallOptions(KindOptions):
     """Options of a function."""
 
-    concurrency: int = option("Concurrent calls of an async function.", 8, least=1, panel="Server")
+    concurrency: int = option(
+        "Maximum concurrent calls of an async function.", 8, least=1, panel="Server"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +113,7 @@ class ModelOptions(NamedOptions):
 
     max_new_tokens: int | None = option("Maximum tokens of a reply.", least=1)
     limit: int | None = option(
-        "Maximum tokens of a prompt; longer passages are truncated. [default: the model's "
-        "own limit]",
+        "Maximum tokens of a prompt; longer passages are truncated. [default: its own limit]",
         least=1,
         writes=False,
     )
@@ -129,16 +130,16 @@ class ModelOptions(NamedOptions):
 class TextOptions(ModelOptions):
     """Options of a model with a known revision, chat template and label probabilities."""
 
-    revision: str | None = option("The model's revision.")
+    revision: str | None = option("Revision of the model.")
     least_mass: float | None = option(
-        f"Minimum total probability of the labels; below it the reply counts as unparsed. "
+        f"Minimum total probability of the labels; below it a reply counts as unparsed. "
         f"[default: {LEAST_MASS}]",
         least=0,
         most=1,
         writes=False,
     )
     chat_template_kwargs: Mapping[str, Any] | None = option(
-        'Options of the chat template, such as {"enable_thinking": false}.', sent=True
+        'Pass these options to the chat template, such as {"enable_thinking": false}.', sent=True
     )
 
 
@@ -147,24 +148,25 @@ class LocalOptions(TextOptions):
     """Options of `hf`: a model of the transformers library on this machine."""
 
     decode: str = option(
-        "score (one step, label probabilities) or generate (the papers' way).",
+        "Score the labels in one step, or generate the reply as in the papers.",
         "auto",
         choices=("auto", "score", "generate"),
         writes=False,
     )
-    device: str | None = option("cpu, cuda, cuda:1 or mps.")
+    device: str | None = option("Run on this device: cpu, cuda, cuda:1 or mps.")
     dtype: str | None = option(
-        "float32, bfloat16, float16 or auto. [default: auto, which is bfloat16 if the card "
-        "or CPU supports it in hardware, else float32]"
+        "Compute in float32, bfloat16, float16 or auto. [default: bfloat16 if the GPU or CPU "
+        "supports it, else float32]"
     )
-    beams: int | None = option("Beams for generate.", least=1, writes=False)
-    batch_tokens: int | None = option("Tokens in a batch.", least=1, writes=False)
+    beams: int | None = option("Number of beams for generate.", least=1, writes=False)
+    batch_tokens: int | None = option("Maximum tokens in a batch.", least=1, writes=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenAIOptions(TextOptions):
     """Options of `openai`: a model on any OpenAI-compatible server.
 
+    With `assume`, no request is sent, and `decode` auto is the assumed mode: for dry runs.
     The n-th retry comes after a random time of up to `backoff` * 2^n seconds (full jitter). The run
     stops if a server requests a wait of more than `max_wait` seconds, or after `give_up_after`
     consecutive failures.
@@ -174,42 +176,45 @@ class OpenAIOptions(TextOptions):
     temperature: float | None = option("Temperature of the model.", least=0, sent=True, unless=0.0)
     seed: int | None = option("Seed of the model.", sent=True, unless=0)
     top_p: float | None = option(
-        "Fraction of the probability from which tokens are sampled.", above=0, most=1, sent=True
+        "Sample from this share of the likeliest tokens.", above=0, most=1, sent=True
     )
     reasoning_effort: str | None = option(
-        "Reasoning effort of the model, such as low, medium, high.", sent=True
+        "Reasoning effort of the model, such as low, medium or high.", sent=True
     )
     concurrency: int = option("Maximum concurrent requests.", 32, least=1, panel="Server")
-    retries: int = option("Retries of a failed request.", 6, least=0, panel="Server")
-    timeout: float = option("Seconds to wait for a reply.", 120.0, above=0, panel="Server")
-    max_requests: int | None = option("Stop after this number of requests.", panel=COST)
-    max_cost: float | None = option("Stop before this cost.", panel=COST)
+    retries: int = option("Retry a failed request this many times.", 6, least=0, panel="Server")
+    timeout: float = option("Wait this many seconds for a reply.", 120.0, above=0, panel="Server")
+    max_requests: int | None = option("Stop after this many requests.", panel=COST)
+    max_cost: float | None = option("Stop before the cost exceeds this.", panel=COST)
     price_read: float | None = option("Price of a million input tokens.", panel=COST)
     price_written: float | None = option("Price of a million output tokens.", panel=COST)
     price_cached: float | None = option(
         "Price of a million cached input tokens.", writes=False, panel=COST
     )
     decode: str = option(
-        "Form of a reply: text, labels (the likeliest one) or json. auto selects labels if "
-        "the server returns their probabilities, else json, else text.",
+        "Read a reply as text, as the likeliest label, or as JSON. auto: labels if the server "
+        "gives probabilities, else json if it supports schemas, else text.",
         "auto",
         choices=("auto", "text", "labels", "json"),
         writes=False,
     )
     base_url: str | None = option(
-        "The server's address. The key comes from OPENAI_API_KEY and is never stored.",
+        "Address of the server. The key comes from OPENAI_API_KEY and is never stored.",
         panel="Server",
     )
     api_key: str | None = option("", shown=False)
     repetition: int = option(
-        "Grade again as a separate grader: 2, 3, ... Its seed differs.",
+        "Grade again with another seed, as a separate grader: 2, 3, ...",
         1,
         least=1,
         most=1000,
         writes=False,
     )
     extra_body: Mapping[str, Any] | None = option(
-        'Added to every request, such as {"top_k": 20}.', panel="Server"
+        'Add this to every request, such as {"top_k": 20}.', panel="Server"
+    )
+    assume: str | None = option(
+        "", choices=("auto", "text", "labels", "json"), writes=False, shown=False
     )
     backoff: float = option("", 0.5, least=0, shown=False)
     max_wait: float = option("", 600.0, least=0, shown=False)
@@ -288,10 +293,16 @@ def declared_options(record: Any) -> Mapping[str, Option]:
     return found
 
 
-def read_options(record: type[Record], given: Mapping[str, Any], owner: str) -> Record:
+def read_options(
+    record: type[Record], given: Mapping[str, Any], owner: str, also: Iterable[str] = ()
+) -> Record:
     """Return the record of the given options; None means not given.
 
-    `owner` is used in messages, as in "the grader openai".
+    Args:
+        record: The class of the record.
+        given: Options by name.
+        owner: Owner of the options in messages, as in "the grader openai".
+        also: Other options to suggest for a misspelled one.
 
     Raises:
         InputError: An option is unknown, or a value is invalid.
@@ -300,7 +311,9 @@ def read_options(record: type[Record], given: Mapping[str, Any], owner: str) -> 
     values = {key: value for key, value in given.items() if value is not None}
     if unknown := next((key for key in values if key not in known), None):
         shown = sorted(key for key, one in known.items() if one.shown)
-        meant = suggest(unknown, shown) or f"its options are {', '.join(map(dashed, shown))}"
+        meant = (
+            suggest(unknown, (*shown, *also)) or f"its options are {', '.join(map(dashed, shown))}"
+        )
         raise InputError(
             f"{owner} has no option {dashed(unknown)}",
             hint=meant[0].upper() + meant[1:],

@@ -55,7 +55,7 @@ def _local(options: LocalOptions, prompt: Prompt) -> Grader:
 def _openai(options: OpenAIOptions, prompt: Prompt) -> Grader:
     from exampp.graders.openai import OpenAICompatibleGrader
 
-    return OpenAICompatibleGrader(options, prompt.labels, prompt.field)
+    return OpenAICompatibleGrader(options, prompt.labels, prompt.reply_field)
 
 
 BUILT_IN: Mapping[str, Backend] = {

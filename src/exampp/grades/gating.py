@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from exampp.analysis.gate import (
+    DEFAULT_MEASURE,
     EarlierScores,
     GateResult,
     GateSettings,
@@ -44,19 +45,31 @@ def gate_grades(
 ) -> GateResult:
     """See `Grades.gate`."""
     compares = baseline is not None or baseline_system is not None
-    requirements = required(require, margin, baseline=compares)
+    scores = _stored_scores(baseline)
+    measures = dict.fromkeys(one.measure for one in scores) or (DEFAULT_MEASURE,)
+    requirements = required(require, margin, baseline=compares, measures=measures)
     settings = or_default("settings", settings, GateSettings)
     earlier = None
     if compares:
-        earlier = _baseline_scores(grades, baseline, baseline_system, requirements, settings)
+        earlier = _baseline_scores(
+            grades, baseline, scores, baseline_system, requirements, settings
+        )
     return judge_systems(
         grades.gradebook, requirements, earlier, systems=systems, settings=settings
     )
 
 
+def _stored_scores(baseline: Earlier | None) -> Sequence[QueryScore]:
+    """Return the scores of a baseline that holds scores; none of a run or grades."""
+    if isinstance(baseline, Leaderboard):
+        return scores_of(baseline)
+    return (read_query_scores(baseline) or ()) if isinstance(baseline, str | Path) else ()
+
+
 def _baseline_scores(
     grades: ChosenGrades,
     baseline: Earlier | None,
+    scores: Sequence[QueryScore],
     system: str | None,
     requirements: Sequence[Requirement],
     settings: GateSettings,
@@ -67,10 +80,10 @@ def _baseline_scores(
         earlier = _evaluated(grades.gradebook, compared, settings)
         return replace(earlier, name=f"system {system}", system=system, here=True)
     if isinstance(baseline, Leaderboard):
-        earlier = EarlierScores("another leaderboard", scores_of(baseline))
+        earlier = EarlierScores("another leaderboard", scores)
     elif isinstance(baseline, str | Path):
-        name, scores = Path(baseline).name, read_query_scores(baseline)
-        if scores is None:
+        name = Path(baseline).name
+        if not scores:
             run = replace(grades, runs=(baseline,), systems=(), without=())
             earlier = replace(_evaluated(run.gradebook, compared, settings), name=name)
         else:

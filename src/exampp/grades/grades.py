@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from exampp.grades.base import ChosenGrades, GradesBase
 from exampp.measures.board import Leaderboard
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from exampp.analysis.attacks.result import AttackReport
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
-    from exampp.analysis.corrected import Corrected
+    from exampp.analysis.corrected import Corrected, CorrectionSettings
     from exampp.analysis.gate import GateResult, GateSettings
     from exampp.analysis.grader_bias import GraderBias
     from exampp.analysis.items import ItemAnalysis
@@ -182,18 +182,39 @@ class Grades(ChosenGrades, GradesBase):
 
         return grader_bias(self.gradebook, check_integer("depth", depth, 1))
 
-    def corrected(self, measure: Measure | str = "P@20", **options: Any) -> Corrected:
+    def corrected(
+        self,
+        measure: Measure | str = "P@20",
+        *,
+        plan: int | None = None,
+        settings: CorrectionSettings | None = None,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+    ) -> Corrected:
         """Return the leaderboard corrected by a sample of human decisions, beside the grades alone.
 
-        The measure is a sum over passages or items: P@20, RBP@20, Cover@20. Options: `plan`, the
-        number of the sample (by default the newest that fits), `settings` (`CorrectionSettings`),
-        `min_rating` of an answer, `min_relevant` of a relevant passage. Without a plan, judgments
-        must cover the pool. Raises InputError for other measures, and if drawn units are not
-        decided.
+        Without a plan, judgments must cover the pool.
+
+        Args:
+            measure: A sum over passages or items: P@20, RBP@20, Cover@20.
+            plan: The number of the sample, by default the newest that fits.
+            settings: How the scores are corrected.
+            min_rating: The rating from which an item is answered.
+            min_relevant: The rating from which a passage is relevant.
+
+        Raises:
+            InputError: The measure cannot be corrected, or drawn units are not decided.
         """
         from exampp.grades.sampling import correct_grades
 
-        return correct_grades(self, measure, **options)
+        return correct_grades(
+            self,
+            measure,
+            plan=plan,
+            settings=settings,
+            min_rating=min_rating,
+            min_relevant=min_relevant,
+        )
 
     def compare(
         self,
@@ -241,7 +262,8 @@ class Grades(ChosenGrades, GradesBase):
         `baseline` is a file of scores by query or a run, a leaderboard or other grades;
         `baseline_system` one of its systems, or of these grades without one. With a baseline every
         measure must be no worse than there, by a `margin` or by a requirement such as
-        `Cover@20>=baseline-0.02`. A missing value fails; `check()` of the result raises. Raises
+        `Cover@20>=baseline-0.02`; without requirements, these are the measures of the baseline's
+        scores, or Cover@20. A missing value fails; `check()` of the result raises. Raises
         InputError for an invalid requirement, and if a margin is missing or changes nothing.
         """
         from exampp.grades.gating import gate_grades
@@ -326,7 +348,7 @@ class Grades(ChosenGrades, GradesBase):
         """Return the items that RAG systems retrieved but did not say: a fault of generation.
 
         `pairs` maps the system of answers to that of their sources, by default those named so:
-        `NAME` and `NAME:cited`, `NAME:response` and `NAME`. See `analysis.omissions`.
+        `NAME` and `NAME:contexts` or `NAME:cited`. See `analysis.omissions`.
         """
         from exampp.analysis.omissions import find_omissions
         from exampp.measures.cover import item_scores

@@ -182,6 +182,12 @@ WRITTEN_TOKENS = 2048
 """Default maximum tokens of a generated reply."""
 
 
+def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -> dict[str, str]:
+    """Return options of a server's grader that sends nothing: it works as the newest known one."""
+    decodes = (one.settings.get("decode") for one in reversed(known) if one.model == model)
+    return {"assume": str(next(decodes, "auto")), "api_key": "none"}
+
+
 def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     """Return a backend that writes any text, for generating banks."""
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
@@ -225,7 +231,7 @@ def make_grading(
     if backend is None:
         raise _no_grader(name, GRADERS.names())
     values = {option: value for option, value in options.items() if value is not None}
-    read_options(backend.options, values, f"the grader {name}")
+    read_options(backend.options, values, f"the grader {name}", _RUN_OPTIONS)
     prompt = load_grading_prompt(values.get("prompt", backend.prompt))
     prompt_kind(prompt, values.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
@@ -326,6 +332,13 @@ class FunctionOptions(NamedTuple):
     same_text_same_grade: bool = False
 
 
+_RUN_OPTIONS = (
+    *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
+    *("on", "batches", "dry_run", *FunctionOptions._fields),
+)
+"""Options of a run, which a misspelt option of a grader may mean."""
+
+
 def plan_run(
     connection: sqlite3.Connection,
     path: Path,
@@ -343,6 +356,7 @@ def plan_run(
     max_failures: int,
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
+    dry_run: bool = False,
 ) -> GradingRun:
     """Return the run of a grader over a collection at `path`; see `Collection.grading`.
 
@@ -362,6 +376,8 @@ def plan_run(
     chosen_batches = Batches() if batches is True else batches or None
     if cluster is not None and chosen_batches:
         raise InputError("a cluster does not support batches", hint="Remove on or batches")
+    if dry_run and grader == "openai":
+        options = {**options, **without_server(options.get("model"), known)}
     grading = (
         make_batch_grading(connection, grader, options, chosen_batches, answers)
         if chosen_batches
@@ -441,7 +457,7 @@ def _grading_of(
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
-    wanted = read_options(NamedOptions, options, "a grader object")
+    wanted = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
     prompt = load_grading_prompt(wanted.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
     name = function.name or wanted.model or own.model_name or type(own).__name__
@@ -484,8 +500,8 @@ def function_grading(
     Raises:
         InputError: The function has no name, or an option belongs to other graders.
     """
+    wanted = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
     checked = _checked_name(settings.name)
-    wanted = read_options(CallOptions, options, "a function")
     low, high = check_scale(settings.scale or USUAL_SCALE)
     grader: Grader = FunctionGrader(
         function,

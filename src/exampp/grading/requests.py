@@ -211,7 +211,7 @@ class ReplyRules:
             lowest=prompt.lowest,
             highest=prompt.highest,
             mode=self.mode,
-            field=prompt.field,
+            field=prompt.reply_field,
             truncated=reply.truncated,
             thresholds=self.thresholds,
             keys=cells.keys if extracts else (),

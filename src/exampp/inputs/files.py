@@ -5,15 +5,17 @@ One mapping of columns applies to all tables of an import: each uses the columns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from csv import Error as CsvError
 from csv import reader
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import data_sets, passages, queries, rag, responses, tables, trec
+from exampp.formats.columns import SYNONYMS, Roles, roles_of, value_of
 from exampp.formats.detect import DetectedKind, detect_kind
 from exampp.formats.fields import (
     BANK_COLUMNS,
@@ -31,24 +33,28 @@ from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     MemoryLines,
     OnError,
+    accept,
     as_lines,
     existing_file,
     lines_in_memory,
     plain_name,
     read_lines,
     read_text,
+    reading_from_memory,
     system_of,
 )
 from exampp.formats.rag import RagRecord
 from exampp.formats.read_warnings import add_warning
 from exampp.formats.tables import named_rows
-from exampp.inputs.memory import memory_lines, parts_of
+from exampp.inputs.memory import check_systems, data_lines, parts_of
+from exampp.inputs.tabular import check_system_named, table_parts, table_roles
+from exampp.records.items import MODEL_KEYS
 from exampp.sanitize import check_lists, check_path
 
 COLUMNS = (
     *(names[0] for names in BANK_NAMES.values()),
     *("passage_id", "title", "system", "rank", "score", "relevance"),
-    *("contexts", "reference", "reference_contexts"),
+    *("contexts", "context_ids", "reference", "reference_contexts"),
 )
 """Names that `--columns` can assign to a column."""
 _KNOWN = frozenset(
@@ -75,17 +81,33 @@ _OF_RESULTS = frozenset(
 )
 """Columns of tables other than queries and passages."""
 Row = Mapping[str, Any]
+Columns = Mapping[str, str | Sequence[str]]
+"""The column of a table by the name that exampp knows."""
 
 
 class Renaming:
     """Rename columns of tables to the names that exampp knows; `seen` are the columns per table.
 
+    Several columns of `answer` (`answers`) are a table with one column per system.
+
     Raises:
-        InputError: A name is unknown.
+        InputError: A name is unknown, or another name has several columns.
     """
 
-    def __init__(self, columns: Mapping[str, str]) -> None:
-        self.columns = dict(columns)
+    def __init__(self, columns: Columns) -> None:
+        self.answers: tuple[str, ...] = ()
+        self.columns: dict[str, str] = {}
+        for name, column in columns.items():
+            if isinstance(column, str):
+                self.columns[name] = column
+            elif name == "answer":
+                self.answers = tuple(column)
+            else:
+                raise InputError(
+                    f"{name} has several columns: {', '.join(column)}",
+                    field="columns",
+                    hint="Use one column; only answer may have several, one per system",
+                )
         self.seen: dict[str, Sequence[str]] = {}
         for name in self.columns:
             if name not in COLUMNS:
@@ -110,19 +132,57 @@ class Renaming:
                 add_warning(table, None, f"columns not read: {', '.join(left)}")
         return {name: column for column, name in known.items() if name not in named} | named
 
-    def rows(self, table: str, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-        """Yield the rows with renamed columns."""
+    def rows(
+        self, table: str, rows: Iterable[tuple[int, Row]], *, is_table: bool = True
+    ) -> Iterator[tuple[int, Row]]:
+        """Yield the rows with renamed columns; objects outside tables keep their other fields."""
         known: dict[tuple[str, ...], dict[str, str]] = {}
         for number, row in rows:
             header = tuple(row)
+            if not is_table:
+                named = {name: one for name, one in self.columns.items() if one in row}
+                self.seen.setdefault(table, header)
+                rest = {name: row[name] for name in header if name not in named.values()}
+                yield number, rest | {name: row[column] for name, column in named.items()}
+                continue
             if header not in known:
                 known[header] = self.names(table, header)
             yield number, {name: row[column] for name, column in known[header].items()}
 
+    def long_rows(self, path: Path, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+        """Yield the rows; a table with one column per system gives one row per system.
+
+        Raises:
+            InputError: Such a table also has a column for the system.
+        """
+        for number, row in rows:
+            systems = [name for name in self.answers if name in row]
+            if not systems:
+                yield number, row
+                continue
+            self.seen[str(path)] = [*row]
+            rest = {name: value for name, value in row.items() if name not in systems}
+            if other := roles_of(rest, self.columns, ["system"]).get("system"):
+                raise InputError(
+                    f"has a column for the system ({other[0]}) and one column per system",
+                    file=path,
+                    field="columns",
+                    hint="Use one column for the answer, or remove the column for the system",
+                )
+            for system in systems:
+                long = {**rest, "system": system, "answer": row[system]}
+                yield number, rag.Cells(long) if isinstance(row, rag.Cells) else long
+
+    def long_names(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of a table as `long_rows` yields them."""
+        rest = [name for name in names if name not in self.answers]
+        return rest if len(rest) == len(names) else [*rest, "system", "answer"]
+
     def check(self) -> None:
         """Raise InputError for a column that no table has."""
         had = {column for header in self.seen.values() for column in header}
-        for name, column in self.columns.items():
+        wanted = [*self.columns.items(), *(("answer", one) for one in self.answers)]
+        for name, column in wanted:
             if column not in had:
                 tables = "; ".join(f"{one}: {', '.join(cs)}" for one, cs in self.seen.items())
                 raise InputError(
@@ -229,20 +289,29 @@ def given_files(
     return sources
 
 
-def given_data(by_role: Sequence[object]) -> list[GivenFile]:
-    """Return sources for data arguments, one per role; each part of `runs` is separate.
+def given_data(
+    tables: Sequence[object], by_role: Sequence[object], system: str | None
+) -> list[GivenFile]:
+    """Return sources for data arguments: tables detected by content, then one per role.
+
+    Each part of `runs` is separate.
 
     Raises:
-        InputError: All are None.
+        InputError: There is no data.
     """
+    names = ["table"] if len(tables) == 1 else [f"tables[{n}]" for n in range(len(tables))]
     sources = [
-        GivenFile(Path(name), _KIND_OF_DATA.get(role), role, part, system)
+        GivenFile(Path(name), None, None, table, system)
+        for name, table in zip(names, tables, strict=True)
+    ]
+    sources += [
+        GivenFile(Path(name), _KIND_OF_DATA.get(role), role, part, named or system)
         for role, data in zip(ROLES, by_role, strict=True)
         if data is not None
-        for name, system, part in parts_of(role, data)
+        for name, named, part in parts_of(role, data)
     ]
     if not sources:
-        raise InputError("nothing to add", hint=f"Pass one of {', '.join(ROLES)}")
+        raise InputError("nothing to add", hint=f"Pass a table, or one of {', '.join(ROLES)}")
     return sources
 
 
@@ -257,33 +326,60 @@ _KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "res
 """Banks have several kinds of rows, as do passages, with or without their query."""
 
 
-def rows_of_files(
-    files: Iterable[GivenFile], renaming: Renaming, on_error: OnError
+def read_tables(
+    files: Sequence[GivenFile], system: str | None, on_error: OnError, renaming: Renaming
+) -> tuple[list[GivenFile], Mapping[Path, MemoryLines]]:
+    """Return the files, custom tables split into known kinds, and the rows of all tables."""
+    data = dict(_data_rows(files, on_error))
+    with reading_from_memory(data):
+        found, parts = _unfold(files, system, on_error, renaming)
+        return found, {**data, **parts, **_renamed(found, data, renaming, on_error)}
+
+
+def _data_rows(files: Iterable[GivenFile], on_error: OnError) -> Iterator[tuple[Path, MemoryLines]]:
+    """Yield the rows of data arguments, and of files of Parquet and Arrow, as lines."""
+    for source in files:
+        path = source.path
+        if source.data is not None:
+            yield path, data_lines(str(path), source.role or "", source.data, on_error)
+        elif tables.name_of(path):
+            yield path, list(as_lines(tables.read_rows(path)))
+
+
+def _renamed(
+    files: Iterable[GivenFile],
+    data: Mapping[Path, MemoryLines],
+    renaming: Renaming,
+    on_error: OnError,
 ) -> Mapping[Path, MemoryLines]:
-    """Return the rows of an import, for `reading_from_memory`: data, or tables with named columns.
+    """Return the rows of tables with named columns, and of tables of queries and passages.
 
     Raises:
-        InputError: Data have no rows, or no table has one of the named columns.
+        InputError: No table has one of the named columns, or a run names no system.
     """
-    columns = renaming.columns
     found: dict[Path, MemoryLines] = {}
     for source in files:
-        if source.data is not None:
-            found[source.path] = memory_lines(
-                str(source.path),
-                source.role or "",
-                source.data,
-                on_error,
-                source.system,
-                renaming.rows if columns else None,
-            )
-        elif (columns or _may_be_table(source)) and source.path.is_file():
+        path, columns = source.path, renaming.columns
+        if columns and (path in data or _has_fields(path, columns.values())):
+            rows = rag.raw_rows(path, on_error)
+            found[path] = list(as_lines(renaming.rows(str(path), rows, is_table=path in data)))
+        elif (columns or _may_be_table(source)) and path not in data and path.is_file():
             may_be_bank = (source.kind, source.role) == (None, None)
-            rows = renaming.table(source.path, on_error, may_be_bank=may_be_bank)
-            if rows is not None:
-                found[source.path] = rows
+            of_table = renaming.table(path, on_error, may_be_bank=may_be_bank)
+            if of_table is not None:
+                found[path] = of_table
+        if source.data is not None and source.role == "runs" and source.system is None:
+            check_systems(str(path), found.get(path, data[path]))
     renaming.check()
     return found
+
+
+def _has_fields(path: Path, columns: Collection[str]) -> bool:
+    """Return whether a file has objects with one of these fields."""
+    with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+        is_here = path.is_file() and not rag.is_text_table(path)
+        return is_here and not {*columns}.isdisjoint(rag.first_columns(path))
+    return False
 
 
 def _may_be_table(source: GivenFile) -> bool:
@@ -399,37 +495,59 @@ Answers = dict[tuple[str, str], dict[str, None]]
 """Reference answers of each question, in order."""
 
 
-def unfold(
+def _unfold(
     files: Iterable[GivenFile], system: str | None, on_error: OnError, renaming: Renaming
 ) -> tuple[list[GivenFile], Mapping[Path, MemoryLines]]:
-    """Return the files, those of RAG programs split into known parts, and the rows of the parts."""
+    """Return the files, with those of several kinds of rows split, and the rows of their parts.
+
+    Such files are those of RAG programs, and tables with one retrieved or judged passage per row.
+    """
     found: list[GivenFile] = []
     rows: dict[Path, MemoryLines] = {}
     answers: Answers = {}
     for source in files:
-        preset = _preset(source)
-        if preset is None:
+        parts = _parts(source, system, on_error, renaming, answers)
+        if parts is None:
             found.append(source)
-            if source.data is None and tables.name_of(source.path):
-                rows[source.path] = list(as_lines(tables.read_rows(source.path)))
             continue
-        options = renaming.columns, renaming.seen
-        records = rag.read(
-            source.path, preset, on_error, *options, is_stated=source.kind is not None
-        )
-        distinct = list(_without_repetitions(records, source.path, on_error))
-        for _, one in distinct:
-            answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
-        if system and len({one.system for _, one in distinct}) == 1:
-            distinct = [(number, one._replace(system=system)) for number, one in distinct]
-        for part, lines in _rows_by_kind(
-            distinct, system or system_of(source.path), answers
-        ).items():
-            # messages include the part and the line of the file
+        for part, lines in parts.items():
+            # messages name the part and the line of the file
             path = Path(f"{source.path} ({part})")
             found.append(GivenFile(path, part))
             rows[path] = list(as_lines(lines))
     return found, rows
+
+
+def _parts(
+    source: GivenFile,
+    system: str | None,
+    on_error: OnError,
+    renaming: Renaming,
+    answers: Answers,
+) -> Mapping[str, Rows] | None:
+    """Return the rows of each kind that a file is split into; None for a file of one kind."""
+    path = source.path
+    # data from memory has no name that could be a system's
+    named = system or source.system or ("" if source.data is not None else system_of(path))
+    preset = _preset(source, renaming)
+    if preset is None:
+        roles = _table_roles(source, renaming)
+        if roles is None:
+            return None
+        rows = [*renaming.long_rows(path, rag.raw_rows(path, on_error))]
+        renaming.seen.setdefault(str(path), [*dict.fromkeys(chain(*(row for _, row in rows)))])
+        is_run = source.role == "runs"
+        return table_parts(path, rows, roles, renaming.columns, named, on_error, is_run=is_run)
+    given = renaming.long_rows(path, rag.raw_rows(path, on_error, preset.rows))
+    options = preset, on_error, renaming.columns, renaming.seen
+    records = rag.read(path, given, *options, is_stated=bool(source.kind or source.role))
+    distinct = list(_without_repetitions(records, path, on_error))
+    for _, one in distinct:
+        answers.setdefault((one.query_id, one.query), {}).update(dict.fromkeys(one.references))
+        check_system_named(path, one.system or named or not (one.contexts or one.response))
+    if system and len({one.system for _, one in distinct}) == 1:
+        distinct = [(number, one._replace(system=system)) for number, one in distinct]
+    return _rows_by_kind(distinct, named, answers)
 
 
 def _without_repetitions(
@@ -445,20 +563,103 @@ def _without_repetitions(
             on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
 
 
-def _preset(source: GivenFile) -> rag.Preset | None:
-    if source.kind:
+def _preset(source: GivenFile, renaming: Renaming) -> rag.Preset | None:
+    """Return the preset that reads a file; None if it is not of a RAG program."""
+    if source.kind and source.data is None:
         return rag.preset_of(source.kind)
-    if source.role or source.data is not None or lines_in_memory(source.path):
+    if source.role not in (None, "responses") or not _is_readable(source.path):
         return None
-    path = check_path(source.path)
-    if not path.is_file():
-        return None
-    preset, is_sure = rag.detect_preset(path)
-    if not is_sure:
+    preset, place = rag.detect_preset(source.path, renaming.columns, renaming.long_names)
+    if preset is None and _is_answers(source, renaming):
+        return rag.presets()["answers"]
+    if preset is None or (place == 0 and source.role is None):
+        return preset
+    strict = _strict_kind(source)
+    if strict is None or (
+        place == 1 and strict in _MISREAD and not _is_bank(source.path, strict, renaming.columns)
+    ):
+        return preset
+    return None
+
+
+_MISREAD = ("passages", "queries", "questions", "plain-bank")
+"""Kinds of which a table of question, system and answer has the columns, too."""
+
+
+def _is_answers(source: GivenFile, renaming: Renaming) -> bool:
+    """Return whether a table has questions and answers that are stated to be of a system.
+
+    Or questions and references, and nothing else.
+    """
+    with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+        names = renaming.long_names(rag.first_columns(source.path))
+        among = ("question", "reference", "query_id", "answer")
+        roles = roles_of(names, {k: v for k, v in renaming.columns.items() if v in names}, among)
+        if source.role == "responses":
+            return {"question", "answer"} <= roles.keys()
+        is_bank = {"question", "reference"} <= roles.keys() and "answer" not in roles
+        is_bank = is_bank and normalize_name(roles["question"][0]) not in SYNONYMS["question"][2]
+        return is_bank and sum(map(len, roles.values())) == len(names)
+    return False
+
+
+def _is_readable(path: Path) -> bool:
+    return lines_in_memory(path) is not None or check_path(path).is_file()
+
+
+def _strict_kind(source: GivenFile) -> str | None:
+    """Return the kind of which a file has all fields; None for none, or several."""
+    if source.role is None:
         with suppress(InputError):
-            detect_kind(path)
-            return None
-    return preset
+            lines = lines_in_memory(source.path)
+            return _kind_of_rows(source, lines) if lines else detect_kind(source.path).kind
+        return None
+    names = {normalize_name(name) for name in rag.first_columns(source.path)}
+    has_query = not names.isdisjoint(trec.QUERY_KEYS)
+    has_passage = not names.isdisjoint((*trec.PASSAGE_KEYS, *passages.ID_KEYS))
+    is_strict = has_query if source.role == "responses" else has_query and has_passage
+    return source.role if is_strict or (source.role == "passages" and has_passage) else None
+
+
+def _is_bank(path: Path, kind: str, columns: Mapping[str, str]) -> bool:
+    """Return whether rows of question, answer and model are items that a model made.
+
+    They are answers of models if a question occurs with several of them.
+    """
+    if kind not in ("questions", "plain-bank"):
+        return False
+    rows = [row for _, row in rag.raw_rows(path, accept)]
+    roles = roles_of(dict.fromkeys(chain(*rows)), columns, ("question", "query_id", "system"))
+    if any(normalize_name(name) not in MODEL_KEYS for name in roles["system"]):
+        return False
+    pairs = {(value_of(row, roles, "question"), value_of(row, roles, "system")) for row in rows}
+    if len({question for question, _ in pairs}) < len(pairs):
+        return False
+    add_warning(
+        path,
+        None,
+        "is read as a bank of questions; if systems gave the answers, say --as answers",
+    )
+    return True
+
+
+def _table_roles(source: GivenFile, renaming: Renaming) -> Roles | None:
+    """Return the columns of a custom table that no strict format reads, by role."""
+    with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+        is_stated = bool(source.kind) and source.data is None
+        is_table = source.role in (None, "passages", "runs", "qrels") and not is_stated
+        if is_table and _is_readable(source.path):
+            names = renaming.long_names(rag.first_columns(source.path))
+            roles = table_roles(names, renaming.columns)
+            is_plain = not lines_in_memory(source.path) and _is_known(names, ",")
+            if is_plain or roles is None:
+                return None
+            # the fields of a passage alone are no sign that a row is not a result, too
+            is_result = roles.keys() & {"rank", "score", "system", "relevance"}
+            strict = _strict_kind(source)
+            is_misread = is_result and source.role is None and strict in ("passages", "queries")
+            return roles if strict is None or is_misread else None
+    return None
 
 
 def _rows_by_kind(
@@ -469,8 +670,12 @@ def _rows_by_kind(
     `answers` are the references of this file and earlier ones; all are correct answers.
     """
     parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {kind: {} for kind in _KINDS}
+    # beside responses, what was retrieved for them is a system of its own
+    retrieved = "{}:contexts" if any(one.response for _, one in records) else "{}"
     for number, one in records:
-        for kind, row in _rows(one, one.system or system, answers[one.query_id, one.query]):
+        name = one.system or system
+        right = answers[one.query_id, one.query]
+        for kind, row in _rows(one, name, retrieved.format(name), right):
             parts[kind].setdefault(repr(row), (number, row))
     return {kind: [*rows.values()] for kind, rows in parts.items() if rows}
 
@@ -479,7 +684,7 @@ _KINDS = ("queries", "passages", "candidates", "responses", "plain-bank", "qrels
 
 
 def _rows(
-    one: RagRecord, system: str, answers: Iterable[str]
+    one: RagRecord, system: str, retrieved: str, answers: Iterable[str]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     of_query = {"query_id": one.query_id}
     yield "queries", {**of_query, "text": one.query}
@@ -489,9 +694,10 @@ def _rows(
         yield "qrels", {**of_query, "passage_id": passage, "relevance": 1}
     if one.contexts:
         texts = [{"docid": passage, "doc": {"text": text}} for passage, text in one.contexts]
-        yield "candidates", {"query": {"qid": one.query_id}, "run_id": system, "candidates": texts}
+        query = {"qid": one.query_id}
+        yield "candidates", {"query": query, "run_id": retrieved, "candidates": texts}
     if one.response:
-        yield "responses", {**of_query, "system": f"{system}:response", "text": one.response}
+        yield "responses", {**of_query, "system": system, "text": one.response}
     if one.references:
         # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)

@@ -13,7 +13,7 @@ from exampp.formats.format import FORMATS, format_of, of_packages, read_records
 from exampp.formats.lines import reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
 from exampp.inputs.corpus import look_up
-from exampp.inputs.files import GivenFile, Known, Renaming, rows_of_files, tell_all, unfold
+from exampp.inputs.files import GivenFile, Known, Renaming, read_tables, tell_all
 from exampp.inputs.loading import LOADERS, Importer, Loader
 from exampp.results.result import Result, Table, render
 from exampp.sanitize import Replacements, count_replacements
@@ -169,9 +169,8 @@ def import_files(
     """
     with collect_warnings() as heard:
         renaming = Renaming(importer.columns)
-        sources, parts = unfold(sources, importer.system, importer.on_error, renaming)
-        rows = rows_of_files(sources, renaming, importer.on_error)
-        with reading_from_memory({**parts, **rows}):
+        sources, rows = read_tables(sources, importer.system, importer.on_error, renaming)
+        with reading_from_memory(rows):
             report = _import_files(importer, sources, corpus)
     return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)
 

@@ -308,7 +308,7 @@ class Importer:
     settle: BeforeCommit = do_nothing
     is_named: bool = False
     cited: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
 class Loader:

@@ -16,44 +16,36 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.formats.columns import names_of
 from exampp.formats.fields import PASSAGE, QUERY, brief
+from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import MemoryLines, OnError, as_lines, raise_error
 from exampp.formats.trec import SYSTEM_KEYS
 
 Row = Mapping[str, Any]
-Rename = Callable[[str, Iterator[tuple[int, Row]]], Iterator[tuple[int, Row]]]
-"""Function that renames the columns of a table's rows."""
 _BY_SYSTEM = ("runs", "responses")
-_IDS = (QUERY - {"query"}) | PASSAGE
+_IDS = (QUERY - {"query"}) | PASSAGE | {*names_of("query_id")}
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
 """Names of id columns, by the name in exampp."""
 _TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
 
 
-def memory_lines(
-    name: str,
-    role: str,
-    data: object,
-    on_error: OnError,
-    system: str | None = None,
-    rename: Rename | None = None,
-) -> MemoryLines:
+def data_lines(name: str, role: str, data: object, on_error: OnError) -> MemoryLines:
     """Return the rows of an argument as lines, for `reading_from_memory`.
 
-    `name` is the argument's name in messages. Row numbers start at 1. A missing value (None, NaN,
-    NaT) is an absent column. `on_error` gets the errors of rows.
+    Row numbers start at 1. A missing value (None, NaN, NaT) is an absent column.
+
+    Args:
+        name: The name of the argument in messages.
+        role: Its role; empty if its columns decide.
+        data: A table, or another value that the role accepts.
+        on_error: Takes the error of a row.
 
     Raises:
         InputError: There are no rows, two columns have the same name, or an index would be lost.
     """
-
     try:
-        found = plain_rows(name, role, data, on_error)
-        if rename is not None:
-            found = rename(name, found)
-        if role == "runs" and system is None:
-            found = _with_system(found)
-        return list(as_lines(found))
+        return list(as_lines(plain_rows(name, role, data, on_error)))
     except InputError as error:
         raise error.at(name) from None
 
@@ -69,15 +61,16 @@ def plain_rows(
             on_error(error.at(name, number))
 
 
-def _with_system(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-    for number, row in rows:
-        if row.keys().isdisjoint(SYSTEM_KEYS):
+def check_systems(name: str, lines: MemoryLines) -> None:
+    """Raise InputError for a row of a run that names no system."""
+    for number, line in lines:
+        if OBJECT.decode(line).keys().isdisjoint(SYSTEM_KEYS):
             raise InputError(
                 "the row has no system",
+                file=name,
                 line=number,
                 hint='Name it, as in runs={"bm25": frame}, or add a column `system`',
             )
-        yield number, row
 
 
 def parts_of(role: str, data: object) -> Iterator[tuple[str, str | None, object]]:
@@ -101,7 +94,14 @@ def _rows(role: str, data: Any) -> Iterable[object]:
             hint=f"Pass {_TABLES}; import_files takes files",
         )
     if isinstance(data, Mapping):
-        return _of_columns(data) if is_columns(role, data) else _FROM_MAPPING[role](data)
+        if is_columns(role, data):
+            return _of_columns(data)
+        if role in _FROM_MAPPING:
+            return _FROM_MAPPING[role](data)
+        raise InputError(
+            "is a dict, but not of columns",
+            hint="Name its role, as in queries={...}, or use lists of equal length",
+        )
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
         return data.iter_rows(named=True)  # type: ignore[no-any-return]
     if hasattr(data, "itertuples") and hasattr(data, "columns"):  # pandas
@@ -148,8 +148,8 @@ def _check_names(names: Sequence[object]) -> None:
 
 def is_columns(role: str, data: Mapping[Any, Any]) -> bool:
     """Return whether it maps column names to lists of cells, as `frame.to_dict("list")`."""
-    names = SYSTEM_KEYS if role == "official" else _IDS
-    return any(name in data for name in names) and all(
+    names = SYSTEM_KEYS if role == "official" else (*_IDS, *names_of("question"))
+    return (not role or any(name in data for name in names)) and all(
         # a set has no order
         hasattr(cells, "__getitem__")
         and not isinstance(cells, str | bytes | Mapping)

@@ -1,6 +1,6 @@
-"""Edits of a bank: from a request or a file to the log.
+"""Bank edits: from a request or a file to log entries.
 
-An edit has one shape, `ItemChange`: an operation, and the item before and after it.
+An edit is an `ItemChange`: an operation, and the item before and after it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ItemKey(NamedTuple):
 
 
 def item_key(item: ItemState | Item) -> ItemKey:
-    """Return what identifies an item."""
+    """Return the identity of an item."""
     return ItemKey(item.query_id, item.item_id, item.kind)
 
 
@@ -43,7 +43,7 @@ def item_key(item: ItemState | Item) -> ItemKey:
 
 
 def changes_of(before: ItemState, after: ItemState) -> Iterator[ItemChange]:
-    """Yield one change per respect in which the item differs, to be applied in turn."""
+    """Yield one change per differing field, to be applied in turn."""
     now = before
     for operation, value in (
         ("reword", {"text": after.text}),
@@ -60,9 +60,8 @@ def changes_of(before: ItemState, after: ItemState) -> Iterator[ItemChange]:
 def bank_difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> list[ItemChange]:
     """Return every change between two states of a bank, or between two banks.
 
-    Items are the same if they have the same query, kind and id or, among the others, the same
-    query, kind and text. What is retired on both sides, or on one and absent on the other, is no
-    change.
+    Items match by query, kind and id or, among the rest, by query, kind and text. Items that are
+    retired on both sides, or retired on one and absent on the other, are not changes.
     """
     old = {item_key(state): state for state in before}
     new = {item_key(state): state for state in after}
@@ -81,7 +80,7 @@ def bank_difference(before: Iterable[ItemState], after: Iterable[ItemState]) -> 
 
 
 def change_values(change: ItemChange) -> tuple[str, str]:
-    """Return the respect in which a change differs, before and after, as people read it."""
+    """Return the changed values before and after, as texts."""
     operation, before, after = change
     texts = ("" if before is None else before.text or "", "" if after is None else after.text or "")
     if before is None or after is None or operation == "reword":
@@ -103,7 +102,7 @@ def _extra(state: ItemState, key: str) -> str:
 def changes_table(
     changes: Iterable[ItemChange], caption: str = "", notes: Sequence[str] = ()
 ) -> Table:
-    """Return one row per respect in which an item differs."""
+    """Return one row per changed field."""
     rows = []
     for change in changes:
         if state := change.after or change.before:
@@ -112,7 +111,7 @@ def changes_table(
 
 
 def log_table(edits: Iterable[LoggedEdit]) -> Table:
-    """Return one row per edit, in the order given."""
+    """Return one row per edit, in the given order."""
     rows = [
         (
             logged.number,
@@ -131,7 +130,7 @@ def log_table(edits: Iterable[LoggedEdit]) -> Table:
 
 
 def describe_edit(logged: LoggedEdit) -> str:
-    """Return an edit in words: the text of a new item, or every value before and after."""
+    """Describe an edit: the text of a new item, or the values before and after."""
     if logged.before is None:
         return logged.after.text or ""
     parts = []
@@ -150,10 +149,10 @@ def describe_edit(logged: LoggedEdit) -> str:
 def find_item(
     states: Sequence[ItemState], prefix: str, query_id: str | None = None, kind: str | None = None
 ) -> ItemState:
-    """Return the item identified by its id, or by the start of it or of its last part.
+    """Find an item by its id, or by a prefix of it or of its last part.
 
     Raises:
-        InputError: There is none, or several fit, as a question and a nugget of one text do.
+        InputError: No item matches, or several, such as a question and a nugget with one text.
     """
     check_text("the id of an item", prefix)
     among = [s for s in states if query_id in (None, s.query_id) and kind in (None, s.kind)]
@@ -179,25 +178,25 @@ def find_item(
     left = len(fitting) - _ITEMS_LISTED
     more = f"\n  and {left} more" if left > 0 else ""
     raise InputError(
-        f"{len(fitting)} items are meant by {brief(prefix)}; give more of the id, the query "
-        f"with --query, or the kind with --kind:{listed}{more}"
+        f"{len(fitting)} items match {brief(prefix)}. Give a longer id, the query with --query, "
+        f"or the kind with --kind:{listed}{more}"
     )
 
 
 def change_item(state: ItemState, operation: str, values: Sequence[str]) -> ItemChange:
-    """Return the change that one operation other than `add` makes of an item.
+    """Return the change made by an operation other than `add`.
 
-    `values` are a text for `reword`, a number for `weight`, any number of answers for `key` (none
-    removes the key), nothing for `retire` and `restore`.
+    `values` is a text for `reword`, a number for `weight`, any number of answers for `key` (none
+    removes the key), and empty for `retire` and `restore`.
 
     Raises:
-        InputError: Another operation or other values, or the item is so already.
+        InputError: The operation or the values are invalid, or nothing would change.
     """
     count_of_values = {"retire": 0, "restore": 0, "reword": 1, "weight": 1}.get(operation)
     if count_of_values is not None and len(values) != count_of_values:
         count = "nothing" if not values else f"{len(values)} values"
         expected = "one value" if count_of_values else "no value"
-        raise InputError(f"{operation} takes {expected}, but was given {count}")
+        raise InputError(f"{operation} takes {expected}, not {count}")
     if operation == "key":
         after = replace(state, answers=tuple(values))
     elif operation in ("retire", "restore"):
@@ -207,16 +206,18 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
     elif operation == "weight":
         after = replace(state, weight=real(values[0], "weight"))
     else:
-        raise InputError(f"no operation {brief(operation)}", hint=f"Known: {', '.join(OPERATIONS)}")
+        raise InputError(
+            f"unknown operation {brief(operation)}", hint=f"Known: {', '.join(OPERATIONS)}"
+        )
     return _checked(ItemChange(operation, state, after))
 
 
 def _checked(change: ItemChange) -> ItemChange:
-    """Return a change of an item; InputError if it has no effect or an invalid value."""
+    """Return a change of an item; InputError if it has no effect or is invalid."""
     _, before, after = change
     if before is None or after is None or after == before:
         item = after or before
-        raise InputError(f"item {brief(item.item_id if item else '')} is so already")
+        raise InputError(f"item {brief(item.item_id if item else '')} would not change")
     if after.text != before.text:
         check_text("the text", after.text)
     check_weight(finite(after.weight, "weight"))
@@ -230,11 +231,11 @@ def _checked(change: ItemChange) -> ItemChange:
 
 
 def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
-    """Return the new item as it can join the others: with a new id, made from its text if blank.
+    """Return a new item that can be added; a blank id is derived from the text.
 
     Raises:
-        InputError: Its query has an item of that kind and text already, or it has what a file of
-            items may not have: no text, an unknown kind, a weight below 0.
+        InputError: The query already has an item of that kind and text, or the item is invalid: no
+            text, an unknown kind, a weight below 0.
     """
     check_text("query_id", new.query_id)
     check_choice("kind", new.kind, ITEM_KINDS)
@@ -254,38 +255,38 @@ def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
         if (state.subtopic_id, state.text) == (new.subtopic_id, new.text):
             retired = "" if state.active else ", retired"
             raise InputError(
-                f"query {brief(new.query_id)} has that {new.kind} already: item "
+                f"query {brief(new.query_id)} already has that {new.kind}: item "
                 f"{brief(state.item_id)}{retired}",
                 hint="" if state.active else "Restore it: exampp bank edit",
             )
     base = new.item_id or item_id(new.query_id, new.text or "", new.subtopic_id)
     own, number = base, 1
     while own in ids:
-        # an item that was reworded keeps the id of its first text
+        # a reworded item keeps the id of its first text
         number += 1
         own = f"{base}.{number}"
     return replace(new, item_id=own, weight=weight, key=None)
 
 
 def apply_change(items: list[ItemState], change: ItemChange) -> list[ItemChange]:
-    """Make a change of the items of a query, in place; return its respects, as it was made.
+    """Apply a change to the items of a query in place; return it as one change per field.
 
-    `before` is the item as its editor knew it, or None for a new item.
+    `before` is the item as known to the editor, or None for a new item.
 
     Raises:
         InputError: As `change_item` and `new_item`, or the item is unknown.
     """
     operation, before, after = change
     if after is None:
-        raise InputError(f"an edit does not {operation} items", hint="Retire it")
+        raise InputError(f"edits cannot {operation} items", hint="Retire it")
     if before is None:
         items.append(new_item(items, after))
         return [ItemChange("add", None, items[-1])]
     now = find_item(items, before.item_id, before.query_id, before.kind)
     if now != before:
         raise InputError(
-            f"item {brief(now.item_id)} is not as the change assumes",
-            hint="Make the change from what Bank.items returns now",
+            f"item {brief(now.item_id)} differs from `before` of the change",
+            hint="Build the change from the current result of Bank.items",
         )
     _checked(ItemChange(operation, now, after))
     items[items.index(now)] = after
@@ -293,7 +294,7 @@ def apply_change(items: list[ItemState], change: ItemChange) -> list[ItemChange]
 
 
 def edit_conflict(history: Sequence[LoggedEdit], yours: ItemState | None) -> EditConflict:
-    """Return the error for an edit of an item that was edited meanwhile, from its history."""
+    """Return the conflict of an edit with the history of its item."""
     newest = history[-1]
     return EditConflict(
         f"item {brief(newest.after.item_id)} of query {brief(newest.after.query_id)} was edited "
@@ -312,7 +313,7 @@ def edit_conflict(history: Sequence[LoggedEdit], yours: ItemState | None) -> Edi
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A state of a bank: the number of its last edit, and a hash of all its items."""
+    """A version of a bank: the number of its last edit and a hash of its items."""
 
     bank: str
     number: int
@@ -320,7 +321,7 @@ class Version:
 
     @property
     def remark(self) -> str:
-        """The line in a file that names the version it was written from."""
+        """The line of an exported file that names its version."""
         return f"# exampp bank version: {self.number} {self.digest} {self.bank}"
 
 
@@ -330,7 +331,7 @@ _REMARK = re.compile(
 
 
 def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
-    """Return the version of these states, in any order."""
+    """Return the version of these states; their order does not matter."""
     parts = sorted(
         json.dumps(
             [s.query_id, s.item_id, s.subtopic_id, s.kind, s.text, s.weight, s.answers, s.active]
@@ -341,7 +342,7 @@ def version_of(bank: str, number: int, states: Iterable[ItemState]) -> Version:
 
 
 def parse_version(text: str) -> Version | None:
-    """Return the version that a file names as its origin, None if it names none."""
+    """Return the version named in a file; None if there is none."""
     match = _REMARK.search(text)
     return None if match is None else Version(match[3], int(match[1]), match[2])
 
@@ -359,17 +360,16 @@ def changes_to_apply(
     *,
     retire_missing: bool = False,
 ) -> list[ItemChange]:
-    """Return the changes that a file made since `base`, as changes of the bank.
+    """Return the changes of a file since `base`, as changes of the bank.
 
-    Items are identified by query, kind and id, or else by query, subtopic, kind and text. An item
-    of the file that the bank does not have is added, one that it has retired is restored; an item
-    that the file does not have stays, or is retired with `retire_missing`. What only the bank
-    changed since `base` stands; keys of `Item.extra` that the file sets are set. `known_entries`
-    are what an export of the bank would hold now.
+    Items are identified by query, kind and id, or else by query, subtopic, kind and text. New items
+    of the file are added, retired ones restored. Items missing from the file stay, or are retired
+    with `retire_missing`. Changes made only in the bank since `base` stay; keys of `Item.extra` in
+    the file are set. `known_entries` is the current content of an export.
 
     Raises:
         InputError: An item has another subtopic or kind than in the bank, or two items of the file
-            are one of the bank.
+            match one of the bank.
     """
     now = {item_key(state): state for state in current}
     then = now | {item_key(state): state for state in base}
@@ -377,7 +377,7 @@ def changes_to_apply(
         (state.query_id, state.subtopic_id, state.kind, state.text): state
         for state in sorted(then.values(), key=lambda state: state.active)
     }
-    # an id of another kind is a fault that is reported
+    # the same id with another kind is an error
     by_id = {(state.query_id, state.item_id): state for state in then.values()}
     makers = {
         item_key(item): makers_of(item.extra, entry.extra)
@@ -431,7 +431,7 @@ def _changed(
             raise InputError(
                 f"the {what} of item {brief(known.item_id)} is {brief(there or 'none')} in the "
                 f"bank, and {brief(here)} in the file",
-                hint="Retire it, and add a new item without an id",
+                hint="Retire it and add a new item without an id",
             )
     target = replace(
         now,
@@ -449,7 +449,7 @@ def _changed(
 
 
 def _has_extra(key: str, item: Item, known: ItemState, makers: tuple[str, ...]) -> bool:
-    """Return whether the bank's item already has the file's extra value under a key."""
+    """Return whether an item of the bank already has the file's value of an extra key."""
     if key == "importance":
         return importance(item.extra, known.weight) == importance(known.extra, known.weight)
     if key == MODEL:
@@ -463,7 +463,7 @@ def not_applied(
     known_entries: Iterable[BankEntry],
     queries: Mapping[str, str],
 ) -> list[str]:
-    """Return notes on changes in a file that edits of a bank cannot make.
+    """Return notes on changes in a file that cannot be applied as edits.
 
     `queries` are the texts of the collection's queries by id.
     """
@@ -487,11 +487,11 @@ def not_applied(
             if item.item_id not in (own, usual):
                 renamed.append(item.item_id)
     notes = {
-        "the text of {} is another in the file; import the queries with --update to change it": (
+        "the text of {} differs in the file; import the queries with --update to change it": (
             texts
         ),
-        "ids never change, and the file has others: {}": renamed,
-        "{} of the file's lines; edits are of items alone": keys,
+        "ids cannot be changed, but the file changes: {}": renamed,
+        "{} of the lines of the file; only items can be edited": keys,
     }
     return [f"not applied: {note.format(_listed(some))}" for note, some in notes.items() if some]
 
@@ -503,7 +503,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def logged_as(change: ItemChange) -> str:
-    """Return the operation under which a change is logged, with the value of an extra key."""
+    """Return the logged operation of a change, with the value of an extra key."""
     if change.operation in (*OPERATIONS, "undo", "revert"):
         return change.operation
     return f"{change.operation} = {brief(change_values(change)[1])}"

@@ -1,7 +1,7 @@
-"""Generation of bank items by a model: requests, replies, and what is still pending.
+"""Generation of bank items by a model.
 
-One request per query or subtopic, one transaction per reply: an interrupt loses no received reply,
-and the next run requests only what has no items by this model and prompt yet.
+There is one request per query or subtopic and one transaction per reply. An interrupt loses no
+reply, and the next run requests only items that this model and prompt have not made yet.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from exampp.store.generation import (
 
 PER = ("query", "subtopic")
 OPERATION = "generate"
-"""The name of edits of generated items in the log of a bank."""
+"""Operation of generated items in the log of a bank."""
 CHARACTERS_PER_TOKEN = 4
 WRITTEN_TOKENS = 250
 """Tokens of a reply, for estimates: ten questions as JSON."""
@@ -66,10 +66,10 @@ class GenerationOutcome:
 
 @dataclass(frozen=True, slots=True)
 class GenerationPreview:
-    """The expected size of a run.
+    """The expected size and cost of a run.
 
-    It has the requests, the tokens of their prompts (by the model's own tokenizer where `exact`),
-    `cost` if prices are given, and two filled prompts.
+    `requests` and prompt tokens (by the model's tokenizer if `exact`), `cost` if prices are given,
+    and two filled prompts.
     """
 
     requests: int
@@ -81,12 +81,12 @@ class GenerationPreview:
 
 
 class GenerationRun:
-    """One run of one model over the queries (or subtopics) that have no items of it yet.
+    """A run of one model over queries (or subtopics) without items by it.
 
-    Iterate over `steps` to do the work; every reply is committed before it is yielded. A model that
-    fails `MAX_FAILURES` times in a row raises Unfinished. `stop`, called from a signal handler or
-    another thread, ends the run in time. `why_stopped` is the reason if the run stopped early, such
-    as a limit on requests or cost, and `left` is how many requests remained. Items equivalent to
+    Iterate over `steps` to do the work; every reply is committed before it is yielded.
+    `MAX_FAILURES` consecutive failures raise Unfinished. `stop`, called from a signal handler or
+    another thread, ends the run early. `why_stopped` is the reason for an early end, such as a
+    limit on requests or cost; `left` is the number of remaining requests. Items equivalent to
     others of their query are dropped; near duplicates are marked.
     """
 
@@ -129,22 +129,22 @@ class GenerationRun:
         if not self.bank.strip():
             raise InputError("the name of the bank is blank", field="bank")
         if self.wish.more < 0 or self.wish.grounded < 0:
-            raise InputError("more and grounded are numbers of 1 or more")
+            raise InputError("more and grounded must be 1 or more")
         if self.wish.keys and not self.prompt.keys_instruction:
             what = f"the prompt {self.prompt.name!r} does not ask for answers"
-            raise InputError(what, hint="Leave --keys out, or choose another prompt")
+            raise InputError(what, hint="Leave out --keys, or choose another prompt")
         if self.wish.more and query_id is None:
-            raise InputError("more items of which query?", hint="Name it with --query")
+            raise InputError("--more needs a query", hint="Name it with --query")
 
     def _checked_per(self, per: str | None) -> str:
         if per is None:
             return "subtopic" if self.prompt.needs_subtopic else "query"
         if per not in PER:
-            raise InputError(f"per is {per!r}", hint=f"Give one of {', '.join(PER)}")
+            raise InputError(f"invalid per {per!r}", hint=f"Choose from {', '.join(PER)}")
         if per == "query" and self.prompt.needs_subtopic:
             raise InputError(
-                f"the prompt {self.prompt.name!r} asks about subtopics",
-                hint="Leave --per away, or choose another prompt, such as dl-questions",
+                f"the prompt {self.prompt.name!r} is for subtopics",
+                hint="Leave out --per, or choose another prompt, such as dl-questions",
             )
         return per
 
@@ -169,8 +169,8 @@ class GenerationRun:
             pending = [one for one in new if best_passages(self.connection, one, 1)]
         which = "subtopics" if self.per == "subtopic" else "queries"
         counts = {
-            f"{which} have items of this model by this prompt already": len(texts) - len(new),
-            f"{which} have no passages to ask about and are left out": len(new) - len(pending),
+            f"{which} already have items by this model and prompt": len(texts) - len(new),
+            f"{which} have no passages and are left out": len(new) - len(pending),
             f"{which} have no text and are left out": len(subjects_to_ask) - len(texts),
         }
         self.notes = tuple(f"{count} {what}" for what, count in counts.items() if count)
@@ -206,14 +206,14 @@ class GenerationRun:
         return GenerationPreview(len(self.due), tokens, exact, cost, tuple(examples), self.notes)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Send no further requests; `steps` ends once replies within `grace` seconds are stored."""
+        """Stop sending requests; `steps` ends after replies within `grace` seconds are stored."""
         self.stopped = True
         self._replies.stop(grace)
 
     def steps(self) -> Iterator[GenerationOutcome]:
-        """Send all pending requests; yield the result of each one once it is committed.
+        """Send all pending requests; yield each result after it is committed.
 
-        Received replies are stored however it ends, including by an interrupt.
+        Received replies are always stored, even after an interrupt.
         """
         self._load()
         failures = 0
@@ -227,8 +227,8 @@ class GenerationRun:
                 failures = failures + 1 if reply.fault else 0
                 if failures >= MAX_FAILURES:
                     raise Unfinished(
-                        f"{failures} failures in a row, the last: {reply.fault}. Everything made "
-                        "so far is stored; the same command continues"
+                        f"{failures} failures in a row, the last: {reply.fault}. All items so "
+                        "far are stored; run the same command again to continue"
                     )
         finally:
             replies.close()
@@ -237,7 +237,7 @@ class GenerationRun:
         yield from self._flush()
         self.why_stopped = self.grader.stopped if self.left else ""
 
-    # ---- asking ----------------------------------------------------------------------------------
+    # ---- requests --------------------------------------------------------------------------------
 
     def _generated_by(self) -> GeneratedBy:
         settings = json.dumps(dict(self.grader.settings), sort_keys=True, default=str)
@@ -285,16 +285,16 @@ class GenerationRun:
                 return
             system, user = self._texts(subject)
             if limit is not None and (count := self._tokens(system, user, True)) > limit:
-                reason = f"the prompt has {count} tokens, the model takes {limit}"
+                reason = f"the prompt has {count} tokens, but the model accepts {limit}"
                 self._unsent.append((subject, reason))
                 continue
             self._waiting[number] = subject
             yield Request(number, subject.query_text, "", user, system)
 
-    # ---- keeping ---------------------------------------------------------------------------------
+    # ---- results ---------------------------------------------------------------------------------
 
     def _flush(self) -> Iterator[GenerationOutcome]:
-        """Yield the requests that could not be sent."""
+        """Yield requests that could not be sent."""
         while self._unsent:
             subject, reason = self._unsent.pop(0)
             yield self._settle(subject, Reply("", fault=reason))
@@ -336,7 +336,7 @@ class GenerationRun:
     def _select(
         self, subject: Subject, parsed: Sequence[ParsedItem], at: str
     ) -> tuple[tuple[Item, ...], tuple[NearDuplicate, ...]]:
-        """Return the new items, and the duplicates and near duplicates of the query's items."""
+        """Return the new items, and duplicates and near duplicates among them."""
         earlier = self._of(subject)
         known = {item.item_id: item for item in earlier}
         fresh = [self._item(subject, one, at) for one in parsed]
@@ -400,10 +400,12 @@ def generation_tables(
     failed = sum(one.state == FAILED for one in outcomes)
     notes = [f"{len(outcomes)} replies, {created} new {run.prompt.makes}s in the bank {run.bank!r}"]
     if failed:
-        notes.append(f"{failed} failed; the same command asks for them again")
+        notes.append(f"{failed} failed; run the same command again to retry")
     if run.left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
-        notes.append(f"{run.left} not asked yet{why}; the same command continues")
+        notes.append(
+            f"{run.left} requests not sent yet{why}; run the same command again to continue"
+        )
     if note := run.grader.note:
         notes.append(note)
     heads = ["query", "subtopic", "state", "items", "dropped", "how"]
@@ -421,6 +423,6 @@ def generation_tables(
 
 
 _FATES = {
-    "dropped": "dropped, because they ask the same as others",
-    "kept": "kept and marked, because they differ from others in little",
+    "dropped": "dropped as duplicates",
+    "kept": "marked as near duplicates",
 }

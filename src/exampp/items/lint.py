@@ -1,7 +1,7 @@
-"""Likely faults and duplicates of a bank: heuristics for people to check, never a verdict.
+"""Likely faults and duplicates in a bank: hints for people, not verdicts.
 
-The rules are made for English. Their thresholds were chosen by their findings in the published
-banks of TREC CAR Y3 and TREC DL (see the tests).
+The rules are for English. Thresholds were chosen on the published banks of TREC CAR Y3 and TREC DL
+(see the tests).
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from exampp.records.readings import describe_items_without_text
 from exampp.results.result import Table
 
 NUGGET_WORDS = 4
-"""A nugget's words at most. Source: EXAM++, Table 1 (the nugget prompts)."""
+"""Maximum words of a nugget. Source: EXAM++, Table 1 (the nugget prompts)."""
 KEYED_SHARE = 0.5
-"""The share of a bank with an answer key from which an item without one stands out."""
+"""Minimum share of items with an answer key for a finding on items without one."""
 
 RULES: Mapping[str, str] = {
-    "empty": "nothing can answer it",
-    "list-mark": "the number of a list is no part of it",
-    "twin": "they look alike, and are two to every program: scores, files and runs tell them apart",
+    "empty": "no passage can answer it",
+    "list-mark": "the list number is not part of the text",
+    "twin": "the texts look the same but differ in invisible characters",
     "duplicate": "one fact counts twice in cover",
     "near-duplicate": "one fact may count twice in cover",
     "double-barrelled": "a passage can answer half of it",
-    "yes-no": "any passage on the topic seems to answer it",
+    "yes-no": "any passage on the topic may seem to answer it",
     "time-dependent": "its answer changes with time",
     "repeats-query": "every relevant passage answers it",
     "long-nugget": f"the papers' nuggets have at most {NUGGET_WORDS} words",
@@ -48,14 +48,14 @@ RULES: Mapping[str, str] = {
     "no-items": "the query is left out of every score",
     "unknown-query": "the collection has nothing to grade for it",
 }
-"""Why a rule's findings matter, by rule, in the order in which they are reported."""
+"""Why the findings of each rule matter, in the order of the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One item that a rule found; `item_id` is empty for a finding on a query.
+    """A finding of a rule on an item, or on a query (`item_id` is empty).
 
-    `detail` names the word or the other item that the rule found, and how to fix invisible faults.
+    `detail` names the matched word or the other item, and the fix of invisible faults.
     """
 
     rule: str
@@ -70,11 +70,11 @@ def lint(
 ) -> list[Finding]:
     """Return the findings on the active items of a bank, rule by rule.
 
-    Rules about texts skip items whose text was never imported. `passages` is a sample of the graded
-    texts, used to detect their language. `queries` are the texts by id of the queries that the
-    collection has besides the bank; without any, the rules about queries are skipped.
+    Rules about texts skip items without an imported text. `passages` is a sample of the graded
+    texts, used to detect their language. `queries` are the texts, by id, of queries in the
+    collection; without them the rules about queries are skipped.
     """
-    # of two equivalent items, the second by id is the duplicate
+    # the second of two equivalent items, by id, is the duplicate
     entries = [
         replace(entry, items=tuple(sorted(entry.items, key=lambda one: one.item_id)))
         for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
@@ -92,7 +92,7 @@ def lint(
 
 
 def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Table:
-    """Return one row per finding; the notes count them by rule, and items without a text."""
+    """Return one row per finding; notes count findings by rule, and items without a text."""
     rows = [
         (
             finding.rule,
@@ -108,11 +108,11 @@ def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Tab
     notes = [f"{counts[rule]} {rule}: {why}" for rule, why in RULES.items() if rule in counts]
     notes = [*filter(None, [missing_texts_note(entries)]), *notes]
     heads = ["rule", "query", "item", "text", "detail", "why it matters"]
-    return Table.of(heads, rows, notes=notes or ["nothing was found"])
+    return Table.of(heads, rows, notes=notes or ["no findings"])
 
 
 def missing_texts_note(entries: Iterable[BankEntry]) -> str:
-    """Return a note on how many items have no imported text, empty if all have one."""
+    """Return a note on items without an imported text; empty if there are none."""
     items = [item for entry in entries for item in entry.items]
     return describe_items_without_text(sum(not item.text for item in items), len(items), "item")
 
@@ -161,7 +161,7 @@ def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator
         topics = [_stems(text) for text in texts if text.strip()]
         for item in entry.items:
             if not item.text:
-                continue  # only the id is known, as from a graded file
+                continue  # only the id is known, for example from a graded file
             if not _WORD.search(item.text):
                 yield _finding("empty", item)
                 continue
@@ -186,7 +186,7 @@ def _list_mark(text: str) -> str | None:
 
 def _double_barrelled(text: str) -> str | None:
     for pattern in (_DOUBLE, _SECOND):
-        # the first words of a question may well be "how and why", which is one question
+        # "How and why ..." is a single question
         if match := pattern.search(text, 12):
             return match[0].strip(" ,")
     return "?" if _TWO_MARKS.search(text) else None
@@ -228,7 +228,7 @@ _NUGGET_RULES: Mapping[str, _Rule] = {
 }
 
 
-# ---- items against each other --------------------------------------------------------------------
+# ---- pairs of items ------------------------------------------------------------------------------
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -249,25 +249,25 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
             item, like = one.item, one.like
             if look_alike(item.text, like.text):
                 seen = describe_invisible(item.text) or f"there {describe_invisible(like.text)}"
-                detail = f"as {like.item_id}: {seen}; retire one, or reword it"
+                detail = f"like {like.item_id}: {seen}; retire or reword one of them"
                 yield _finding("twin", item, detail)
             elif not one.differs:
                 yield _finding("duplicate", item, f"as {like.item_id}")
             elif one.differs in _BY_FORM and _only_by_form(_stems(item.text), _stems(like.text)):
-                yield _finding("near-duplicate", item, f"as {like.item_id}: {like.text}")
+                yield _finding("near-duplicate", item, f"like {like.item_id}: {like.text}")
 
 
 _BY_FORM = ("the order", "a word")
-"""Differences of texts that may still be equivalent, unlike names, numbers and negations."""
+"""Differences that near duplicates may have, unlike names, numbers and negations."""
 
 
 def look_alike(one: str, other: str) -> bool:
-    """Return whether two different texts look the same to a reader."""
+    """Return whether two different texts look the same."""
     return one != other and visible_form(one) == visible_form(other)
 
 
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether at most one of two texts has content words missing from the other.
+    """Return whether at most one of two texts has content words that the other lacks.
 
     "The northern coast" and "the southern coast" have similar spellings but different meanings.
     """
@@ -288,7 +288,7 @@ def _without_key(entries: Iterable[BankEntry]) -> Iterator[Finding]:
 
 
 def _other_language(entries: Iterable[BankEntry], passages: Sequence[str]) -> Iterator[Finding]:
-    """Yield queries whose items are clearly in another language than the passages."""
+    """Yield queries with items in another language than the passages."""
     theirs = language_of(passages)
     if theirs is None:
         return
@@ -297,10 +297,10 @@ def _other_language(entries: Iterable[BankEntry], passages: Sequence[str]) -> It
         texts.setdefault(entry.query_id, []).extend(item.text for item in entry.items)
     whole = language_of(text for one in texts.values() for text in one)
     for query_id, of_query in texts.items():
-        # the language of a few items may be undetectable
+        # a few items may be too short for language detection
         own = language_of(of_query) or whole
         if own not in (None, theirs):
-            detail = f"its items are in {own}, the passages in {theirs}"
+            detail = f"the items are in {own}, the passages in {theirs}"
             yield Finding("other-language", query_id, "", of_query[0], detail)
 
 
@@ -320,13 +320,13 @@ def _queries(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterat
 
 
 NEAR = 85.0
-"""Token ratio (0 to 100), words in any order, from which two items are nearly the same."""
+"""Minimum token ratio (0 to 100, order ignored) of near duplicates."""
 
 _NARROW_NOTHING = frozenset(
     ["a", "an", "the", "some", "any", "various", "several", "different", "main", "major", "key"]
 )
 _SHORTEST = 3
-"""Letters of a word that is taken as it is: "is", "gas"."""
+"""Maximum letters of a word that is not stemmed: "is", "gas"."""
 _AGREEMENT = {"does": "do", "are": "is", "were": "was", "has": "have"}
 _NEGATION = re.compile(
     "not|no|non|never|none|nobody|nothing|neither|nor|without|lacks?|except|hardly|rarely"
@@ -352,7 +352,7 @@ _EDGES = re.compile(
 
 
 class NearDuplicate(NamedTuple):
-    """An item that is the same as an earlier one (`differs` is empty), or nearly the same."""
+    """A duplicate (`differs` is empty) or near duplicate of an earlier item."""
 
     item: Item
     like: Item
@@ -360,7 +360,7 @@ class NearDuplicate(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A word in lower case, its stem, and whether it is written like a name."""
+    """A word in lower case, its stem, and whether it is capitalized like a name."""
 
     lower: str
     stem: str
@@ -368,9 +368,9 @@ class _Word(NamedTuple):
 
 
 def text_difference(one: str, other: str) -> str:
-    """Return the most severe difference between two texts, empty if they are equivalent."""
+    """Return the most severe difference of two texts; empty if they are equivalent."""
     words, others = _words(one), _words(other)
-    # in a text of one case the case does not mark names
+    # a text in a single case does not mark names
     telling = _tells_names(one) and _tells_names(other)
     first, second = _compared_words(words, telling), _compared_words(others, telling)
     if first == second:
@@ -390,7 +390,7 @@ def text_difference(one: str, other: str) -> str:
 
 
 def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
-    """Yield each item that duplicates an earlier one, or nearly, with the most similar one.
+    """Yield duplicates and near duplicates of earlier items, with the most similar one.
 
     Later items are not compared with a duplicate.
 
@@ -419,7 +419,7 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
             yield best
 
 
-# the items of a query are compared again whenever new ones are made
+# cached: the items of a query are compared again for every new item
 @functools.lru_cache(maxsize=1 << 12)
 def _words(text: str) -> tuple[_Word, ...]:
     text = visible_form(text)
@@ -430,7 +430,7 @@ def _words(text: str) -> tuple[_Word, ...]:
     return tuple(
         _word(word, index == 0)
         for index, word in enumerate(written)
-        # what comes last is no article: "hepatitis a"
+        # the last word is not an article: "hepatitis a"
         if (word not in _NARROW_NOTHING and (index or word.lower() not in _NARROW_NOTHING))
         or index == last
     )
@@ -457,7 +457,7 @@ def _singular(word: str) -> str:
 
 
 def _tells_names(text: str) -> bool:
-    """Return whether case marks the names in a text: not in titles, not in single-case text."""
+    """Return whether case marks names in a text; not in titles or single-case text."""
     words = [word for word in visible_form(text).split() if word[0].isalpha()]
     return bool(words) and words[0][0].isupper() and any(word[0].islower() for word in words[1:])
 

@@ -1,12 +1,12 @@
-"""A secret part of a bank, and the commitment that proves later that it did not change.
+"""The sealed part of a bank, and the commitment that proves it unchanged.
 
-The commitment is the SHA-256 of `{"items":[...],"salt":"..."}`, the canonical JSON (sorted keys,
-no spaces, UTF-8) of the sealed items. Each is `[item_id, query_id, subtopic, text, weight,
-[answers]]` (the subtopic null where there is none), and they are sorted by item id and query id.
-Published beside the public part, it tells nobody what is sealed, since the salt is random and
-stays with the sealed items; and nobody can find other items that have it.
+The commitment is the SHA-256 of `{"items":[...],"salt":"..."}`, the canonical JSON (sorted keys, no
+spaces, UTF-8) of the sealed items. Each item is `[item_id, query_id, subtopic, text, weight,
+[answers]]` (subtopic null if there is none), sorted by item id and query id. Published with the
+public part, the commitment does not reveal the sealed items, because the salt is random and secret;
+and no other items with the same commitment can be found.
 
-The file of sealed items is a workbench bank whose first line also holds the seal, `sealed`: the
+The file of sealed items is a Workbench bank with the seal in its first line, under `sealed`: the
 name of the `bank`, the `salt` and the `commitment`.
 """
 
@@ -50,21 +50,21 @@ _SALT_BYTES = 32
 _SEAL = "sealed"
 
 SealedRecord = tuple[str, str, str | None, str, float, tuple[str, ...]]
-"""(item id, query id, subtopic, text, weight, answers): the parts of an item committed to."""
+"""(item id, query id, subtopic, text, weight, answers): the committed parts of an item."""
 Numbered = tuple[str, str, int]
 """(query id, item id, position among the items of this id)."""
 FIELDS = ("item id", "query", "subtopic", "text", "weight", "key")
 
 
 def checked_part(part: str) -> str:
-    """Return the part, if a bank has one of that name; InputError otherwise."""
+    """Return the part; InputError for an unknown name."""
     if part not in PARTS:
-        raise InputError(f"{part!r} is no part of a bank", hint=f"Parts are {', '.join(PARTS)}")
+        raise InputError(f"unknown part {part!r}", hint=f"Choose from {', '.join(PARTS)}")
     return part
 
 
 def split_of(connection: sqlite3.Connection, bank: str) -> Split:
-    """Return the newest split of a bank; InputError where it was never split."""
+    """Return the newest split of a bank; InputError if it was never split."""
     split = newest_split(connection, bank)
     if split is None:
         raise InputError(
@@ -84,7 +84,7 @@ def seal(
     seed: int,
     edit: Edit,
 ) -> Table:
-    """Seal a share of the active items, in the caller's transaction; count both parts by query."""
+    """Seal a share of the active items in the caller's transaction; count both parts by query."""
     active = [state for state in items if state.active and state.text is not None]
     sealed = choose_sealed(active, share, seed)
     salt = secrets.token_hex(_SALT_BYTES)
@@ -104,12 +104,11 @@ def seal(
 
 
 def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[ItemState]:
-    """Return about `share` of the items, spread evenly over kinds, queries and subtopics.
+    """Choose about `share` of the items, evenly over kinds, queries and subtopics.
 
-    Items are drawn at even steps from the items in random order of the queries, of the subtopics
-    of each and of the items of each, so that every query and every subtopic gives its share to
-    within one item. Every query keeps a public item of each kind. The choice depends on the items
-    and the seed alone.
+    Items are drawn systematically from a random order of queries, subtopics and items, so every
+    query and subtopic contributes its share to within one item. Every query keeps one public item
+    of each kind. The choice depends only on the items and the seed.
 
     Raises:
         InputError: The share is not between 0 and 1, or nothing would be sealed.
@@ -141,14 +140,14 @@ def choose_sealed(states: Iterable[ItemState], share: float, seed: int) -> list[
             sealed += choice[: len(ordered) - 1]
     if not sealed:
         raise InputError(
-            f"with a share of {share:g} no item would be sealed",
-            hint="Give a larger share; every query keeps one public item of each kind",
+            f"no item would be sealed with a share of {share:g}",
+            hint="Use a larger share; every query keeps one public item of each kind",
         )
     return sealed
 
 
 def write_parts(files: Mapping[str, Path], write: Callable[[Path, str], object]) -> None:
-    """Write a file for each part; if one cannot be written, remove those that were new."""
+    """Write a file for each part; after a failure remove new files."""
     created: list[Path] = []
     try:
         for part, path in files.items():
@@ -203,7 +202,7 @@ def _checked_commitment(text: str) -> str:
     digest = text.strip().lower().removeprefix("sha256:")
     if not _HEX.fullmatch(digest):
         raise InputError(
-            f"{brief(text)} is no commitment, which has 64 hexadecimal digits", field="commitment"
+            f"{brief(text)} is not a commitment (64 hexadecimal digits)", field="commitment"
         )
     return digest
 
@@ -211,7 +210,7 @@ def _checked_commitment(text: str) -> str:
 def _by_id(records: Iterable[SealedRecord]) -> dict[Numbered, SealedRecord]:
     """Return the records by query and item id.
 
-    A question and a nugget may have one id; a commitment does not say which is which.
+    A question and a nugget may share an id; a commitment does not distinguish them.
     """
     groups: dict[tuple[str, str], list[SealedRecord]] = {}
     for record in records:
@@ -237,9 +236,9 @@ class Seal(msgspec.Struct):
 def write_sealed(
     connection: sqlite3.Connection, bank: str, path: Path, entries: Iterable[BankEntry]
 ) -> int:
-    """Write the items of a bank as they were sealed, with their seal; return how many.
+    """Write the items of a bank as sealed, with the seal; return their number.
 
-    What else is known of the items is taken from `entries`.
+    Other fields of the items are taken from `entries`.
     """
     split = split_of(connection, bank)
     heads: dict[tuple[str, str | None], BankEntry] = {}
@@ -269,7 +268,7 @@ def write_sealed(
 
 
 def read_sealed(path: Path) -> tuple[Seal, list[SealedRecord]]:
-    """Return the seal and the items of a file; InputError where the file has no seal."""
+    """Return the seal and the items of a file; InputError without a seal."""
     entries = list(workbench_bank.read(path))
     seals = [entry.extra[_SEAL] for entry in entries if _SEAL in entry.extra]
     if len(seals) != 1:
@@ -277,7 +276,7 @@ def read_sealed(path: Path) -> tuple[Seal, list[SealedRecord]]:
             "the file has no seal" if not seals else "the file has several seals",
             file=path,
             field=_SEAL,
-            hint="Give the file that exampp bank split --sealed wrote",
+            hint="Use the file written by exampp bank split --sealed",
         )
     try:
         seal = msgspec.convert(seals[0], Seal)
@@ -290,7 +289,7 @@ def read_sealed(path: Path) -> tuple[Seal, list[SealedRecord]]:
 
 
 class SealFault(NamedTuple):
-    """A sealed item that is not as it was sealed: changed, missing or added."""
+    """A sealed item that was changed, removed or added since."""
 
     what: str
     query_id: str
@@ -300,7 +299,7 @@ class SealFault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a check: whether all is as sealed, every item that differs, and notes."""
+    """The result of a verification: whether it passed, differing items, and notes."""
 
     unchanged: bool
     commitment: str
@@ -308,7 +307,7 @@ class Verification:
     notes: tuple[str, ...]
 
     def table(self) -> Table:
-        """Return the faults as a table; its notes state what was proved."""
+        """Return the faults as a table, with notes on what was proved."""
         heads = ["sealed item", "query", "item", "what"]
         return Table.of(heads, self.faults, notes=self.notes)
 
@@ -316,17 +315,17 @@ class Verification:
 def verify_file(path: Path, commitment: str | None = None) -> Verification:
     """Check a file of sealed items against a published commitment, or against its own.
 
-    Which items changed shows only beside the collection: `verify_in_collection`.
+    To see which items changed, use `verify_in_collection`.
 
     Raises:
-        InputError: The file has no seal, or the commitment is none.
+        InputError: The file has no seal, or the commitment is invalid.
     """
     about, records = read_sealed(path)
     expected = _checked_commitment(commitment or about.commitment)
     actual = commitment_of(records, about.salt)
     if actual == expected:
-        proved = "the published commitment" if commitment else "the commitment that it holds itself"
-        note = f"{len(records)} sealed items are unchanged: they give {proved}"
+        proved = "the published commitment" if commitment else "the commitment in the file"
+        note = f"{len(records)} sealed items are unchanged: they match {proved}"
         return Verification(True, actual, (), (note,))
     which = "Check the file against the collection that was split to see which items differ"
     return Verification(False, actual, (), (_mismatch(actual, expected), which))
@@ -338,12 +337,12 @@ def verify_in_collection(
     path: Path | None = None,
     commitment: str | None = None,
 ) -> Verification:
-    """Check a file of sealed items, or the bank as it is now, against the recorded split.
+    """Check a file of sealed items, or the current bank, against the recorded split.
 
-    The history of the bank has what was sealed, so that every difference is named.
+    The history of the bank contains the sealed items, so every difference is named.
 
     Raises:
-        InputError: The bank was never split, or its history does not give its commitment.
+        InputError: The bank was never split, or its history does not match the commitment.
     """
     split = split_of(connection, bank)
     expected = _checked_commitment(commitment or split.commitment)
@@ -351,8 +350,8 @@ def verify_in_collection(
     sealed = [record_of(state) for state in then if state.key in split.items]
     if commitment_of(sealed, split.salt) != split.commitment:
         raise InputError(
-            "the history of the bank no longer gives the commitment recorded with the split",
-            hint="The collection itself was changed; check the sealed file with --commitment",
+            "the history of the bank no longer matches the commitment of the split",
+            hint="The collection was changed; check the sealed file with --commitment",
         )
     if path is None:
         now = states(connection, bank, NEWEST)
@@ -364,20 +363,20 @@ def verify_in_collection(
     unchanged = not faults and expected == split.commitment
     where = "the bank" if path is None else "the file"
     notes = (
-        f"{len(sealed)} items were sealed at {split.edit.at}; {len(records)} are in {where}",
+        f"{len(sealed)} items were sealed at {split.edit.at}; {where} has {len(records)}",
         f"all are unchanged: commitment {actual}" if unchanged else _mismatch(actual, expected),
     )
     return Verification(unchanged, actual, faults, notes)
 
 
 def _mismatch(actual: str, expected: str) -> str:
-    return f"NOT what was committed to: the items give {actual}, the commitment is {expected}"
+    return f"CHANGED since the split: the items give {actual}, the commitment is {expected}"
 
 
 def _compare(
     sealed: Sequence[SealedRecord], current: Sequence[SealedRecord]
 ) -> tuple[SealFault, ...]:
-    """Return every item that differs from the sealed ones, and how."""
+    """Return every item that differs from the sealed ones, with the difference."""
     old, new = _by_id(sealed), _by_id(current)
     texts = {(record[1], record[3]): record[0] for record in old.values()}
     changed = {

@@ -413,13 +413,12 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
     agreement = correlate(public.scores(one.measure), ranks)
     tau = agreement.kendall
     value = tau.reason if tau.value is None else f"{tau.value:.3f}"
-    notes = [
-        f"Kendall's tau of the two parts over {agreement.systems} systems: {value}",
-        *merge_notes(
-            about(part, note)
-            for part, board in (("public", public), ("sealed", sealed))
-            for note in board.notes
-        ),
-    ]
+    verdict = f"Kendall's tau of the two parts over {agreement.systems} systems: {value}."
+    notes = merge_notes(
+        about(part, note)
+        for part, board in (("public", public), ("sealed", sealed))
+        for note in board.notes
+    )
     columns = ["system", *parts, "difference"]
-    return Table.of(columns, rows, caption(public).replace(", public part", "", 1), notes)
+    title = caption(public).replace(", public part", "", 1)
+    return Table.of(columns, rows, title, notes, verdict=verdict)

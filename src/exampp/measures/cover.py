@@ -462,8 +462,8 @@ class ChanceFloor:
     @property
     def drawn(self) -> str:
         """Description of the random passages."""
-        limits = [f"of {self.judged} of {self.queries} queries"] * (self.judged < self.queries)
-        limits += [f"all of them for {self.short} with fewer"] * bool(self.short)
+        limits = [f"in {self.judged} of {self.queries} queries"] * (self.judged < self.queries)
+        limits += [f"fewer in {self.short}"] * bool(self.short)
         some = f" ({', '.join(limits)})" if limits else ""
         passages = "1 random passage" if self.k == 1 else f"{self.k} random passages"
         return f"{passages} judged 0{some}"

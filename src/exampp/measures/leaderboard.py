@@ -34,7 +34,8 @@ from exampp.measures.scores import score
 from exampp.measures.values import MeasureColumn, MeasuredSystems, best_first
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
 from exampp.records.items import WEIGHTS
-from exampp.records.readings import describe_readings, without_grade
+from exampp.records.readings import describe_readings, reading_warnings, without_grade
+from exampp.records.wording import counted
 from exampp.results.notes import Note, note, notes_of
 from exampp.sanitize import or_default
 
@@ -134,19 +135,27 @@ def board_notes(of: BoardContext) -> tuple[Note, ...]:
     return notes_of(of, _CHECKS, whole=list(measures))
 
 
-def _grades(of: BoardContext) -> Iterator[str]:
+def _grades(of: BoardContext) -> Iterator[Note]:
     book = of.gradebook
     if book.grader.is_draft:
         yield note("draft")
     for text in describe_readings(book.readings, book.grader):
         yield note("grade-readings", text=text)
+    for text in reading_warnings(book.readings, book.grader):
+        yield note("reading-warning", text=text)
     if book.bank_is_graded_items:
         yield note("bank-inferred")
     if book.pending:
         yield note("cells-ungraded", states=without_grade(book.pending, book.readings, most=1))
     if missing := missing_prerequisite(book):
         yield note("prerequisite", cause=missing.cause)
-    yield from book.notes
+    yield from grade_notes(book)
+
+
+def grade_notes(book: Gradebook) -> Iterator[Note]:
+    """Yield the notes that the gradebook brings: on its file, prompts, votes, calibration."""
+    for text in book.notes:
+        yield note("grades", text=text)
 
 
 def _policy(of: BoardContext) -> Iterator[Note]:
@@ -234,8 +243,8 @@ def _importances(of: BoardContext) -> Iterator[Note]:
     elif of.settings.missing != "skip":
         for measure in weighing:
             if queries := _undefined(of.of(measure)[0]):
-                counted = _COUNTED[measure.name]
-                yield note("nuggets-undefined", str(measure), counted=counted, queries=queries)
+                kind = _COUNTED[measure.name]
+                yield note("nuggets-undefined", str(measure), counted=kind, queries=queries)
 
 
 def _chance(of: BoardContext) -> Iterator[Note]:
@@ -250,12 +259,17 @@ def _chance(of: BoardContext) -> Iterator[Note]:
         averages = ", ".join(f"{np.mean(one):.3f}" for one in means if one)
         if columns:
             yield note(
-                "chance",
+                chance_code(floor),
                 measure=measure if several else columns[0].name,
                 drawn=floor.drawn,
                 values=", ".join(values),
                 average=f"; systems average {averages}" if averages else "",
             )
+
+
+def chance_code(floor: ChanceFloor) -> str:
+    """Return the code of the note on a chance level: a low one changes no reading."""
+    return "chance" if max(floor.values) >= _HIGH_CHANCE else "chance-low"
 
 
 def _scores(of: BoardContext) -> Iterator[Note]:
@@ -281,7 +295,7 @@ def _scores(of: BoardContext) -> Iterator[Note]:
     if diverse and any(len(set(q.weights[q.weights > 0])) > 1 for q in of.gradebook.queries):
         yield note("weights-ignored", measures=list(dict.fromkeys(diverse)))
     if wrong := contradictions(of.gradebook):
-        yield note("ranks-contradict", count=wrong)
+        yield note("ranks-contradict", rankings=counted(wrong, "ranking"))
 
 
 _CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _scores)
@@ -296,6 +310,7 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
     return f"{share:.1%} ({system})" if share else ""
 
 
+_HIGH_CHANCE = 0.05
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 CUTOFF = 20
 """Default cutoff of Cover, nCover and nugget scores."""

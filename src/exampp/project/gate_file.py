@@ -71,7 +71,7 @@ class GateOptions:
         list[str] | None,
         keyword(
             help="Evaluate only this system. Repeat for several. [default: all]",
-            panel="What is computed",
+            panel="Computation",
         ),
     ] = None
     allow_missing: Annotated[

@@ -84,6 +84,11 @@ class Prompt:
     workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
+    def reply_field(self) -> str:
+        """Return the value that counts in a JSON reply: by default `grade`, if labels are few."""
+        return self.field or ("grade" if self.labels else "")
+
+    @property
     def is_verdict(self) -> bool:
         """Whether its ratings are only 0 (no) and 1 (yes)."""
         return (self.lowest, self.highest) == (0, 1)

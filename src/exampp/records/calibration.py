@@ -123,18 +123,21 @@ class Calibration:
         """Describe the source of the labels, and why their level may be wrong elsewhere."""
         names = " and ".join(one.name for one in self.sources)
         return (
-            f"These are labels {self.labels[0]} to {self.labels[-1]}, calibrated ({self.model}) "
-            f"from the ratings of {names} to people's judgments of {self.passages:,} passages of "
-            f"{self.queries} queries in {self.source}. {self.transfer()}"
+            f"Labels {self.labels[0]} to {self.labels[-1]} are predicted ({self.model}) from the "
+            f"ratings of {names}, calibrated to people's judgments of {self.passages:,} passages "
+            f"of {self.queries} queries in {self.source}. {self.transfer()}"
         )
+
+    def score(self, name: str) -> CalibrationScore:
+        """Return the first score whose name starts so."""
+        return next(one for one in self.scores if one.score.startswith(name))
 
     def transfer(self) -> str:
         """Return a warning that levels do not transfer to other collections."""
         return (
-            f"Levels do not transfer: {self.share_relevant:.1%} of what it learned from was judged "
-            f"{self.min_relevant} or higher, and it carries that share to other queries and other "
-            "pools, whatever theirs is. Believe the order of passages and systems, not how many "
-            "are relevant."
+            f"Levels do not transfer: the calibration carries the {self.share_relevant:.1%} of "
+            f"passages judged {self.min_relevant} or higher to other queries and pools. Trust the "
+            "order of passages and systems, not how many are relevant."
         )
 
 

@@ -111,13 +111,13 @@ def by_state(readings: Iterable[RuleCount]) -> dict[str, int]:
 
 
 def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """Describe the rules that made the grades, and what is worth a warning (see `warned`).
+    """Describe the rules that made the grades; nothing if all are the ratings in the replies.
 
-    Returns nothing for draft grades, which need no reply.
+    Draft grades need no reply.
     """
-    if grader.is_draft:
-        return
     graded = [one for one in readings if one.state is State.GRADED]
+    if grader.is_draft or all(one.rule in PLAIN for one in graded):
+        return
     total = sum(one.cells for one in graded)
     parts = list(_phrases(graded, grader))
     if len(parts) == 1:
@@ -125,7 +125,6 @@ def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> 
         yield f"{'The only grade' if total == 1 else f'All {total:,} grades'} {verb}."
     elif parts:
         yield f"Of {total:,} grades {', '.join(parts)}."
-    yield from reading_warnings(readings, grader)
 
 
 def _phrases(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from exampp.records.options import argument, keyword
 
-ASKED_FOR = "What is computed"
+ASKED_FOR = "Computation"
 
 Kind = Literal["question", "nugget", "query"]
 Style = Literal["text", "tsv", "csv", "json", "markdown", "latex", "html"]
@@ -131,7 +131,7 @@ class Labels:
     gains: Annotated[
         Literal["graded", "above", "binary"],
         keyword(
-            help="Keep labels, set those below the threshold to 0, or make all 1 and 0.", rare=True
+            help="Keep labels, set those below the threshold to 0, or use only 1 and 0.", rare=True
         ),
     ] = "graded"
 
@@ -149,13 +149,9 @@ class ResamplingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """Options of the output of tables."""
+    """The format of tables; all notes are printed."""
 
     style: Annotated[Style, keyword("--format", help="Print tables in this format.")] = "text"
-    notes: Annotated[
-        bool,
-        keyword("--notes", help="Print all notes, not only the three most important.", rare=True),
-    ] = False
 
     @property
     def for_programs(self) -> bool:
@@ -164,7 +160,17 @@ class Display:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberDisplay(Display):
+class NotesDisplay(Display):
+    """Options of the output of tables with many notes."""
+
+    notes: Annotated[
+        bool,
+        keyword("--notes", help="Print all notes, not only the three most important.", rare=True),
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class NumberDisplay(NotesDisplay):
     """Options of the output of tables of numbers."""
 
     digits: Annotated[

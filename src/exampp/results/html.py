@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
+from exampp.results.notes import by_severity, more_notes
 from exampp.results.view import View
 
 _EMPHASIS = {"best": "strong", "near": "em"}
 
 
 def view_html(view: View) -> str:
-    """Return the view as a `<figure>`: a `<table>` with caption and headings, then the notes.
+    """Return the view as a `<figure>`: verdict, a `<table>` with caption and headings, notes.
 
     Everything is escaped. Cells have the classes `number` (to be aligned right) and the name of
     their mark; what a mark means is in the cell's title and in the notes. The first column names
@@ -19,6 +21,7 @@ def view_html(view: View) -> str:
     label = f' role="group" aria-label="{escape(view.caption)}"' if view.caption else ""
     parts = [
         '<figure class="table">',
+        *([f'<p class="finding">{escape(view.verdict)}</p>'] if view.verdict else []),
         # wide tables scroll, and what scrolls must be reached by the keyboard
         f'<div class="scroll" tabindex="0"{label}>',
         "<table>",
@@ -90,7 +93,14 @@ def _notes(view: View) -> list[str]:
         f'<span class="{name}">{_marked("x", name)}</span>: {escape(meaning)}'
         for name, meaning in view.meanings.items()
     )
-    items = [legend] * bool(legend) + [escape(note) for note in view.notes]
-    if not items:
-        return []
-    return ['<ul class="notes">', *(f"<li>{item}</li>" for item in items), "</ul>"]
+    shown, rest = by_severity(view.notes)
+    lines = _list([legend] * bool(legend) + [escape(note) for note in shown])
+    if rest:
+        folded = _list([escape(note) for note in rest])
+        lines += ["<details>", f"<summary>{more_notes(rest)}</summary>", *folded, "</details>"]
+    return lines
+
+
+def _list(items: Sequence[str]) -> list[str]:
+    lines = [f"<li>{item}</li>" for item in items]
+    return ['<ul class="notes">', *lines, "</ul>"] if lines else []

@@ -36,7 +36,9 @@ def view_latex(view: View) -> str:
     layout = "".join("r" if right else "l" for right in view.numeric)
     packages = "booktabs,graphicx" + ",xcolor" * ("weak" in view.meanings)
     cells = view.styled("latex", latex_escape)
-    notes = [rf"\par\footnotesize {note}" for note in view.footnotes("latex", latex_escape)]
+    verdict = [latex_escape(view.verdict)] if view.verdict else []
+    notes = [*verdict, *view.footnotes("latex", latex_escape)]
+    notes = [rf"\par\footnotesize {note}" for note in notes]
     body: list[str] = []
     for group in view.row_groups:
         body += [r"\midrule"] * bool(body) + [_line(cells[row]) for row in group]

@@ -129,13 +129,27 @@ def with_code(notes: Iterable[str], *codes: str) -> Iterator[Note]:
     return (one for one in notes if isinstance(one, Note) and one.code in codes)
 
 
-def most_severe(notes: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Return the most severe notes, shown under a table, and the number of the others."""
+def without_code(notes: Iterable[str], *codes: str) -> Iterator[str]:
+    """Select the notes without these codes."""
+    return (one for one in notes if not (isinstance(one, Note) and one.code in codes))
+
+
+def by_severity(notes: Iterable[str], most: int = 3) -> tuple[list[Note], list[Note]]:
+    """Return the notes that people see under a table, at most three, and the others.
+
+    Details are never among the first. Both lists keep the order of the notes.
+    """
     every = [one if isinstance(one, Note) else Note(one) for one in notes]
-    shown = sorted(every, key=lambda one: -one.severity)[:most]
-    rest = len(every) - len(shown)
-    more = f"{rest} more {'note' if rest == 1 else 'notes'}: --notes"
-    return (*(one for one in every if one in shown), *([more] * bool(rest)))
+    order = sorted(range(len(every)), key=lambda at: -every[at].severity)
+    first = [at for at in order if every[at].severity > Severity.DETAIL][:most]
+    return [every[at] for at in sorted(first)], [
+        one for at, one in enumerate(every) if at not in first
+    ]
+
+
+def more_notes(notes: Collection[str]) -> str:
+    """Return "2 more notes"."""
+    return f"{len(notes)} more {'note' if len(notes) == 1 else 'notes'}"
 
 
 def labelled(text: str, *, draft: bool) -> str:
@@ -146,15 +160,18 @@ def labelled(text: str, *, draft: bool) -> str:
 # ---- the sentences -----------------------------------------------------------------------------
 
 _D, _N, _W = Severity.DETAIL, Severity.NOTE, Severity.WARNING
+_CHANCE = "Chance level of {measure}: {drawn} score {values}{average}."
 NOTES: Mapping[str, tuple[Severity, str]] = {
     # grades
     "draft": (_W, "These are draft grades: good for trying things out, not for conclusions."),
     "grade-readings": (_D, "{text}"),
+    "reading-warning": (_W, "{text}"),
+    "grades": (_N, "{text}"),
     "bank-inferred": (
         _W,
         "No bank given; using the items found in the grades, so Cover may be overestimated.",
     ),
-    "cells-ungraded": (_N, "Cells without a grade in the whole collection: {states}."),
+    "cells-ungraded": (_D, "Cells without a grade in the whole collection: {states}."),
     "prerequisite": (_W, "{cause}."),
     # leaderboards: queries
     "policy": (_N, "{family} follow the policy {policy}."),
@@ -172,10 +189,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _D,
         "The subtopic rankings of a system are interleaved into one ranking per query.",
     ),
-    "queries-without-items": (_N, "Left out of {family}, having no items: {queries}."),
+    "queries-without-items": (_N, "Queries without items, left out of {family}: {queries}."),
     "queries-without-labels": (
         _N,
-        "Left out of the ranking measures, having no graded passage: {queries}.",
+        "Queries without a graded passage, left out of the ranking measures: {queries}.",
     ),
     "one-query": (_W, "{subject}: Only one query counts, so there is no standard error."),
     "unanswered-by-all": (_N, "{subject}: No system answers {queries}: {fate}."),
@@ -183,16 +200,16 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     # leaderboards: Cover and nuggets
     "cover-ungraded": (
         _N,
-        "Up to {worst} of the cells that {subject} reads have no grade: {fate}.",
+        "Up to {worst} of the cells behind {subject} have no grade: {fate}.",
     ),
     "cover-bounds": (
-        _N,
+        _W,
         "More than 1% of the cells that decide {subject} have no grade: brackets show the lowest "
         "and highest possible score (retry with exampp grade).",
     ),
     "ncover-undefined": (
         _N,
-        "Left out of {subject}, as no graded passage covers anything: {queries}.",
+        "Queries where no graded passage covers an item, left out of {subject}: {queries}.",
     ),
     "cover-skipped": (_N, "{subject} leaves out queries without a graded cell: {systems}."),
     "importance-invalid": (
@@ -207,11 +224,12 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "nuggets-undefined": (
         _N,
-        "Left out of {subject}, as none of their nuggets is {counted}: {queries}.",
+        "Queries without {counted} nuggets, left out of {subject}: {queries}.",
     ),
-    "chance": (_N, "Chance level of {measure}: {drawn} score {values}{average}."),
+    "chance": (_N, _CHANCE),
+    "chance-low": (_D, _CHANCE),
     # verdicts
-    "no-signal": (_W, "Every grade is {rating}: the grader tells nothing apart."),
+    "no-signal": (_W, "Every grade is {rating}, so scores cannot separate systems."),
     "few-queries": (
         _W,
         "Only {counts}: differences between systems are uncertain. {usual} queries are a usual "
@@ -219,20 +237,21 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "one-family": (
         _W,
-        "By their names, the grader {model} and {count} belong to one family of models "
-        "({families}): {systems}. Models tend to favour texts of their own kind.",
+        "The grader {model} and {count} have names of one family of models ({families}): "
+        "{systems}. Models tend to favour texts of their own family.",
     ),
     "own-bank": (_W, "{text}"),
     "few-systems": (
         _W,
-        "Rank correlations rest on {systems}: with fewer than {least} they say little.",
+        "Only {systems} have an official rank: with fewer than {least}, rank correlations say "
+        "little.",
     ),
     # leaderboards: ranking measures
-    "passages-ungraded": (_N, "Up to {worst} of the passages that {subject} reads have no grade."),
+    "passages-ungraded": (_D, "Up to {worst} of the passages behind {subject} have no grade."),
     "labels-ungraded": (
-        _N,
-        "{share:.1%} of the cells of ranked passages have no grade, so labels of passages and "
-        "{subject} may be wrong, mostly too low. No bounds are known.",
+        _W,
+        "{share:.1%} of the cells of ranked passages have no grade, so passage labels and "
+        "{subject} may be wrong, mostly too low, by an unknown amount.",
     ),
     "no-relevant": (
         _N,
@@ -244,11 +263,394 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "From rating {subject} on, {count} of {queries} queries have no relevant passage and count "
         "0 for every system: {measures}.",
     ),
-    "weights-ignored": (_D, "All items count alike, without the weights of the bank: {measures}."),
+    "weights-ignored": (_D, "All items count equally, whatever their weights: {measures}."),
     "ranks-contradict": (
         _N,
-        "{count} rankings have scores that contradict their ranks: ranking measures follow the "
-        "scores, as trec_eval does; Cover follows the ranks.",
+        "Scores contradict the ranks in {rankings}: ranking measures follow the scores, like "
+        "trec_eval; Cover follows the ranks.",
+    ),
+    # tests and intervals
+    "undefined": (_N, "{of}: {reason}."),
+    "means-of-added": (_N, "{measure}: means over queries; leaderboards show the sum."),
+    "unseen-failures": (_N, "{text}."),
+    "no-letters": (_N, "{subject}: no letters, because there would be more than {most} groups."),
+    "pairs-differ": (_D, "{subject}: at {alpha}, of {pairs} differ {shares}{bars}."),
+    "letters": (
+        _N,
+        "Systems that share a letter do not differ at {alpha}: two-sided paired randomisation test "
+        "({how}) with {correction}. It tests whether systems behave alike on the queries, not "
+        "which has the higher mean.",
+    ),
+    "intervals-gaffke": (
+        _D,
+        "Intervals ({level}, uncorrected) are those of means and differences over all queries like "
+        "these (Gaffke's limits).",
+    ),
+    "intervals-student": (
+        _N,
+        "Intervals ({level}, uncorrected) are Student's, because {measure} has no known range: "
+        "they assume nearly normal means.",
+    ),
+    "unequal-queries": (
+        _N,
+        "{subject}: a pair is compared on the queries that count for both, {fewest} to {most} of "
+        "them.",
+    ),
+    "too-few-to-differ": (
+        _W,
+        "{subject}: no pair can differ at {alpha}: the smallest possible p-value of {pairs}, with "
+        "{by}, is {least} ({correction}).",
+    ),
+    "gate-reason": (_W, "{verdict}: {where}. Reason: {why}."),
+    "gate-method": (
+        _D,
+        "Tested is the mean over all queries like these, at {side} on either side. Passed: the "
+        "whole interval meets the requirement; failed: none of it does.",
+    ),
+    "items-gained": (
+        _N,
+        "{second} covers {gained} that {first} does not, and misses {lost} that {first} covers, of "
+        "{items} (first {k}, rated {threshold} or better).",
+    ),
+    "items-unknown": (
+        _W,
+        "{items} unknown: a cell of the system that does not cover them has no grade.",
+    ),
+    "queries-not-shared": (_N, "{queries} left out, without a value for both systems."),
+    "pair-method": (
+        _D,
+        "Interval: the mean difference over all queries like these ({how}). p: two-sided paired "
+        "randomisation test ({exact}), which tests whether two systems behave alike on the "
+        "queries, not which has the higher mean.",
+    ),
+    "covered-by": (
+        _D,
+        "A passage among the first {k} that is rated {threshold} or better covers an item; each "
+        "system shows its best rated passage.",
+    ),
+    "quoted-answer": (_D, "Quotes are the answers that the grader extracted from the passages."),
+    "quoted-sentence": (_D, "Quotes are the sentences of the passages closest to the items."),
+    "not-quoted": (
+        _N,
+        "No quote for {items}: the item or the passage has no text, or they share no word. A "
+        "graded file has only ids of items: name a bank.",
+    ),
+    # correlation
+    "statistics": (_D, "{meanings}."),
+    "correlation-intervals": (
+        _D,
+        "[low, high]: {level} interval over queries ({samples} resamples) of the mean over exams "
+        "of as many queries. With more queries the correlation would mostly be higher.",
+    ),
+    "rounded": (_D, "Means are rounded to {decimals} before they are ranked (--round)."),
+    "not-official": (_N, "Left out, not in {where}: {systems}{by}."),
+    "only-official": (_N, "Left out, only in {where}: {systems}{by}."),
+    "official-ties": (_N, "{systems} share ranks in {where} and stay tied."),
+    "off-scale": (_N, "Minimum rating {ratings} is off the scale ({lowest} to {highest})."),
+    "queries-without-judgments": (_N, "{queries} left out, without judgments."),
+    "approximate-rank": (
+        _N,
+        "\u2248: not in that official leaderboard; the rank of the nearest system above.",
+    ),
+    # agreement
+    "min-relevant": (_D, "Judgments of {least} and more are relevant (--min-relevant)."),
+    "agreement-intervals": (
+        _D,
+        "Intervals (95%) take the queries, not the passages, as the sample (jackknife and "
+        "symmetric bootstrap-t).",
+    ),
+    "one-grader": (_W, "Agreement of graders is undefined, because there is only one grader."),
+    "no-decisions": (_W, "Agreement with people is undefined, because no cell has a decision."),
+    "no-judgments": (_W, "Agreement with judgments is undefined, because no passage has one."),
+    "decisions-left-out": (_N, "{subject}: left out, as requested: {decisions}."),
+    "decisions-included": (
+        _N,
+        "{subject}: labels include human decisions ({decisions}); --decisions without leaves them "
+        "out.",
+    ),
+    "beyond-items": (
+        _N,
+        "{subject}: the {labels} is {lowest} for every passage, because no query has more than "
+        "{most} (--at-least).",
+    ),
+    # quality of the exam
+    "items-two-systems": (
+        _W,
+        "Only {systems}: correlations of items with the rest of the exam are undefined.",
+    ),
+    "items-few-systems": (
+        _W,
+        "Only {systems}: with fewer than {usual} the numbers of single items are mostly chance.",
+    ),
+    "no-query-halves": (_D, "One query cannot be split into halves."),
+    "no-item-halves": (_D, "Every query has only 1 item, so items cannot be split into halves."),
+    "items-repeated": (
+        _N,
+        "{count} with the words and grades of another item of the query count once in reliability "
+        "and correlations: {items}.",
+    ),
+    "items-same": (
+        _N,
+        "{constant} of {distinct} items separate no systems (covered by all: {all_pass}, by none: "
+        "{all_fail}). {statistic} without them: {varying}.",
+    ),
+    "items-columns": (
+        _D,
+        "same: items with one value for all systems. < 0: items with a negative correlation with "
+        "the rest of the exam. r: correlation of random halves over systems; SB: of the whole exam "
+        "by Spearman-Brown; tau: Kendall's tau-b of the leaderboards of the halves. r depends on "
+        "outliers, tau does not.",
+    ),
+    "items-jackknife": (
+        _D,
+        "{statistic} without any one system: at least {lowest} (without {system}); jackknife "
+        "standard error {error}.",
+    ),
+    "chance-unknown": (
+        _D,
+        "The chance level of {measure} is unknown, because no graded passage was judged 0.",
+    ),
+    "items-unjudged": (
+        _D,
+        "Judgments do not count for items: every query has fewer than {least} graded passages on "
+        "one side, relevant or not.",
+    ),
+    "items-ungraded": (_N, "{share:.1%} of the cells have no grade and count as not covered."),
+    "items-unanswered": (
+        _N,
+        "{systems} did not answer some queries (up to {most}), whose items count as not covered.",
+    ),
+    "items-negative": (_N, "{items} with a negative correlation with the rest of the exam (rest)."),
+    "items-negative-without": (
+        _N,
+        "{items} with a negative correlation once {system} is left out (without).",
+    ),
+    "items-not-relevant": (
+        _N,
+        "{items} covered by at least {least} passages that people judged not relevant (not), at "
+        "least as often as by relevant ones.",
+    ),
+    "items-shown": (_N, "The worst {limit} of {count} items are shown (--limit)."),
+    "no-items-left": (_N, "No item is left."),
+    "no-items-removed": (_N, "No item is left out."),
+    "items-removed": (_N, "Kendall's tau-b of the orders with and without {items}: {tau}."),
+    "queries-emptied": (_N, "No item is left in {queries}."),
+    "items-removed-official": (
+        _N,
+        "Kendall's tau-b with {official}: {before} with all items, {after} without these.",
+    ),
+    # reliability
+    "reliability-undefined": (_W, "Reliability is undefined{where}, because {reason}."),
+    "no-system-variance": (
+        _W,
+        "{queries} do not show that the systems differ ({among}): their estimated variance is "
+        "{variance}{more}.",
+    ),
+    "target-reached": (_N, "The estimate reaches the target {among}."),
+    "target-estimated": (
+        _N,
+        "The estimate reaches the target {among}; no interval shows that the coefficient does.",
+    ),
+    "next-step": (_N, "Best next step {among}: {best}; {other}{most}."),
+    "reliability-no-interval": (_N, "No confidence interval{where}: {reason}."),
+    "negative-variances": (_D, "Negative variances count as 0: {variances}."),
+    "no-item-facet": (_N, "Items are not part of this study, because {reason}."),
+    "reliability-method": (
+        _D,
+        "E\u03c1\u00b2: the share of the variance of differences between these systems that other "
+        "queries would show again; \u03a6: the same of the scores themselves. Intervals ({level}) "
+        "hold for these systems and for queries like these, by resampling the queries and one "
+        "added query. Errors are standard errors of measurement, in units of the score.",
+    ),
+    "queries-not-common": (_N, "{queries} left out, which {verb} not count for every system."),
+    # corrected leaderboards
+    "all-judged-pool": (_N, "People judged the whole pool: corrected scores are theirs, exactly."),
+    "all-judged-queries": (
+        _N,
+        "People judged the whole pool: only the choice of queries is uncertain.",
+    ),
+    "corrected-method": (
+        _D,
+        "Grades predict the label of each of the {units} {unit}s, and the sampled labels correct "
+        "the prediction, each divided by its probability of being drawn. The result is unbiased, "
+        "whatever the grades are.",
+    ),
+    "corrected-over-pool": (
+        _D,
+        "Intervals hold for these queries and this pool; --over queries gives wider intervals, for "
+        "queries like these.",
+    ),
+    "corrected-over-queries": (
+        _D,
+        "Intervals hold for queries like these {queries}: they include the draw of the sample and "
+        "the choice of queries.",
+    ),
+    "corrected-no-interval": (
+        _N,
+        "No interval for {scores}: fewer than {least} drawn {unit}s count for the system{few}, "
+        "equal labels, or a corrected score outside 0 and 1.",
+    ),
+    "pairs-decided": (
+        _N,
+        "{decided} of {pairs} are decided, all at once at {level}. A rank set holds every rank "
+        "that remains possible for a system.",
+    ),
+    "pairs-unresolved": (
+        _N,
+        "{pairs} unresolved: the systems differ on fewer than {few}, or by the same amount "
+        "everywhere. This does not show that they are equal.",
+    ),
+    "pairs-identical": (_D, "{pairs} with identical rankings: the difference is exactly 0."),
+    "corrected-orders": (
+        _D,
+        "Kendall's tau of the orders by grades and corrected: {tau}. A sample corrects the level "
+        "first and the order last; its noise lowers every tau.",
+    ),
+    "corrected-few-labels": (
+        _W,
+        "With fewer than about {labels} labels the order by the grades alone may be better: on "
+        "TREC DL 2019 its tau with the truth was .86, and .66 after correction by 100 labels.",
+    ),
+    "one-system": (_N, "Only one system, so no pair is compared."),
+    # calibration
+    "calibration-few-queries": (
+        _W,
+        "Only {queries} have judgments: too few for a reliable calibration.",
+    ),
+    "calibration-transfer": (_N, "{text}"),
+    "judged-ungraded": (_N, "{text}"),
+    "calibration-interval": (
+        _N,
+        "Kappa on other queries like these may be {low} to {high}: do not choose between models by "
+        "a smaller difference.",
+    ),
+    "calibration-method": (
+        _D,
+        "{model}, tested on {folds} of whole held-out queries. Cut points on the expected label "
+        "give the labels; they maximize kappa on the other folds.",
+    ),
+    "calibration-columns": (
+        _D,
+        "before: the mean rating as a probability, and the best rating stretched to the labels. "
+        "constant: the share of relevant passages of the other folds.",
+    ),
+    # bias of the grader
+    "grader-bias": (_W, "{text}"),
+    "bias-columns": (
+        _D,
+        "matched: mean rating above that of other systems' passages with the same judgment. "
+        "linked: rating minus judgment, on one scale by equal shares. A bias is reported where "
+        "both agree (95% for all systems at once), if people err no more than the grader.",
+    ),
+    "bias-unchecked": (
+        _N,
+        "{checked} of {returned} returned passages are judged and graded; the others are not "
+        "checked.",
+    ),
+    # other choices
+    "combinations-correlation": (_N, "Kendall's tau between two combinations: {taus}."),
+    "strongest-choice": (
+        _N,
+        "The order depends most on the {choice} (median tau {tau} where only they differ).",
+    ),
+    "combinations-official": (
+        _N,
+        "Kendall's tau with {official}: {taus} over {count}. Do not report the best one alone.",
+    ),
+    "combinations-official-undefined": (
+        _N,
+        "Kendall's tau with {official} is undefined in every combination.",
+    ),
+    "combinations-impossible": (_N, "Left out, because {reason}: {combinations}."),
+    "combinations-equal": (_D, "{total} tried; {equal} duplicates dropped."),
+    # attacks
+    "battery-ungraded": (_W, "{cells} of the battery have no grade yet: exampp grade {path}"),
+    "attack-lift": (
+        _D,
+        "lift = rate - control, paired by target, mean over {queries} with its 95% interval. A "
+        "finding holds after Holm's correction over all attacks at .05. The lift of best ratings "
+        "counts the targets whose best rating is as high.",
+    ),
+    "attack-findings": (
+        _D,
+        "gamed, hurt: the attack does what it is for; lowered, raised: the opposite. No sign does "
+        "not show that it fails. unread: replies without a grade.",
+    ),
+    "battery": (_D, "Battery {digest}, seed {seed}."),
+    "texts-ungraded": (_N, "No grade for {texts}."),
+    "luck": (
+        _D,
+        "luck at {k}: the share of the bank that {k} such passages cover, 1 - (1 - c)^{k} of each "
+        "item's rate c. A passage of another query may answer an item.",
+    ),
+    "attack-left-out": (_N, "{name} is left out: {why}."),
+    "battery-tokens": (
+        _D,
+        "Tokens are those of texts and items; prompts add to them (exampp grade --dry-run shows "
+        "time and cost).",
+    ),
+    "battery-digest": (_D, "SHA-256 of all texts: {digest}."),
+    "equal-texts": (_D, "Equal texts of a query are graded and counted once."),
+    "targets-elsewhere": (
+        _N,
+        "Passages of other queries are attacked for {count} of {queries}, where no passage is "
+        "judged 0.",
+    ),
+    "few-targets": (
+        _N,
+        "All passages judged 0 are attacked for {queries} with fewer than {targets} of them.",
+    ),
+    "queries-without-text": (
+        _N,
+        "Attacks by the words of the query leave out {queries} without text.",
+    ),
+    "no-best-passage": (_N, "A10 leaves out {queries} without a passage judged highest."),
+    # retrieval or generation
+    "bank-shares": (
+        _D,
+        "Shares of the bank over {queries}, covered if rated {least} or more in the first {k} "
+        "passages.",
+    ),
+    "losses": (
+        _D,
+        "Generation loses what is retrieved and not said, retrieval what is neither. difference: "
+        "generation minus retrieval, with the {level} interval of the mean over all queries like "
+        "these.",
+    ),
+    "omitted-shown": (_N, "The first {limit} of {count} items are shown (--limit)."),
+    # citations
+    "first-citation": (_N, "Only the first citation of every sentence counts."),
+    "citations-ungraded": (_N, "{citations} without a grade, which no mean includes."),
+    "answers-uncited": (_N, "{answers} without citations: recall 0, no precision."),
+    "citation-columns": (
+        _D,
+        "precision: mean support of the citations of an answer. recall: mean over its sentences of "
+        "the best support. Partial support counts half, and 0 in the strict columns.",
+    ),
+    # printed tables
+    "not-printed": (_N, "{name} is not used: its systems are in no printed leaderboard."),
+    "qrels-not-printed": (_N, "{name} is not used. Published qrels: {published}."),
+    # smaller exams
+    "choice-meaning": (
+        _D,
+        "Items are chosen without human labels. pooled: every item counts equally; Cover: the mean "
+        "over the queries that still have items.",
+    ),
+    "choice-held-out": (
+        _N,
+        "Systems held out: over {splits} random halves, items are chosen on one half of the "
+        "systems and rank the other half; better is how often they beat all items. Compare with as "
+        "many random items.",
+    ),
+    "choice-not-held-out": (
+        _N,
+        "No systems are held out, because fewer than {least} are in both leaderboards: items are "
+        "tested on the systems that they were chosen on.",
+    ),
+    "choice-evidence": (
+        _N,
+        "Only one collection (TREC DL 2019) shows gains of such a choice: report the whole exam "
+        "too.",
     ),
 }
 """Every note: how severe it is, and its sentence; `{subject}` lists what it is about."""

@@ -91,16 +91,20 @@ Block = Text | Facts | Tiles | Verdict | Notices | Folded | Table | Figure
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the report under a heading; `key` is its anchor within the page."""
+    """A part of the report under a heading; `key` is its anchor within the page.
+
+    `verdict` is its result in a sentence, shown before all else.
+    """
 
     key: str
     title: str
     blocks: tuple[Block, ...]
+    verdict: str = ""
 
     @classmethod
-    def of(cls, key: str, title: str, blocks: Sequence[Block | None]) -> Section:
+    def of(cls, key: str, title: str, blocks: Sequence[Block | None], verdict: str = "") -> Section:
         """Return a section of the blocks that are not None."""
-        return cls(key, title, tuple(block for block in blocks if block is not None))
+        return cls(key, title, tuple(block for block in blocks if block is not None), verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,7 @@ def report_json(document: Document) -> str:
             {
                 "key": section.key,
                 "title": section.title,
+                "verdict": section.verdict,
                 "blocks": [{"kind": _kind(b), **_JSON[type(b)](b)} for b in section.blocks],
             }
             for section in document.sections

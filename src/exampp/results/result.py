@@ -124,6 +124,7 @@ def _installed(package: str) -> Any:
 class Table(Result):
     """Rows of values under columns, with a caption above and notes below.
 
+    `verdict` is the result in one sentence, which people read first.
     `legend` overrides the usual meaning of a mark in this table. `grouped`: rows that share their
     first value belong together, and people see it once.
     """
@@ -134,6 +135,7 @@ class Table(Result):
     notes: tuple[str, ...] = ()
     legend: Mapping[str, str] = field(default_factory=dict)
     grouped: bool = False
+    verdict: str = ""
 
     @classmethod
     def of(
@@ -145,11 +147,12 @@ class Table(Result):
         *,
         legend: Mapping[str, str] | None = None,
         grouped: bool = False,
+        verdict: str = "",
     ) -> Self:
         """Create the table from plain lists; a column may be given by its heading alone."""
         named = tuple(one if isinstance(one, Column) else Column(one) for one in columns)
         body = tuple(map(tuple, rows))
-        return cls(named, body, printable(caption), tuple(notes), legend or {}, grouped)
+        return cls(named, body, printable(caption), tuple(notes), legend or {}, grouped, verdict)
 
     @classmethod
     def wide(
@@ -197,6 +200,7 @@ class Table(Result):
             caption=self.caption,
             notes=self.notes,
             legend=self.legend,
+            verdict=printable(self.verdict),
         )
 
     def for_programs(self) -> tuple[list[str], list[tuple[Value, ...]]]:
@@ -275,8 +279,8 @@ STYLES = (*PEOPLE, *MACHINES)
 def render(table: Table, style: str, digits: int | None = None) -> str:
     """Return the table as text in one of `STYLES`, ending in a line end.
 
-    tsv and csv hold full precision and neither caption, notes nor marks, json all but marks; the
-    styles for people round to the columns' decimals, or to `digits`.
+    tsv and csv hold full precision, without verdict, caption, notes and marks; json holds all but
+    marks. The styles for people round to the columns' decimals, or to `digits`.
 
     Raises:
         InputError: `digits` are given to a style that holds full precision.
@@ -299,6 +303,7 @@ def json_of(tables: Mapping[str, Table]) -> str:
 def _object(table: Table) -> dict[str, object]:
     names, rows = table.for_programs()
     return {
+        **({"verdict": printable(table.verdict)} if table.verdict else {}),
         "caption": table.caption,
         "rows": [dict(zip(names, map(_finite, row), strict=True)) for row in rows],
         "notes": list(map(printable, table.notes)),
@@ -344,7 +349,8 @@ def _markdown(view: View) -> str:
         return "| " + " | ".join(cells) + " |"
 
     rule = ["---:" if right else "---" for right in view.numeric]
-    parts = [f"**{markdown_escape(view.caption)}**\n"] if view.caption else []
+    parts = [f"{markdown_escape(view.verdict)}\n"] if view.verdict else []
+    parts += [f"**{markdown_escape(view.caption)}**\n"] if view.caption else []
     parts += [line(markdown_escape(printable(column.heading)) for column in view.columns)]
     parts += ["|" + "|".join(rule) + "|"]
     parts += map(line, view.styled("markdown", markdown_escape))

@@ -32,7 +32,9 @@ def view_text(view: View, room: int | None = None, *, styled: bool = False) -> s
     colour.
     """
     paint = _painted if styled else _plain
-    lines = [paint(line, _BOLD) for line in _paragraph(view.caption, room)]
+    lines = [paint(line, _BOLD) for line in _paragraph(view.verdict, room)]
+    lines += [""] * bool(lines)
+    lines += [paint(line, _BOLD) for line in _paragraph(view.caption, room)]
     for number, part in enumerate(_fitting(view, room)):
         lines += ["", *_lines(part, room, paint)][number == 0 :]
     for note in view.footnotes("text"):

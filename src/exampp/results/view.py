@@ -133,6 +133,7 @@ class View:
     caption: str = ""
     notes: tuple[str, ...] = ()
     legend: Mapping[str, str] | None = None
+    verdict: str = ""
 
     @classmethod
     def of(
@@ -145,6 +146,7 @@ class View:
         caption: str,
         notes: Sequence[str],
         legend: Mapping[str, str],
+        verdict: str = "",
     ) -> View:
         """Return the view of some rows, rounded to `digits` or to the decimals of the columns."""
         shown = [at for at, one in enumerate(columns) if one.readers != "programs"]
@@ -163,6 +165,7 @@ class View:
             caption=caption,
             notes=tuple(map(printable, notes)),
             legend=legend,
+            verdict=verdict,
         )
 
     @property

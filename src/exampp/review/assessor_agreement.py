@@ -1,4 +1,4 @@
-"""Agreement of people with the grader and with each other: by rating and at the threshold."""
+"""Agreement of assessors with the grader and with each other."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from exampp.store.decisions import JudgedCell
 EVERYBODY = "everybody"
 """All assessors together."""
 AssessorRatings = dict[str, int]
-"""Rating by assessor, of one cell."""
+"""Ratings of one cell, by assessor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonComparison:
-    """The ratings of a person compared with those of the grader or of another person.
+    """Ratings of a person compared with those of the grader or another person.
 
-    `counts` is [person's ratings, other's ratings] on the scale; `answers` the same with ratings
-    of at least the threshold as answers: [no, yes] x [no, yes]. `kappa` and `linear_kappa` (a
-    disagreement counts by its distance) are those of `counts`, `answer_kappa` that of `answers`.
+    `counts` is [person's ratings, other's ratings] on the scale; `answers` the same table at the
+    threshold of an answer: [no, yes] x [no, yes]. `kappa` and `linear_kappa` (a disagreement counts
+    by its distance) are those of `counts`, `answer_kappa` that of `answers`.
     """
 
     person: str
@@ -52,29 +52,29 @@ class PersonComparison:
 
     @property
     def cells(self) -> int:
-        """The number of cells that both rated."""
+        """Number of cells rated by both."""
         return int(self.counts.sum())
 
     @property
     def same(self) -> Estimate:
-        """The share of cells with the same rating from both."""
+        """Share of cells with equal ratings."""
         return _share(self.counts)
 
     @property
     def same_answer(self) -> Estimate:
-        """The share of cells on which both agree whether there is an answer."""
+        """Share of cells with agreement on whether there is an answer."""
         return _share(self.answers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssessorAgreement:
-    """Human decisions compared with a grader's grades.
+    """Human decisions compared with the grades of a grader.
 
-    `with_grader` has a comparison per assessor and one of `EVERYBODY`; `blind` the same from
-    decisions made while the grade was hidden. `between` compares assessors two by two on the
-    cells that both decided; `alpha` and `ordinal_alpha` are Krippendorff's, of all assessors.
-    `scale` lists the ratings of the confusions. `decided` counts cells with a decision, `ungraded`
-    those of them where the grader gave no rating.
+    `with_grader` has one comparison per assessor and one for `EVERYBODY`; `blind` is the same for
+    decisions made while the grade was hidden. `between` compares pairs of assessors on the cells
+    that both decided; `alpha` and `ordinal_alpha` are Krippendorff's alphas of all assessors.
+    `scale` lists the ratings in the confusion tables. `decided` counts cells with a decision,
+    `ungraded` those of them without a grade.
     """
 
     grader: GraderIdentity
@@ -90,7 +90,7 @@ class AssessorAgreement:
 
 
 class ComparedCell(NamedTuple):
-    """A cell of a confusion table: the ratings of an assessor and of the other side."""
+    """A cell with the ratings of an assessor and of the other side."""
 
     query_id: str
     item_id: str
@@ -107,10 +107,10 @@ def compared_cells(
     *,
     blind: bool = False,
 ) -> list[ComparedCell]:
-    """Return the cells counted in a comparison of a person with the grader or an `other` person.
+    """Return the cells in the comparison of a person with the grader or an `other` person.
 
-    They are the cells of `judging`: for everybody, a cell once per assessor; with `blind`, by
-    decisions made while the grade was hidden.
+    The cells are those of `judging`: for everybody, one entry per cell and assessor; with `blind`,
+    only decisions made while the grade was hidden.
     """
     compared = []
     for cell in cells:
@@ -139,12 +139,12 @@ def judging(
     *,
     intervals: bool = False,
 ) -> AssessorAgreement:
-    """Compare people with a grader and with each other.
+    """Compare assessors with a grader and with each other.
 
-    Each assessor's newest decision on a cell counts, unless it is withdrawn; for the blind ones
-    the newest that was blind, even if the assessor decided otherwise after seeing the grade.
-    With `intervals` the `answer_kappa` of each comparison has its 95 % interval over queries, as in
-    `stats.agreement.clustered`.
+    The newest decision of each assessor on a cell counts, unless it is withdrawn. Blind comparisons
+    use the newest blind decision, even if the assessor changed it after seeing the grade. With
+    `intervals`, the `answer_kappa` of each comparison has a 95 % interval over queries (see
+    `stats.agreement.clustered`).
     """
     scale = tuple(range(grader.lowest, grader.highest + 1))
     compare = _comparer(scale, min_rating, intervals)
@@ -217,7 +217,7 @@ def _counted_ratings(cell: JudgedCell, counts: Callable[[Decision], bool]) -> As
 
 
 def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
-    """Return the assessors' ratings of each cell by the decisions that count."""
+    """Yield the ratings of each cell by assessor, from the decisions that count."""
     rated = ((cell, _counted_ratings(cell, counts)) for cell in cells)
     return [_Rated(cell.query_id, cell.automatic, ratings) for cell, ratings in rated if ratings]
 
@@ -259,7 +259,7 @@ def _share(counts: NDArray[np.int64]) -> Estimate:
 
 
 def decisions_table(decided: Iterable[CellDecision]) -> Table:
-    """Return a row per decision, in the order given."""
+    """Return one row per decision, in the given order."""
     rows: list[tuple[Value, ...]] = [
         (
             one.decision.number,
@@ -290,7 +290,7 @@ def _how(one: CellDecision) -> str:
 
 
 def disputes_table(disputes: Sequence[Dispute], limit: int | None = None) -> Table:
-    """Return a row per cell on which assessors differ, up to `limit`, with all decisions."""
+    """Return one row per disputed cell, up to `limit`, with all decisions."""
     rows: list[tuple[Value, ...]] = [
         (
             one.query_id,
@@ -305,14 +305,14 @@ def disputes_table(disputes: Sequence[Dispute], limit: int | None = None) -> Tab
         )
         for one in disputes[:limit]
     ]
-    notes = [] if rows else ["no disputes: assessors agree, or somebody adjudicated"]
+    notes = [] if rows else ["no open disputes"]
     if len(rows) < len(disputes):
-        notes.append(f"the first {len(rows)} of {len(disputes)} disputes are shown")
-    return Table.of(["query", "item", "item text", "passage", "who says what"], rows, notes=notes)
+        notes.append(f"first {len(rows)} of {len(disputes)} disputes")
+    return Table.of(["query", "item", "item text", "passage", "decisions"], rows, notes=notes)
 
 
 def agreement_table(agreement: AssessorAgreement) -> Table:
-    """Return a row per assessor and grader, then per pair of assessors, with the alphas."""
+    """Return one row per assessor and grader and per pair of assessors, with the alphas."""
     groups = (("", agreement.with_grader), ("blind", agreement.blind), ("", agreement.between))
     compared = [(decided, one) for decided, group in groups for one in group]
     rows = [
@@ -322,7 +322,7 @@ def agreement_table(agreement: AssessorAgreement) -> Table:
     heads = ["assessor", "beside", "decided", "cells"]
     heads += ["same", "kappa", "linear kappa", "same answer", "answer kappa"]
     reasons = {
-        f"{name} is undefined ({one.person} beside {one.other}): {value.reason}": None
+        f"{name} of {one.person} and {one.other} is undefined: {value.reason}": None
         for _, one in compared
         for name, value in _values(one)
         if value.value is None
@@ -342,8 +342,8 @@ def _values(one: PersonComparison) -> list[tuple[str, Estimate]]:
 
 def _notes(agreement: AssessorAgreement) -> Iterator[str]:
     yield (
-        f"{agreement.decided} cells were decided; an answer is a rating of "
-        f"{agreement.min_rating} or more"
+        f"{agreement.decided} cells were decided; a rating of {agreement.min_rating} or more is "
+        "an answer"
     )
     if agreement.ungraded:
         yield f"{agreement.ungraded} of them have no grade by {agreement.grader.name}"
@@ -354,7 +354,7 @@ def _notes(agreement: AssessorAgreement) -> Iterator[str]:
 
 
 def confusion_table(one: PersonComparison, scale: Sequence[int]) -> Table:
-    """Return how often each rating of the person met each rating of the other."""
+    """Return the confusion table of the ratings of the person and the other side."""
     rows = [(rating, *map(int, line)) for rating, line in zip(scale, one.counts, strict=True)]
     group = f"{one.other} says"
     columns = [Column(f"{one.person} says"), *(Column(str(r), group=group) for r in scale)]
@@ -362,5 +362,5 @@ def confusion_table(one: PersonComparison, scale: Sequence[int]) -> Table:
 
 
 def everybody(agreement: AssessorAgreement) -> PersonComparison:
-    """Return the comparison of all assessors together with the grader."""
+    """Return the comparison of all assessors with the grader."""
     return next(one for one in agreement.with_grader if one.person == EVERYBODY)

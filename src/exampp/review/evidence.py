@@ -1,8 +1,8 @@
-"""Evidence of relevance: judgments, or substitutes where there are none.
+"""Evidence of relevance: judgments, or substitutes for them.
 
-Missing and spurious items of a bank show in passages that are known to be relevant or not. Without
-judgments, the agreement of the systems, graders of the query itself or human decisions on cells
-give weaker evidence, for some of the passages only.
+Missing and spurious items are detected on passages with known relevance. Without judgments, the
+agreement of systems, graders of the query itself, or human decisions on cells give weaker evidence
+for some of the passages.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Bools = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 DEPTH = 20
-"""The number of passages of each ranking that count as returned."""
+"""Depth of each ranking: deeper passages do not count as returned."""
 LEAST_SYSTEMS = 3
-"""So many systems must have answered a query before they can agree on anything."""
+"""Minimum number of systems per query for evidence from their agreement."""
 FEW = 0.1
-"""A passage that at most this share of the systems returned counts as not relevant."""
+"""Passages returned by at most this share of the systems count as not relevant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """The thresholds for an answer and for relevance.
+    """Thresholds of an answer and of relevance.
 
     `min_rating` is the lowest rating that covers an item, `min_relevant` the lowest judgment of a
-    relevant passage. `by` is one of `BASES`, or `auto`: for each query the first basis that has
-    evidence. `depth` passages of each ranking count as returned. Lists of cells include only
-    passages that cover `min_answers` items.
+    relevant passage. `by` is one of `BASES`, or `auto`: for each query the first basis with
+    evidence. The top `depth` passages of each ranking count as returned. Lists of cells include
+    only passages that cover `min_answers` items.
     """
 
     min_rating: int = 4
@@ -49,15 +49,15 @@ class Criteria:
     def __post_init__(self) -> None:
         if self.by not in ("auto", *BASES):
             known = ", ".join(("auto", *BASES))
-            raise InputError(f"no evidence of relevance is called {self.by!r}", hint=f"Use {known}")
+            raise InputError(f"unknown source of relevance {self.by!r}", hint=f"Use {known}")
         check_integer("depth", self.depth, 1)
         check_integer("min_answers", self.min_answers, 0)
 
 
 class Evidence(NamedTuple):
-    """The known relevance of each passage; neither array is true where it is unknown.
+    """Known relevance of each passage; both arrays are false where it is unknown.
 
-    `strength` orders passages by the evidence, and `shown` describes it in a word.
+    `strength` orders passages by the evidence; `shown` describes it briefly.
     """
 
     by: str
@@ -73,7 +73,7 @@ class Evidence(NamedTuple):
 
 
 class ReturnCounts(NamedTuple):
-    """Per passage: the number of systems that returned it and its best rank (0: none)."""
+    """Number of systems that returned each passage, and its best rank (0: none)."""
 
     counts: Counts
     best: Counts
@@ -81,9 +81,9 @@ class ReturnCounts(NamedTuple):
 
 
 def returned(grades: QueryGrades, depth: int | None = DEPTH) -> ReturnCounts:
-    """Count what the systems returned for a query in their first `depth` passages, or in all.
+    """Count the returned passages of a query, in the top `depth` or in all.
 
-    Ranks count from 1, whatever number a run starts at; a subtopic's ranking counts as well.
+    Ranks count from 1, whatever the run file says; rankings of subtopics are included.
     """
     names = {name: index for index, name in enumerate({r.system: None for r in grades.rankings})}
     passages = len(grades.passage_ids)
@@ -98,7 +98,7 @@ def returned(grades: QueryGrades, depth: int | None = DEPTH) -> ReturnCounts:
 
 
 def returned_by(grades: QueryGrades, passage: int) -> list[tuple[str, int]]:
-    """Return the systems that returned a passage with its best rank in each, best rank first."""
+    """Return the systems that returned a passage, with the best rank in each, best first."""
     best: dict[str, int] = {}
     for ranking in grades.rankings:
         for at in (ranking.passages == passage).nonzero()[0][:1].tolist():
@@ -107,11 +107,11 @@ def returned_by(grades: QueryGrades, passage: int) -> list[tuple[str, int]]:
 
 
 def passage_order(grades: QueryGrades, order: str, min_rating: int) -> list[int]:
-    """Return the passages of a query sorted by `order`, by agreement if it is unknown.
+    """Return the passages of a query in an order; unknown names mean `agreement`.
 
-    `agreement` counts the systems that return a passage, `rating` the items that it covers,
-    `judgment` adds its judged relevance, `rank` is the best rank, `pool` the order of ids. Ties are
-    in the order of ids.
+    `agreement` sorts by the number of systems that return a passage, `rating` by the number of
+    covered items, `judgment` by judged relevance, `rank` by best rank, `pool` by id. Ties are
+    sorted by id.
     """
     counts, ratings = returned(grades, None), grades.ratings
     rank = np.where(counts.best == 0, np.iinfo(np.int64).max, counts.best)
@@ -136,14 +136,14 @@ def passage_order(grades: QueryGrades, order: str, min_rating: int) -> list[int]
 
 
 def item_coverage(grades: QueryGrades, min_rating: int) -> list[tuple[int, int]]:
-    """Count, for each item, the covering and the graded passages."""
+    """Count the covering and the graded passages of each item."""
     covered = (grades.ratings >= min_rating).sum(axis=0)
     graded = (grades.ratings != MISSING).sum(axis=0)
     return list(zip(covered.tolist(), graded.tolist(), strict=True))
 
 
 def evidence(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Return the evidence of relevance of a query's passages, on the requested basis."""
+    """Return the evidence of relevance for a query, on the requested basis."""
     if criteria.by != "auto":
         return BASES[criteria.by](dossier, criteria)
     result = None
@@ -161,7 +161,7 @@ def _nothing(dossier: Dossier) -> Evidence:
 
 
 def by_judgments(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Return evidence from human judgments, the highest of those for several subtopics."""
+    """Return evidence from human judgments; the highest counts for several subtopics."""
     best = dossier.grades.judgments.max(axis=0)
     judged = best != MISSING
     return Evidence(
@@ -176,7 +176,7 @@ def by_judgments(dossier: Dossier, criteria: Criteria) -> Evidence:
 
 
 def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Return evidence from rank agreement: relevant are passages that most systems return."""
+    """Return evidence from agreement: most systems return relevant passages."""
     counts = returned(dossier.grades, criteria.depth)
     if counts.systems < LEAST_SYSTEMS:
         return _nothing(dossier)._replace(by="systems")
@@ -190,9 +190,10 @@ def by_systems(dossier: Dossier, criteria: Criteria) -> Evidence:
 
 
 def by_graders(dossier: Dossier, criteria: Criteria) -> Evidence:
-    """Return the majority of the graders that grade passages for the query itself.
+    """Return evidence from the majority of graders of the query itself.
 
-    Their grades replace judgments: relevant is `min_relevant`, or the highest of a shorter scale.
+    Their grades serve as judgments; the threshold is `min_relevant`, or the highest rating of a
+    shorter scale.
     """
     ids = dossier.grades.passage_ids
     row = {passage_id: at for at, passage_id in enumerate(ids)}
@@ -222,8 +223,8 @@ def _describe_votes(count: int, of: int) -> str:
 def by_decisions(dossier: Dossier, criteria: Criteria) -> Evidence:
     """Return evidence from human decisions on cells.
 
-    Not relevant are passages in which people found no answer to any item. Relevant are those in
-    which people or the grader found one, so that a passage may be both.
+    Passages in which people found no answer are not relevant. Passages in which people or the
+    grader found an answer are relevant. A passage may be both.
     """
     count = len(dossier.grades.passage_ids)
     decided, answered = np.zeros(count, bool), np.zeros(count, bool)
@@ -248,4 +249,4 @@ BASES: Mapping[str, Callable[[Dossier, Criteria], Evidence]] = {
     "graders": by_graders,
     "decisions": by_decisions,
 }
-"""The bases of relevance, the best first."""
+"""Sources of relevance, best first."""

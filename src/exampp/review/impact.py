@@ -1,13 +1,12 @@
-"""Impact of an edit of a bank on the leaderboard, before it is saved.
+"""Impact of a bank edit on the leaderboard, before it is saved.
 
-A `Baseline` holds the values of all systems on all queries. If an edit touches one query, only this
-one is evaluated again, by the code that evaluates everything, and takes its place among the others:
-means, swaps and intervals are those of a full evaluation. What a query becomes is found by making
-the edit and taking it back.
+A `Baseline` has the values of all systems on all queries. After an edit of one query, only this
+query is evaluated again, by the same code as the leaderboard; means, swaps and intervals equal
+those of a full evaluation. The edited query is read inside a transaction that is rolled back.
 
-A pair of systems swaps if one was ahead of the other and is behind it now; scores are tied where
-the leaderboard has them tied. A swap is beyond noise if the 95 % interval of the new difference
-over queries (see `stats.means`) leaves out 0.
+Two systems swap if the one that was ahead is now behind; ties are those of the leaderboard. A swap
+is beyond noise if the 95 % interval of the new difference over queries (see `stats.means`) excludes
+0.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ from exampp.store.read_model import read_dossiers, read_gradebook
 
 MEASURES = ("Cover@20", "nDCG@20")
 _DECIMALS = 10
-"""Means that are equal in so many decimals are tied, as they are in a leaderboard."""
+"""Means equal in this many decimals are tied, as in a leaderboard."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relabelled:
-    """A passage whose label in the qrels changes; None: no label.
+    """A passage with a changed label in the qrels; None: no label.
 
     `exam_id` is the query, or `query/subtopic`.
     """
@@ -71,10 +70,10 @@ class Relabelled:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A system's mean before and after; None where no query counts.
+    """The mean of a system before and after; None if no query counts.
 
-    Ranks count from 1, systems that are tied share theirs. `low` and `high` bound the mean after
-    the edit, whatever the missing grades turn out to be (Cover and nCover only).
+    Ranks count from 1; tied systems share a rank. `low` and `high` bound the mean after the edit
+    for any values of the missing grades (Cover and nCover only).
     """
 
     system: str
@@ -87,13 +86,13 @@ class Move:
 
     @property
     def change(self) -> float:
-        """After minus before; 0 where either is undefined."""
+        """Return after minus before; 0 if either is undefined."""
         return 0.0 if self.before is None or self.after is None else self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A pair that swaps: the mean of `ahead` minus that of `behind`, before and after the edit."""
+    """A swapped pair: the mean of `ahead` minus that of `behind`, before and after."""
 
     ahead: str
     behind: str
@@ -108,7 +107,7 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The changes under one measure: systems by the size of their moves, and all swaps."""
+    """Changes under one measure: all swaps, and systems by size of move."""
 
     measure: Measure
     min_rating: int | None
@@ -118,9 +117,9 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """The effect of edits: on labels, on every measure, on what remains to be graded.
+    """The effect of edits on labels, on every measure, and on pending cells.
 
-    `missing_before` and `missing_after` count the cells without a grade in the pools of queries.
+    `missing_before` and `missing_after` count ungraded cells in the pools of the queries.
     """
 
     labels: tuple[Relabelled, ...]
@@ -130,13 +129,13 @@ class Impact:
 
     @property
     def swaps_beyond_noise(self) -> int:
-        """The number of pairs that swap beyond noise, over all measures."""
+        """Number of pairs that swap beyond noise, over all measures."""
         return sum(swap.beyond_noise for shift in self.shifts for swap in shift.swaps)
 
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The current leaderboard, to which edits are compared; create it with `Baseline.of`.
+    """The current leaderboard, for comparison with edits; see `Baseline.of`.
 
     `means` are those of the `columns`, per system of the gradebook.
     """
@@ -173,11 +172,11 @@ class Baseline:
         return cls(gradebook, parsed, min_rating, labelling, subtopics, mode, columns, means)
 
     def query(self, query_id: str) -> QueryGrades:
-        """Return an unchanged query. InputError if there is no query of that id."""
+        """Return an unchanged query. InputError for an unknown id."""
         for query in self.gradebook.queries:
             if query.query_id == query_id:
                 return query
-        raise InputError(f"there is no query {query_id!r}")
+        raise InputError(f"unknown query {query_id!r}")
 
     def with_queries(self, after: Mapping[str, QueryGrades]) -> Baseline:
         """Return the baseline with these queries replaced.
@@ -199,11 +198,11 @@ class Baseline:
     ) -> tuple[MeasureColumn, ...]:
         graded = next((one for one in book.queries if one.is_graded), None)
         if len(after) != 1 or mode != self.mode or not graded or not self.gradebook.is_graded:
-            # the first item with a subtopic, or the last one, changes how all queries are read, and
-            # if nothing at all is graded no query has a value
+            # the first or last item with a subtopic changes the reading of all queries, and
+            # without any grades no query has a value
             return _columns(book, self.measures, self.min_rating, self.labelling, mode)
         (query,) = after.values()
-        # beside a graded query one without grades counts, as it does among all of them
+        # a query without grades counts if others are graded
         few = replace(book, queries=(query,) if query.is_graded else (query, graded))
         columns = _columns(few, self.measures, self.min_rating, self.labelling, mode)
         exams = {
@@ -219,7 +218,7 @@ class Baseline:
         )
 
     def impact(self, after: Mapping[str, QueryGrades]) -> Impact:
-        """Return the effect of replacing these queries, all of them together.
+        """Return the effect of replacing these queries together.
 
         Raises:
             InputError: The query is not in the gradebook.
@@ -273,7 +272,7 @@ class Baseline:
     def _swaps(
         self, before: MeasureColumn, after: MeasureColumn, old: _Means, new: _Means
     ) -> Iterator[Swap]:
-        """Yield all pairs that swap, the largest new differences first."""
+        """Yield all swapped pairs, largest new difference first."""
         ahead, behind = np.nonzero((_order(old) < 0) & (_order(new) > 0))
         estimates = [
             self._estimates(column, means, ahead, behind)
@@ -312,7 +311,7 @@ _Means = tuple[float | None, ...]
 
 
 def missing_cells(query: QueryGrades) -> int:
-    """Count the cells of the query's pool without a grade."""
+    """Count the ungraded cells in the pool of a query."""
     return int((query.ratings[: query.pool_size] == MISSING).sum())
 
 
@@ -323,7 +322,7 @@ def _columns(
     labelling: Labelling,
     mode: Subtopics,
 ) -> tuple[MeasureColumn, ...]:
-    # the values alone, not those without decisions
+    # values only, without those that ignore decisions
     queries = tuple(replace(one, decided=()) for one in gradebook.queries)
     return evaluate(
         replace(gradebook, queries=queries),
@@ -338,9 +337,9 @@ def _columns(
 def _merged(
     old: MeasureColumn, new: MeasureColumn, places: Mapping[str, int], changed: int
 ) -> MeasureColumn:
-    """Return a column in which one query has its values from another column.
+    """Return a column with the values of some queries from another column.
 
-    `places` are those of the queries, by the id of an exam.
+    `places` are the indices of the queries by exam id.
     """
     of = [places[one] for one in (*old.query_ids, *new.query_ids)]
     count = len(old.query_ids)
@@ -353,7 +352,7 @@ def _merged(
         counts = np.concatenate([first.counts, second.counts], axis=1)
         return Values(values[:, order], counts[:, order])
 
-    # where no query has a bank there are no bounds either, for no values
+    # no bounds if no query has a bank
     low, high = (
         joined(was or old.values, now or new.values) if order and (was or now) else None
         for was, now in ((old.low, new.low), (old.high, new.high))
@@ -372,7 +371,7 @@ def _means(values: Values | None) -> _Means:
 
 
 def _order(means: _Means) -> NDArray[np.float64]:
-    """Return 1 where the row's system is ahead of the column's, -1 behind, 0 if undefined."""
+    """Return 1 where the system of the row is ahead of that of the column, -1 behind, else 0."""
     rounded = np.array([np.nan if mean is None else round(mean, _DECIMALS) for mean in means])
     with np.errstate(invalid="ignore"):
         order: NDArray[np.float64] = np.sign(rounded[:, None] - rounded)
@@ -384,14 +383,14 @@ def _ranks(means: _Means) -> list[int | None]:
     return [None if m is None else int(n) + 1 for m, n in zip(means, better, strict=True)]
 
 
-# ---- edits that are tried out ---------------------------------------------------------------
+# ---- previews of edits ----------------------------------------------------------------------
 
 LISTED = 20
-"""Passages that change label, and systems that move, which are listed at most."""
+"""Maximum number of listed passages and systems."""
 
 
 class GraderStanding(NamedTuple):
-    """The leaderboard of a grader on a bank, and its number of pending cells."""
+    """The leaderboard of a grader on a bank, with its number of pending cells."""
 
     book: Gradebook
     due: int
@@ -399,7 +398,7 @@ class GraderStanding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of an edit on one grader's leaderboard; pending cells before and after it."""
+    """The effect of an edit on the leaderboard of one grader, with pending cells."""
 
     grader: GraderIdentity
     impact: Impact
@@ -409,13 +408,13 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DryRun(Result):
-    """An edit that was tried out: its changes of the bank, and its effects by grader."""
+    """A previewed edit: its changes of the bank, and its effects by grader."""
 
     changes: Table
     effects: tuple[Effect, ...]
 
     def tables(self) -> Mapping[str, Table]:
-        """Return `changes`, and where the bank was graded `effects`, `labels` and `scores`."""
+        """Return `changes` and, for a graded bank, `effects`, `labels` and `scores`."""
         return {"changes": self.changes, **effect_tables(self.effects)}
 
 
@@ -438,20 +437,20 @@ def effect_tables(effects: Sequence[Effect]) -> Mapping[str, Table]:
         "labels": _listed(
             ["grader", "query", "passage", "before", "after", GRADER_KEY],
             list(_label_rows(effects)),
-            "Passages whose label changes",
+            "Passages with a new label",
         ),
         "scores": _listed(scores, list(_score_rows(effects)), "Systems that move"),
     }
 
 
 Effects = Callable[..., tuple[Effect, ...]]
-"""The effects of an edit on the leaderboard of every grader; takes `measures` and `min_rating`."""
+"""Effects of an edit on the leaderboard of every grader; takes `measures` and `min_rating`."""
 
 
 def watch(
     connection: sqlite3.Connection, bank: str, settle: BeforeCommit
 ) -> tuple[Effects, BeforeCommit]:
-    """Return the effects of an edit, and the `settle` function that reads the bank at its end."""
+    """Return the effects of an edit, and the `settle` function that computes them."""
     before, after = standings(connection, bank), dict[str, GraderStanding]()
 
     def look(edited: sqlite3.Connection) -> None:
@@ -463,9 +462,9 @@ def watch(
 
 @dataclass(frozen=True, slots=True)
 class EditPreview:
-    """Some queries as they would be after an edit, for `Baseline.impact`.
+    """Queries as they would be after an edit, for `Baseline.impact`.
 
-    `to_grade` counts the requests that the edit would add to what a grader has to grade.
+    `to_grade` counts the additional requests to the grader.
     """
 
     queries: Mapping[str, QueryGrades]
@@ -479,7 +478,7 @@ def preview(
     query_ids: Sequence[str],
     edit: Callable[[BeforeCommit], object],
 ) -> EditPreview:
-    """Apply an edit of some queries, read them as one grader graded them, and undo it.
+    """Apply an edit of some queries, read them for one grader, and roll back.
 
     Raises InputError for edits that the bank would refuse.
     """
@@ -515,11 +514,11 @@ def import_or_dry_run(
     scale: RatingScale | None = None,
     **how: Any,
 ) -> ImportReport:
-    """Import files; for a dry run, report the effect on labels and scores.
+    """Import files; a dry run reports the effect on labels and scores.
 
-    `on_error="skip"` leaves bad lines out and counts them. With a corpus, ranked passages need no
-    text in the files, and the depth is by default that of the pool. `how` holds the other options
-    of Importer. Raises InputError as `import_files` does.
+    `on_error="skip"` skips bad lines and counts them. With a corpus, ranked passages need no text
+    in the files, and the default depth is that of the pool. `how` has the other options of
+    Importer. Raises InputError as `import_files` does.
     """
     skipped = error_counter(on_error)
     edit = edit_by(author, "import")
@@ -542,17 +541,17 @@ def import_or_dry_run(
 
 
 def _check(importer: Importer) -> None:
-    """Raise InputError for options that make no sense together."""
+    """Raise InputError for incompatible options."""
     check_choice("unknown_passages", importer.unknown_passages, UNKNOWN_PASSAGES)
     check_integer("passage_tokens", importer.passage_tokens, 0)
     if importer.depth is not None:
         check_integer("depth", importer.depth, 1)
     if not isinstance(importer.bank, str) or not importer.bank.strip():
-        raise InputError(f"{importer.bank!r} is no name of a bank", hint="Give one, such as main")
+        raise InputError(f"invalid bank name {importer.bank!r}", hint="Use a name such as main")
 
 
 def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStanding]:
-    """Return the standing of every grader of a bank, by its key."""
+    """Return the standing of every grader of a bank, by key."""
     return {
         one.identity.key: GraderStanding(
             read_gradebook(connection, one, bank),
@@ -569,9 +568,9 @@ def edit_effects(
     measures: Sequence[Measure | str] = MEASURES,
     min_rating: int | None = None,
 ) -> tuple[Effect, ...]:
-    """Return the changes between two states of a bank, for every grader with grades of it.
+    """Return the changes between two states of a bank, for every grader.
 
-    Graders whose queries or systems changed are left out: their leaderboards are not comparable.
+    Graders are left out if their queries or systems changed: their leaderboards are not comparable.
     """
     effects = []
     for key, then in before.items():
@@ -594,7 +593,7 @@ def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _effects_table(effects: Iterable[Effect]) -> Table:
     heads: list[str | Column] = ["grader", "measure", "labels", "systems", "swaps"]
-    heads += ["beyond noise", "due", "due then", GRADER_KEY]
+    heads += ["beyond noise", "due", "pending then", GRADER_KEY]
     rows: list[tuple[Value, ...]] = []
     for one in effects:
         for shift in one.impact.shifts:
@@ -605,7 +604,7 @@ def _effects_table(effects: Iterable[Effect]) -> Table:
             rows.append(
                 (grader_label(one.grader), str(shift.measure), *counts, *due, one.grader.key)
             )
-    caption = "Labels that change, systems that move, pairs that swap, cells due before and after"
+    caption = "New labels, moved systems, swapped pairs, and pending cells before and after"
     return Table.of(heads, rows, caption)
 
 

@@ -1,7 +1,7 @@
-"""The four lists of the workbench paper (003, section 4.4), as plain records of one query each.
+"""The four lists of the Workbench paper (003, section 4.4), as records of one query.
 
-Verify grading: the grader's result, item by item. Grid: passages by items. Missing: relevant
-passages that no item covers. Spurious: items that non-relevant passages cover.
+Verify: grades item by item. Grid: passages by items. Missing: relevant passages that no item
+covers. Spurious: items that non-relevant passages cover.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from exampp.sanitize import check_integer
 
 T = TypeVar("T")
 Answers = Mapping[Cell, str]
-"""The answers that another grader extracted, by cell."""
+"""Answers extracted by another grader, by cell."""
 EXAMPLES = 3
 
 
@@ -51,10 +51,10 @@ class QueryItem(NamedTuple):
 
 
 class PassageEvidence(NamedTuple):
-    """A passage and the evidence of its relevance.
+    """A passage with the evidence of its relevance.
 
-    `evidence` describes it in a word (empty: unknown), `by` is its basis; `systems` returned the
-    passage, at best at `rank` (None: no system did).
+    `evidence` describes it briefly (empty: unknown), `by` is its basis; `systems` counts the
+    systems that returned the passage, `rank` is the best rank (None: not returned).
     """
 
     passage_id: str
@@ -69,10 +69,10 @@ class PassageEvidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CellRecord:
-    """One cell: the grader's rating and answer, the human decisions and the resulting rating.
+    """A cell: rating and answer of the grader, human decisions, and the rating in force.
 
-    `rating` is the rating in force and `automatic` the grader's, None where there is none; `state`
-    is None where the grader never tried. `decision` is the one that overrides the grade.
+    `rating` is the rating in force and `automatic` the grader's, None if missing; `state` is None
+    if the cell was never tried. `decision` is the one that overrides the grade.
     """
 
     item: QueryItem
@@ -88,7 +88,7 @@ class CellRecord:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """A passage of a grid: its best rating and its cells, in the order of the items."""
+    """A passage of a grid: its best rating, and its cells in the order of the items."""
 
     passage: PassageEvidence
     best: int | None
@@ -97,7 +97,7 @@ class GridRow:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Passages by items, the most relevant passages first."""
+    """Passages by items, most relevant first."""
 
     items: tuple[QueryItem, ...]
     rows: tuple[GridRow, ...]
@@ -105,7 +105,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class MissingEntry:
-    """A relevant passage that covers no item; `item` comes closest, with the rating `best`."""
+    """A relevant passage that covers no item; `item` is the closest, with the rating `best`."""
 
     passage: PassageEvidence
     best: int
@@ -114,11 +114,11 @@ class MissingEntry:
 
 @dataclass(frozen=True, slots=True)
 class SpuriousEntry:
-    """An item that `count` non-relevant passages cover.
+    """An item covered by `count` non-relevant passages.
 
-    There are `irrelevant` such passages with a grade; `relevant` ones cover it `relevant_count`
-    times. `overturned` counts cells where the grader saw an answer and people none. `examples` are
-    the first few of the passages counted.
+    `irrelevant` and `relevant` are the numbers of graded passages of each kind, `relevant_count`
+    that of covering relevant ones. `overturned` counts cells where the grader found an answer and
+    people did not. `examples` are some of the `count` passages.
     """
 
     item: QueryItem
@@ -131,11 +131,11 @@ class SpuriousEntry:
     examples: tuple[PassageEvidence, ...]
 
 
-# ---- one query, looked at once -------------------------------------------------------------------
+# ---- one query -----------------------------------------------------------------------------------
 
 
 class QueryView:
-    """A query's dossier under some criteria, from which all lists are made."""
+    """The dossier of a query with criteria; the source of all lists."""
 
     def __init__(self, dossier: Dossier, criteria: Criteria) -> None:
         self.dossier = dossier
@@ -189,7 +189,7 @@ class QueryView:
         )
 
     def by_relevance(self) -> NDArray[np.intp]:
-        """Return the rows, the most relevant first; then those that most systems returned."""
+        """Return the rows by relevance, then by number of systems."""
         return np.lexsort((-self.returned.counts, -self.evidence.strength))
 
 
@@ -203,10 +203,10 @@ def verification_list(
     item_id: str | None = None,
     limit: int | None = None,
 ) -> Iterator[CellRecord]:
-    """Return the tried or decided cells of each item from both ends: best, worst, next best.
+    """Return the tried or decided cells of each item, alternating best and worst.
 
-    The best has the highest rating and, among equals, the passage least likely to be relevant; the
-    worst is the other end. So the likeliest errors come first. Cells without a rating come last.
+    The best cell has the highest rating and, among equals, the passage least likely to be relevant;
+    the worst is at the other end. Likely errors therefore come first, cells without a rating last.
     `limit` is the number of cells per item.
     """
     for column in chosen_items(view.dossier, item_id):
@@ -214,7 +214,7 @@ def verification_list(
 
 
 def cell_order(view: QueryView, column: int) -> list[int]:
-    """Return the passages of an item that were tried or decided, in the order of `verify`."""
+    """Return the tried or decided passages of an item, in the order of `verify`."""
     ratings = view.grades.ratings[:, column]
     by_rating = np.lexsort((view.evidence.strength, -ratings.astype(np.int64)))
     order = by_rating[view.looked_at[by_rating]]
@@ -227,14 +227,14 @@ def cell_order(view: QueryView, column: int) -> list[int]:
 def item_cells(
     view: QueryView, column: int, rows: Iterable[int], answers: Answers
 ) -> Iterator[CellRecord]:
-    """Yield the cells of an item and these passages."""
+    """Yield the cells of an item for these passages."""
     item = view.item(column)
     for row in rows:
         yield view.cell(item, view.passage(row), row, column, answers.get((row, column), ""))
 
 
 def chosen_items(dossier: Dossier, item_id: str | None) -> list[int]:
-    """Return the columns of all items, of one item, or of items whose ids start with a prefix."""
+    """Return the columns of all items, of one item, or of those with an id prefix."""
     ids = dossier.grades.item_ids
     if item_id is None:
         return list(dossier.bank_order)
@@ -258,7 +258,7 @@ def grid(
     item_id: str | None = None,
     limit: int | None = None,
 ) -> Grid:
-    """Return up to `limit` passages with a text, by all items or by one."""
+    """Return up to `limit` passages with a text, by all items or one."""
     dossier = view.dossier
     columns = chosen_items(dossier, item_id)
     items = [view.item(column) for column in columns]
@@ -278,7 +278,7 @@ def grid(
 
 
 def missing(view: QueryView) -> Iterator[MissingEntry]:
-    """Return relevant passages with all grades below the threshold, the most relevant first."""
+    """Return relevant passages with all grades below the threshold, most relevant first."""
     dossier = view.dossier
     if not dossier.items:
         return
@@ -292,7 +292,7 @@ def missing(view: QueryView) -> Iterator[MissingEntry]:
 
 
 def spurious(view: QueryView) -> list[SpuriousEntry]:
-    """Return items that non-relevant passages cover, the most frequent first."""
+    """Return items covered by non-relevant passages, most frequent first."""
     dossier, evidence = view.dossier, view.evidence
     wrong = view.covers & evidence.irrelevant[:, None]
     right = view.covers & evidence.relevant[:, None]
@@ -320,10 +320,10 @@ def spurious(view: QueryView) -> list[SpuriousEntry]:
 def item_errors(
     view: QueryView, item_id: str, most: int = EXAMPLES
 ) -> tuple[list[CellRecord], list[CellRecord]]:
-    """Return likely errors of an item: passages it wrongly covers, and those it misses.
+    """Return likely errors of an item: spurious and missed passages.
 
-    The first are not relevant and cover it, the best rated first; the others are relevant, graded
-    and do not cover it, the most relevant first. Both are empty for an unknown item.
+    The first are non-relevant passages that cover it, best rated first; the others are graded
+    relevant passages that do not cover it, most relevant first. Both are empty for an unknown item.
     """
     if item_id not in view.grades.item_ids:
         return [], []
@@ -341,7 +341,7 @@ def item_errors(
 
 
 def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
-    """Count per item the cells where the grader saw an answer and people do not."""
+    """Count per item the cells where the grader found an answer and people did not."""
     counts = np.zeros(len(dossier.items), np.int64)
     for (row, column), decisions in dossier.decisions.items():
         effective, grade = effective_decision(decisions), dossier.automatic.get((row, column))
@@ -411,7 +411,7 @@ def _whole(passage: PassageEvidence) -> str:
 def _cells_table(
     cells: Iterable[CellRecord], options: ListOptions, caption: str = "", notes: Sequence[str] = ()
 ) -> Table:
-    """Return a row per cell, with everything that is known of it."""
+    """Return one row per cell with all its data."""
     rows = [
         (
             *(one.item.query_id, one.item.item_id, one.item.text),
@@ -431,7 +431,7 @@ def _cells_table(
         for one in cells
     ]
     table = Table.of(_CELL, rows, caption, notes)
-    # programs get the tables of all queries as one, with all columns
+    # programs get one table of all queries, with all columns
     return table if options.width is None else _without_empty(table)
 
 
@@ -447,9 +447,9 @@ def _described_rating(cell: CellRecord) -> str | int:
 
 
 def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) -> Table:
-    """Return some of `total` passages by items, for people: each cell the rating and the answer.
+    """Return some of `total` passages by items, with rating and answer, for people.
 
-    The notes name the items; `!` marks a rating that people decided.
+    Notes name the items; `!` marks human decisions.
     """
     rows = [
         (
@@ -463,7 +463,7 @@ def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) 
     if len(grid.rows) < total:
         notes.append(f"{len(grid.rows)} of {total} passages are shown")
     if any(cell.decision for row in grid.rows for cell in row.cells):
-        notes.append("!: decided by people")
+        notes.append("!: human decision")
     heads = ["passage", "relevance", "systems", "best"]
     heads += [*map(str, range(1, len(grid.items) + 1)), "text"]
     caption = f"{dossier.query_id} {dossier.query_text}".rstrip()
@@ -482,7 +482,7 @@ def _short(cell: CellRecord) -> Value:
 def _missing_table(
     entries: Iterable[MissingEntry], options: ListOptions, notes: Sequence[str]
 ) -> Table:
-    """Return a row per relevant passage that covers no item."""
+    """Return one row per relevant passage that covers no item."""
     rows = [
         (
             *(one.item.query_id, one.item.query_text),
@@ -502,7 +502,7 @@ def _missing_table(
 def _spurious_table(
     entries: Iterable[SpuriousEntry], options: ListOptions, notes: Sequence[str]
 ) -> Table:
-    """Return a row per item that non-relevant passages cover."""
+    """Return one row per item covered by non-relevant passages."""
     rows = [
         (
             *(one.item.query_id, one.item.query_text, one.item.item_id, one.item.text),
@@ -522,7 +522,7 @@ def _spurious_table(
 
 
 def _without_empty(table: Table) -> Table:
-    """Hide columns from people that are empty in every row."""
+    """Hide empty columns in tables for people."""
     empty = {
         at
         for at in range(len(table.columns))
@@ -538,16 +538,16 @@ def _without_empty(table: Table) -> Table:
 
 
 AnsweredDossier = tuple[Dossier, Answers]
-"""A query, and what another grader extracted as its answers."""
+"""A query with the answers extracted by another grader."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
     """The options of a list.
 
-    `item_id` is an item or a prefix of several, `limit` the number of entries: cells of each item
-    (verify), passages of each query (grid), rows (missing, spurious). `width` is the number of
-    characters of a text that people see; None makes tables for programs only.
+    `item_id` is an item or the prefix of several, `limit` the number of cells per item (verify),
+    passages per query (grid) or rows (missing, spurious). `width` is the maximum length of a text
+    for people; None makes tables for programs.
     """
 
     grader: GraderIdentity
@@ -561,12 +561,12 @@ class ListOptions:
             check_integer("limit", self.limit, 0)
 
     def shortened(self, text: str, part: int = 1) -> str:
-        """Return as much of a text as people see, or of a part of it; "" for programs only."""
+        """Shorten a text for people; "" for programs."""
         return "" if self.width is None else cut_text(text, self.width // part)
 
 
 def answers_beside(grades: QueryGrades, other: Dossier) -> Answers:
-    """Return the answers that another grader extracted from the cells of a query."""
+    """Return the answers of a query extracted by another grader."""
     rows = {passage_id: row for row, passage_id in enumerate(grades.passage_ids)}
     columns = {item_id: column for column, item_id in enumerate(grades.item_ids)}
     answers = {}
@@ -581,7 +581,7 @@ def answers_beside(grades: QueryGrades, other: Dossier) -> Answers:
 
 
 def _verify(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
-    """Yield a table per item for people, one per query for programs."""
+    """Yield one table per item for people, or per query for programs."""
     for dossier, answers in dossiers:
         view = QueryView(dossier, options.criteria)
         if options.width is None:
@@ -603,7 +603,7 @@ def _verify(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterat
 
 
 def _grid(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
-    """Yield a table per query."""
+    """Yield one table per query."""
     for dossier, answers in dossiers:
         view = QueryView(dossier, options.criteria)
         passage_grid = grid(view, answers=answers, item_id=options.item_id, limit=options.limit)
@@ -616,12 +616,12 @@ def _grid(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator
 
 def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
     oversight = MissingAndSpurious.of((dossier for dossier, _ in dossiers), options.criteria)
-    # a graded file is read in the order of its lines
+    # graded files are read in the order of their lines
     entries = sorted(oversight.missing, key=lambda entry: entry.item.query_id)
     queries = len({entry.item.query_id for entry in entries})
     notes = [f"relevant passages that cover no item: {len(entries)} (queries: {queries})"]
     if oversight.ungraded:
-        notes.append(f"relevant passages without a grade yet, left out: {oversight.ungraded}")
+        notes.append(f"relevant passages left out, without a grade: {oversight.ungraded}")
     notes += _notes(options, oversight.bases, len(entries))
     yield _missing_table(entries[: options.limit], options, notes)
 
@@ -640,23 +640,21 @@ def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iter
     entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
     covered = [entry.item.query_id for entry in entries if entry.count]
     queries = len(set(covered))
-    notes = [
-        f"items covered by passages that are not relevant: {len(covered)} (queries: {queries})"
-    ]
+    notes = [f"items covered by non-relevant passages: {len(covered)} (queries: {queries})"]
     notes += _notes(options, oversight.bases, len(entries))
     yield _spurious_table(entries[: options.limit], options, notes)
 
 
 _MEANINGS = {
-    "judgments": "relevant is a passage judged {0.min_relevant} or higher",
-    "systems": "relevant is what most systems return in their first {0.depth}, not relevant what "
-    f"at most {FEW:.0%} of them do (at least {LEAST_SYSTEMS} systems)",
-    "graders": "relevant is what most graders of the query itself rate {0.min_relevant} or higher, "
-    "or highest on a shorter scale",
-    "decisions": "not relevant is where people found no answer; relevant where they or the grader "
-    "did",
-    "nothing": "nobody tells which passages are relevant: no judgments, too few systems, no "
-    "graders of the query itself, no decisions",
+    "judgments": "passages judged {0.min_relevant} or higher are relevant",
+    "systems": "passages that most systems return in their top {0.depth} are relevant, those that "
+    f"at most {FEW:.0%} of them return are not (with {LEAST_SYSTEMS} systems or more)",
+    "graders": "passages that most graders of the query itself rate {0.min_relevant} or higher, or "
+    "highest on a shorter scale, are relevant",
+    "decisions": "passages in which people or the grader found an answer are relevant, those in "
+    "which people found none are not",
+    "nothing": "relevance is unknown: no judgments, too few systems, no graders of the query "
+    "itself, no decisions",
 }
 
 
@@ -670,7 +668,7 @@ def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[st
     if options.grader.is_draft:
         notes.append(note("draft"))
     if options.limit is not None and rows > options.limit:
-        notes.append(f"the first {options.limit} of {rows} rows are shown")
+        notes.append(f"first {options.limit} of {rows} rows")
     return notes
 
 
@@ -690,28 +688,28 @@ def list_tables(
     Raises InputError for an unknown list or item.
     """
     if name not in LISTS:
-        raise InputError(f"there is no list {name!r}", hint=f"There are {', '.join(LISTS)}")
+        raise InputError(f"unknown list {name!r}", hint=f"Choose from {', '.join(LISTS)}")
     return LISTS[name](_with_item(dossiers, options.item_id), options)
 
 
 def _with_item(
     dossiers: Iterable[AnsweredDossier], item_id: str | None
 ) -> Iterator[AnsweredDossier]:
-    """Yield the queries that have the item, or all of them."""
+    """Yield the queries that have the item, or all queries."""
     exists = item_id is None
     for dossier, answers in dossiers:
         if item_id is None or chosen_items(dossier, item_id):
             exists = True
             yield dossier, answers
     if not exists:
-        raise InputError(f"no item's id is {item_id!r} or starts so")
+        raise InputError(f"no item id starts with {item_id!r}")
 
 
 def concatenate(parts: Iterable[Table]) -> Table:
-    """Concatenate tables of the same columns. Raises InputError where there is none."""
+    """Concatenate tables with equal columns. Raises InputError without any table."""
     tables = list(parts)
     if not tables:
-        raise InputError("there are no queries to list")
+        raise InputError("no queries to list")
     rows = [row for part in tables for row in part.rows]
     return replace(
         tables[0], rows=tuple(rows), notes=tuple(n for part in tables for n in part.notes)
@@ -723,10 +721,10 @@ def concatenate(parts: Iterable[Table]) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class MissingAndSpurious:
-    """Missing and spurious entries of some queries under some criteria.
+    """Missing and spurious entries of some queries.
 
-    `bases` counts queries by the basis of relevance; `ungraded` relevant passages have no grade, so
-    it is unknown which items they cover.
+    `bases` counts queries by source of relevance; `ungraded` counts relevant passages without a
+    grade.
     """
 
     criteria: Criteria
@@ -737,7 +735,7 @@ class MissingAndSpurious:
 
     @classmethod
     def of(cls, dossiers: Iterable[Dossier], criteria: Criteria) -> MissingAndSpurious:
-        """Collect both from queries, read one at a time; spurious items in order of frequency."""
+        """Collect the entries of queries, read one at a time; spurious items by frequency."""
         lacking: list[MissingEntry] = []
         vain: list[SpuriousEntry] = []
         bases, ungraded = Counter[str](), 0
@@ -754,10 +752,9 @@ class MissingAndSpurious:
 class QuerySummary(NamedTuple):
     """Counts and scores of one query.
 
-    `missing` counts its cells without a grade, `covered` the items that any passage answers,
-    `decided` the cells with a decision. `mean` and `spread` are the mean and the standard deviation
-    of the systems' scores, None where undefined. `findings` is the number of lint findings, None if
-    unknown.
+    `missing` counts ungraded cells, `covered` the items that any passage answers, `decided` the
+    cells with a decision. `mean` and `spread` are the mean and standard deviation of the systems'
+    scores, None if undefined. `findings` is the number of lint findings, None if unknown.
     """
 
     query_id: str
@@ -780,7 +777,7 @@ def summarize_queries(
     texts: Mapping[str, str],
     decided: Collection[tuple[str, str, str]],
 ) -> list[QuerySummary]:
-    """Summarize every query of a gradebook, with its scores in a column of the leaderboard.
+    """Summarize every query of a gradebook, with scores from a column of the leaderboard.
 
     `decided` are the cells (query, item, passage) with a decision in force.
     """

@@ -1,19 +1,19 @@
-"""Review queue: the grades whose change would change the leaderboard most, and who gets them.
+"""Review queue: cells by the expected effect of a decision, and their assignment.
 
-A decision matters if it lifts a cell over the threshold or pulls it below. That changes Cover of a
-system only if the passage is among its first k and no other of these covers the item, and then by
-the same amount for each such system: the item's share of its bank over the number of queries. From
-this follow, for every cell, the systems that would move, the pairs of them that would swap (a tie
-that is made or broken is half a swap: with equal weights, one decision does no more), and by how
-much the differences of all pairs would change. What moves every system alike changes no difference.
+A decision matters if it moves a cell across the threshold. This changes Cover of a system only if
+the passage is in its top k and no other passage there covers the item. All such systems move by the
+same amount: the share of the item in its bank over the number of queries. For every cell this gives
+the systems that would move, the pairs that would swap (a tie made or broken is half a swap: with
+equal weights one decision does no more), and the change of all pairwise differences. A move of all
+systems changes no difference.
 
-All of it counts times the chance that a person overturns the grade. Before anybody decided it is
-taken to be (1 - c) / 2^d: c is the probability that the model gave to its rating (1/2 where it is
-not known), d how many steps the rating is from the other side. A cell without a grade has the share
-of covered cells among the graded ones. Decisions at a rating replace this guess as they come in: o
-of n overturned give (o + 10 guess) / (n + 10).
+The effect is multiplied by the probability that a person overturns the grade. The prior is (1 - c)
+/ 2^d: c is the model's probability of its rating (1/2 if unknown), d the number of steps from the
+rating to the other side. For a cell without a grade it is the share of covered cells among graded
+ones. Decisions update the prior: o of n overturned grades with a rating give (o + 10 prior) / (n +
+10).
 
-The order is by the expected number of swaps, then by the expected change of the differences.
+Cells are ordered by expected swaps, then by expected change of the differences.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from exampp.store.decisions import JudgedCell, judged_cells
 from exampp.store.grades import StoredGrader
 
 PRIOR_DECISIONS = 10
-"""The number of decisions that the prior guess counts as."""
+"""Weight of the prior, in decisions."""
 
 _DECIMALS = 10
-"""Means that are equal in so many decimals are tied, as they are in a leaderboard."""
+"""Means equal in this many decimals are tied, as in a leaderboard."""
 
 Floats = NDArray[np.float64]
 CellName = tuple[str, str, str]
@@ -75,7 +75,7 @@ def cover_means(
 
 
 class OverturnCount(NamedTuple):
-    """The number of decided and of overturned grades with one rating."""
+    """Number of decided and overturned grades with one rating."""
 
     decided: int
     overturned: int
@@ -83,11 +83,11 @@ class OverturnCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A cell to review, and the effect if it moves to the other side of the threshold.
+    """A cell to review, with the effect of crossing the threshold.
 
-    `systems` is how many systems move, each by `move` in mean Cover (negative: down); `swaps`
-    counts the pairs of systems that swap, ties made or broken as halves; `gaps` is by how much the
-    differences of all pairs change; `chance` is how likely a person overturns the grade.
+    `systems` is the number of systems that move, each by `move` in mean Cover (negative: down);
+    `swaps` counts swapped pairs, ties made or broken as halves; `gaps` is the change of all
+    pairwise differences; `chance` the probability that a person overturns the grade.
     """
 
     query_id: str
@@ -102,7 +102,7 @@ class Candidate:
 
     @property
     def cell(self) -> CellName:
-        """The cell's query, item and passage."""
+        """The ids of query, item and passage."""
         return self.query_id, self.item_id, self.passage_id
 
     @property
@@ -132,11 +132,11 @@ def most_influential_cells(
     subtopics: SubtopicChoice = "auto",
     most: int = 500,
 ) -> list[Candidate]:
-    """Return the `most` cells that matter most for Cover@k, the most important first.
+    """Return up to `most` cells with the largest effect on Cover@k, largest first.
 
-    Cells that are `decided`, have no text, or can move no system are left out. `confidence` holds,
-    by query id, passages x items, the probability that the model gave to its rating (NaN: unknown);
-    `seen` counts the decisions so far (see `overturns`).
+    Cells that are `decided`, have no text, or cannot move a system are left out. `confidence` maps
+    query ids to [passages, items], the model's probability of its rating (NaN: unknown); `seen`
+    counts the decisions so far (see `overturns`).
     """
     chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
     by_query = _by_query(decided)
@@ -150,7 +150,7 @@ def most_influential_cells(
 
 
 def by_passage(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the queue with all cells of a passage moved to the first of them."""
+    """Group the queue by passage, at the position of the first cell."""
     passages: dict[tuple[str, str], list[Candidate]] = {}
     for one in candidates:
         passages.setdefault((one.query_id, one.passage_id), []).append(one)
@@ -170,7 +170,7 @@ def _moving(
     k: int,
     before: CoverMeans,
 ) -> Iterator[_Cells]:
-    """Yield the cells that can move a system, exam by exam, of the queries in the gradebook."""
+    """Yield the cells that can move a system, exam by exam."""
     for _, papers in groupby(
         exams(gradebook, before.mode, by_rank), key=lambda exam: exam.query.query_id
     ):
@@ -181,14 +181,14 @@ def _moving(
 
 
 class _Chances(NamedTuple):
-    """The probability that people overturn a grade."""
+    """Probabilities that people overturn grades."""
 
     min_rating: int
     seen: Mapping[int, OverturnCount]
     covered_share: float
 
     def of(self, ratings: Ratings, confidence: Floats | None) -> Floats:
-        """Return the chances of every cell; `confidence` is aligned with the ratings."""
+        """Return the probability for every cell; `confidence` is aligned with the ratings."""
         values = ratings.astype(np.int64)
         distance = np.where(
             values >= self.min_rating, values - self.min_rating + 1, self.min_rating - values
@@ -204,7 +204,7 @@ class _Chances(NamedTuple):
 
 
 def _covered_share(gradebook: Gradebook, min_rating: int) -> float:
-    """Return the share of covered cells among those with a grade; 0.5 without grades."""
+    """Return the share of covered cells among graded ones; 0.5 without grades."""
     graded = sum(int((query.ratings != MISSING).sum()) for query in gradebook.queries)
     covered = sum(int((query.ratings >= min_rating).sum()) for query in gradebook.queries)
     return covered / graded if graded else 0.5
@@ -212,7 +212,7 @@ def _covered_share(gradebook: Gradebook, min_rating: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Cells of one query, aligned: row and column of its ratings, and the fields of a candidate."""
+    """Cells of one query, as aligned arrays: row, column, and the fields of a candidate."""
 
     query: QueryGrades
     passages: NDArray[np.intp]
@@ -242,7 +242,7 @@ class _Cells:
 
 
 def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float) -> _Cells:
-    """Return every cell of an exam that can move a system; the chances are set later."""
+    """Return the cells of an exam that can move a system; chances are set later."""
     query, weights = exam.query, exam.query.weights[exam.items]
     layout = lay_out(exam.passages, k)
     known = layout.passages < query.pool_size
@@ -250,7 +250,7 @@ def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float
     covers = query.ratings[:, exam.items] >= min_rating
     count = np.zeros((len(means), len(exam.items)), np.int32)
     np.add.at(count, layout.system, covers[layout.passages])
-    # A covered cell matters to a system that has no other, one that is not to one that has none.
+    # A covered cell matters if it is the only one of a system, an uncovered one if there is none.
     matters = count[layout.system[known]] == covers[layout.passages[known]]
     affected = np.zeros((len(used), len(exam.items), len(means)), np.float32)
     affected[place, :, layout.system[known]] = matters & (weights > 0)
@@ -272,7 +272,7 @@ def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float
 
 
 def _swaps(affected: NDArray[np.float32], moves: Floats, means: Floats) -> Floats:
-    """Return how many pairs swap if the affected systems of each row move: [cells]."""
+    """Return the number of swapped pairs if the affected systems of each row move: [cells]."""
     found = np.zeros(len(moves))
     now = np.round(means, _DECIMALS)
     for move in np.unique(moves):
@@ -283,7 +283,7 @@ def _swaps(affected: NDArray[np.float32], moves: Floats, means: Floats) -> Float
             rows = moves == move
             ahead = affected[rows]
             partners = ahead @ swapping
-            # Partners that are affected themselves move along.
+            # Affected partners move by the same amount.
             found[rows] = (partners * (1 - ahead)).sum(axis=1)
     return found
 
@@ -343,40 +343,40 @@ def _candidate(cells: _Cells, place: int) -> Candidate:
 
 
 DEFAULT_SHARE = 0.1
-"""The share of cells that everybody decides."""
+"""Share of cells that every assessor decides."""
 _SEED = 0
 _C = TypeVar("_C", bound=Candidate)
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment of cells to people; a `share` of the cells goes to everybody.
+    """Assignment of cells to people; a `share` of them goes to everyone.
 
-    The shared cells, decided blind, show how far people agree with each other and with the grader;
-    cells of one person each cover more of the exam. Both are drawn by the ids of a cell alone, so
-    that all who open the collection, on any machine, get the same assignment.
+    Shared cells, decided blind, measure the agreement of people with each other and with the
+    grader; the other cells go to one person each, to cover more of the exam. The assignment depends
+    only on the ids of the cells, so it is the same on every machine.
     """
 
     people: tuple[str, ...]
     share: float = DEFAULT_SHARE
 
     def is_shared(self, cell: CellName) -> bool:
-        """Return whether everybody decides a cell."""
+        """Return whether every assessor decides a cell."""
         return _number(cell) < self.share
 
     def owner(self, cell: CellName) -> str | None:
-        """Return who decides a cell first; None for shared cells."""
+        """Return the person assigned to a cell; None for shared cells."""
         number = _number(cell)
         if number < self.share or not self.people:
             return None
         return self.people[int((number - self.share) / (1 - self.share) * len(self.people))]
 
     def ordered(self, candidates: Iterable[_C], person: str) -> list[_C]:
-        """Order candidates for a person: cells assigned to others come last."""
+        """Sort candidates for a person: cells assigned to others come last."""
         return sorted(candidates, key=lambda one: self.owner(one.cell) not in (None, person))
 
     def owed(self, judged: Sequence[JudgedCell], person: str) -> list[CellName]:
-        """Return the shared cells that others have decided and this person has not."""
+        """Return shared cells decided by others but not by this person."""
         return [
             cell
             for one in judged
@@ -402,10 +402,10 @@ def queue_of(
     k: int = 20,
     most: int = 500,
 ) -> list[Candidate]:
-    """Return the next grades to decide of a grader on a bank; see `review.queue.queue`.
+    """Return the review queue of a grader on a bank.
 
-    `gradebook` is the grader's. Cells with a decision in force are left out; they show how often
-    people overturn such grades.
+    `gradebook` is that of the grader. Cells with a decision in force are left out and update the
+    probability of overturning.
     """
     decided = [
         (cell, effective_decision(cell.decisions))
@@ -433,9 +433,9 @@ def queue_of(
 def confidence_tables(
     gradebook: Gradebook, rows: Iterable[tuple[str, str, str, float]]
 ) -> Mapping[str, Floats]:
-    """Return confidences by query id as passages x items, NaN where unknown.
+    """Return confidences by query id as [passages, items]; NaN: unknown.
 
-    `rows` are (query id, item id, passage id, confidence), those of a query together.
+    `rows` are (query id, item id, passage id, confidence), grouped by query.
     """
     queries = {query.query_id: query for query in gradebook.queries}
     tables: dict[str, Floats] = {}

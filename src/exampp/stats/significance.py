@@ -113,6 +113,11 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     return adjusted
 
 
+def fewest_differing(alpha: float) -> int:
+    """Return on how many queries systems must differ for the exact test to reach `alpha`."""
+    return math.ceil(math.log2(2 / alpha))
+
+
 AnyFloats = NDArray[np.float64] | NDArray[np.float32]
 Indices = NDArray[np.intp]
 

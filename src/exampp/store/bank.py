@@ -59,7 +59,7 @@ def edit_by(author: str | None, reason: str) -> Edit:
     """Return an edit made now, by default by the user."""
     who = check_text("author", author) if author else _user()
     if not isinstance(reason, str):
-        raise InputError(f"reason is a text, not {reason!r}", field="reason")
+        raise InputError(f"reason must be a text, not {reason!r}", field="reason")
     return Edit(who, reason, now())
 
 

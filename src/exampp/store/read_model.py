@@ -156,7 +156,7 @@ def items_of_part(
     if part is None:
         return lambda _: True
     if part not in PARTS:
-        raise InputError(f"{part!r} is no part of a bank", hint=f"Parts are {', '.join(PARTS)}")
+        raise InputError(f"unknown part {part!r}", hint=f"Choose from {', '.join(PARTS)}")
     split = newest_split(connection, bank)
     if split is None:
         raise InputError(

@@ -37,6 +37,7 @@ from exampp.formats.output import writing
 from exampp.prompts import catalogue
 from exampp.records import ITEM_KINDS, BankEntry, Item, Passage, Query
 from exampp.records.wording import counted
+from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, programs_only
 from exampp.sanitize import check_integer
@@ -163,18 +164,17 @@ class Battery(Result):
         texts, cells, tokens = (
             sum(getattr(one, name) for one in self.counts) for name in ("texts", "cells", "tokens")
         )
+        written = "Nothing was written: this is a dry run."
+        if self.path:
+            written = f"Written to {self.path}. Grade it: {self.command}"
+        verdict = f"To grade: {texts:,} texts, {cells:,} cells, about {tokens:,} tokens. {written}"
         notes = [
-            f"To grade: {texts:,} texts, {cells:,} cells, about {tokens:,} tokens of texts and "
-            "items, and what the prompt adds to each cell (`exampp grade --dry-run` shows time and "
-            "cost).",
-            *(f"{name} is left out: {why}." for name, why in self.lacking),
+            *(note("attack-left-out", name=name, why=why) for name, why in self.lacking),
             *self.notes,
-            f"SHA-256 of all texts: {self.digest}",
-            f"Written to {self.path}. Grade it: {self.command}"
-            if self.path
-            else "Nothing was written: this is a dry run.",
+            note("battery-tokens"),
+            note("battery-digest", digest=self.digest),
         ]
-        return {"battery": Table.of(_COUNTS, self.counts, notes=notes)}
+        return {"battery": Table.of(_COUNTS, self.counts, notes=notes, verdict=verdict)}
 
     def records(self) -> Mapping[str, Table]:
         """Return a row per attack, the attacks left out, and the settings."""
@@ -222,7 +222,7 @@ def build_battery(
         InputError: There are no items, or no two queries with passages; the file exists.
     """
     if path is not None and _holds_something(path):
-        raise InputError("exists already", file=path, hint="Remove it, or name another: --battery")
+        raise InputError("already exists", file=path, hint="Remove it, or name another: --battery")
     entries = read_items_by_query(connection, bank)
     known, material = _read(connection, bank, entries, kind, settings)
     attack_texts = list(battery_texts(material, settings))
@@ -410,25 +410,19 @@ def _counts(
             yield AttackCount(name, BY_NAME[name].about, targets[name], count, cells, tokens)
 
 
-def _notes(material: Material, settings: BatterySettings) -> Iterator[str]:
+def _notes(material: Material, settings: BatterySettings) -> Iterator[Note]:
     made_for = material.queries
     unjudged = sum(not query.judged for query in made_for)
     few = sum(query.judged and len(query.irrelevant) < settings.targets for query in made_for)
     mute = sum(not query.text.split() for query in made_for)
     without = sum(not query.relevant for query in made_for)
     falls = any(attack.harm is Harm.FALL for attack in settings.selected)
-    yield "Texts of a query that are equal are graded, and counted here, once."
+    yield note("equal-texts")
     if unjudged:
-        yield (
-            f"Nobody judged a passage 0 for {unjudged} of {counted(len(made_for), 'query')}: there "
-            "passages of other queries are attacked."
-        )
+        yield note("targets-elsewhere", count=unjudged, queries=counted(len(made_for), "query"))
     if few:
-        yield (
-            f"{counted(few, 'query')} {'has' if few == 1 else 'have'} fewer than "
-            f"{settings.targets} passages judged 0: all of them are attacked."
-        )
+        yield note("few-targets", queries=counted(few, "query"), targets=settings.targets)
     if mute:
-        yield f"Attacks by the words of the query leave out {counted(mute, 'query')} without text."
+        yield note("queries-without-text", queries=counted(mute, "query"))
     if without and falls:
-        yield f"No passage is judged highest for {counted(without, 'query')}: no A10 there."
+        yield note("no-best-passage", queries=counted(without, "query"))

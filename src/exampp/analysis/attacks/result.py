@@ -22,7 +22,7 @@ from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
-from exampp.results.notes import note
+from exampp.results.notes import Note, note
 from exampp.results.plots.dots import attack_lifts
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Result, Table
@@ -285,7 +285,7 @@ class AttackReport(Result):
         """The attacks that succeed, the strongest first."""
         won = [one for one in self.attacks if one.succeeds]
         if not self.tested:
-            return "No attack could be tested: there are no queries with both attack and control."
+            return "No attack could be tested: no query has both an attack and its control."
         if not won:
             return f"None of {counted(self.tested, 'attack')} is shown to succeed."
         won.sort(key=lambda one: -abs(one.cells.lift.value or 0.0))
@@ -297,7 +297,8 @@ class AttackReport(Result):
 
     def tables(self) -> Mapping[str, Table]:
         """Return the attacks, and guessing if texts without an answer were graded."""
-        found = {"attacks": replace(self._attacks(), notes=tuple(self._notes()))}
+        notes = tuple(self._notes())
+        found = {"attacks": replace(self._attacks(), notes=notes, verdict=self.headline)}
         return {**found, "guessing": self._guessing()} if self.guessing else found
 
     def records(self) -> Mapping[str, Table]:
@@ -308,7 +309,7 @@ class AttackReport(Result):
         ]
         ends = ("rate", "low", "high", "luck_rate", "luck_low", "luck_high")
         return {
-            "attacks": self._attacks(),
+            "attacks": replace(self._attacks(), verdict=self.headline),
             "closed_book": Table.of([*ItemGuess._fields[:4], *ends], guesses),
             "guessing": self._guessing(),
         }
@@ -347,26 +348,15 @@ class AttackReport(Result):
         caption = f"Cells rated {self.min_rating} or above by {self.grader.name}"
         return Table.of(columns, rows, caption)
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self) -> Iterator[Note]:
         queries = max((one.queries for one in self.attacks), default=0)
         if self.grader.is_draft:
             yield note("draft")
-        yield self.headline
-        yield (
-            f"lift = rate - control, paired by target, mean over {counted(queries, 'query')} with "
-            "its 95% interval; a finding holds after Holm's correction over all attacks at .05. "
-            "The lift of best ratings counts the targets whose best rating is as high."
-        )
-        yield (
-            "gamed, hurt: it does what it is for; lowered, raised: the opposite; no sign is no "
-            "proof that it fails. unread: replies without a grade."
-        )
         if self.ungraded:
-            yield (
-                f"{counted(self.ungraded, 'cell')} of the battery {self.path} have no grade yet: "
-                f"exampp grade {self.path}"
-            )
-        yield f"Battery {str(self.made['digest'])[:16]}, seed {self.made['seed']}."
+            yield note("battery-ungraded", cells=counted(self.ungraded, "cell"), path=self.path)
+        yield note("attack-lift", queries=counted(queries, "query"))
+        yield note("attack-findings")
+        yield note("battery", digest=str(self.made["digest"])[:16], seed=self.made["seed"])
 
     def _guessing(self) -> Table:
         columns = [
@@ -375,11 +365,7 @@ class AttackReport(Result):
             Column(f"luck at {DEPTH}", key="luck"),
         ]
         mute = [BY_NAME[one.texts].about for one in self.guessing if one.rate is None]
-        notes = [
-            f"luck at {DEPTH}: the share of the bank that {DEPTH} such passages cover, 1 - (1 - c)^"
-            f"{DEPTH} of each item's rate c. A passage of another query may answer an item.",
-            *(f"The grader has given no grade to {about}." for about in mute),
-        ]
+        notes = [*(note("texts-ungraded", texts=about) for about in mute), note("luck", k=DEPTH)]
         rows = [(BY_NAME[one.texts].about, *one) for one in self.guessing]
         caption = f"Closed book: items rated {self.min_rating} or above without an answer"
         return Table.of(columns, rows, caption, notes)
@@ -400,14 +386,14 @@ def read_attacks(
     """
     if any(map(place_of, itertools.chain.from_iterable(q.passage_ids for q in book.queries))):
         raise InputError(
-            "is a battery of attacks, and no exam",
+            "is a battery of attacks, not an exam",
             file=exam,
             hint="Name the exam that it was made from, and the battery by --battery",
         )
     path = beside(exam) if battery is None else Path(battery)
     if battery is None and not (is_collection(exam) and path.exists()):
         raise InputError(
-            "No attack was tried",
+            "no attacks to show",
             hint=f"Make a battery: exampp analyze attacks {exam} --build"
             if is_collection(exam)
             else "A battery is made from a collection: exampp import",

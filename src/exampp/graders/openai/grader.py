@@ -112,6 +112,9 @@ class OpenAICompatibleGrader(ApproximateTokens):
         check_least_mass(options, scores=options.decode in ("auto", "labels"))
         # report impossible options here, before any request
         self._declared = None if options.decode == "auto" else self._mode_of(options.decode)
+        if options.assume is not None:
+            self._checked = self._declared or self._assumed(options.assume)
+            self._server_context = (None,)
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleGrader({self._model!r} at {self._address.name})"
@@ -159,6 +162,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
     @property
     def note(self) -> str:
         """Note for the user on how the server is used."""
+        if self.options.assume is not None and self._declared is None:
+            return f"The server was not asked for its modes: assuming --decode {self.mode.decode}."
         return self._quirks.note
 
     @property
@@ -223,6 +228,13 @@ class OpenAICompatibleGrader(ApproximateTokens):
         """Send nothing from now on, and make `answer` end within `grace` seconds."""
         if (stop := self._stop) is not None:
             stop(grace)
+
+    def _assumed(self, decode: str) -> Mode:
+        """Return the mode that a dry run assumes: by default labels where the prompt has any."""
+        try:
+            return self._mode_of("labels" if decode == "auto" else decode)
+        except InputError:
+            return self._mode_of("text")
 
     def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS) -> Mode:
         return Mode(self.options, decode, self._labels, self._field, top)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Query, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis import figures
-from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total, verdict
+from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total
 from exampp.analysis.verdict import about_bias
 from exampp.errors import InputError
 from exampp.grading.status import status_table
@@ -336,7 +336,7 @@ def _compared(
     opened = [kind for kind in full if kind in ORDER[:2]] or full[:1]
     return Comparison(
         result,
-        verdict(result),
+        result.headline,
         total(result).notes,
         page_of(list(_bars(result, snapshot.texts, snapshot.query_index)), page, PAGE),
         query_id,

@@ -1,0 +1,326 @@
+"""Tables of people's own: their columns are recognised by usual names, or an error names them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import exampp
+from exampp.errors import InputError
+from exampp.formats.columns import SYNONYMS
+
+QUESTIONS = ("What is BM25?", "Why is the sky blue?")
+ANSWERS = {"v1": ("A ranking function.", "Air scatters light."), "v2": ("A bike.", "The sea.")}
+ROWS = [(QUESTIONS[n], name, ANSWERS[name][n]) for name in ANSWERS for n in (0, 1)]
+OF_ANSWERS = {"queries": 2, "responses": 4}
+RESPONSES = ["v1", "v2"]
+CHUNKS = [(QUESTIONS[0], "BM25 ranks."), (QUESTIONS[0], "BM25 has k1."), (QUESTIONS[1], "Light.")]
+HITS = [(question, name, chunk) for name in ANSWERS for question, chunk in CHUNKS]
+
+
+def table(header: str, rows: Any, separator: str = ",", start: str = "") -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+    writer.writerows([header.split(","), *rows])
+    return start + text.getvalue()
+
+
+def objects(header: str, rows: Any) -> str:
+    names = header.split(",")
+    return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+
+
+def plus(rows: Any, *more: Any) -> list[Any]:
+    return [(*row, *more) for row in rows]
+
+
+READ: dict[str, tuple[str, str, dict[str, int], list[str]]] = {
+    "answers": ("a.csv", table("question,model,answer", ROWS), OF_ANSWERS, RESPONSES),
+    "tabs": ("a.tsv", table("question,variant,response", ROWS, "\t"), OF_ANSWERS, RESPONSES),
+    "semicolons and a byte order mark": (
+        "a.csv",
+        table("Prompt,Experiment,Output", ROWS, ";", "\ufeff"),
+        OF_ANSWERS,
+        RESPONSES,
+    ),
+    "bars": ("a.txt", table("query,pipeline,prediction", ROWS, "|"), OF_ANSWERS, RESPONSES),
+    "spaced names": ("a.csv", table("Question Text,Model Name,Final Answer", ROWS), OF_ANSWERS,
+                     RESPONSES),
+    "line breaks": (
+        "a.csv",
+        table("question,config,answer", [(q, m, f'{a},\n"x"') for q, m, a in ROWS]),
+        OF_ANSWERS,
+        RESPONSES,
+    ),
+    "an array": (
+        "a.json",
+        json.dumps([dict(zip(("question", "run", "generated"), r, strict=True)) for r in ROWS]),
+        OF_ANSWERS,
+        RESPONSES,
+    ),
+    "ids and no bank": (
+        "a.jsonl",
+        objects("question,pipeline,generated,qid", plus(ROWS[:1], 1) + plus(ROWS[1:2], 2)),
+        {"queries": 2, "responses": 2},
+        ["v1"],
+    ),
+    "a ragas file with systems": (
+        "a.csv",
+        table("question,model,answer,contexts", plus(ROWS, '["Light.", "Air."]')),
+        {"queries": 2, "candidates": 8, "responses": 4},
+        ["v1", "v1:contexts", "v2", "v2:contexts"],
+    ),
+    "references": (
+        "a.csv",
+        table("question,model,answer,ground_truth", plus(ROWS, "x")),
+        {"queries": 2, "plain-bank": 2, "responses": 4},
+        RESPONSES,
+    ),
+    "references alone": (
+        "a.csv",
+        table("question,expected_answer", [(q, "x") for q in QUESTIONS]),
+        {"queries": 2, "plain-bank": 2},
+        [],
+    ),
+    "ids of questions alone": (
+        "a.csv",
+        table("query_id,model,answer", [(1, "m", "x"), (2, "m", "y")]),
+        {"responses": 2},
+        ["m"],
+    ),
+    "ranked chunks": (
+        "a.csv",
+        table("question,model,chunk,rank", [(*row, n + 1) for n, row in enumerate(HITS)]),
+        {"queries": 2, "passages": 3, "run": 6},
+        ["v1", "v2"],
+    ),
+    "chunks in order": (
+        "a.jsonl",
+        objects("question,variant,content,similarity", plus(HITS, 0.5)),
+        {"queries": 2, "passages": 3, "run": 6},
+        ["v1", "v2"],
+    ),
+    "chunks with ids": (
+        "a.jsonl",
+        objects("query,system,chunk,chunk_id", [(*row, f"c{n % 3}") for n, row in enumerate(HITS)]),
+        {"queries": 2, "passages": 3, "run": 6},
+        ["v1", "v2"],
+    ),
+    "judged chunks": (
+        "a.csv",
+        table("question,chunk,label", plus(CHUNKS, 2)),
+        {"queries": 2, "passages": 3, "qrels": 3},
+        [],
+    ),
+    "a pool": ("a.csv", table("query,chunk", CHUNKS), {"queries": 2, "pool": 3}, []),
+    "questions": ("a.csv", table("question", [(q,) for q in QUESTIONS]), {"queries": 2}, []),
+    "passages": ("a.csv", table("id,content", [("c1", "x"), ("c2", "y")]), {"passages": 2}, []),
+    "chunks": ("a.tsv", table("chunk_id,chunk", [("c1", "x")], "\t"), {"passages": 1}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ)
+def test_usual_names_of_columns_are_recognised(
+    tmp_path: Path, empty_exam: exampp.Collection, name: str
+) -> None:
+    file, content, kinds, systems = READ[name]
+    if "queries" not in kinds:
+        empty_exam.add(queries={"1": "a b", "2": "c d"})
+    (tmp_path / file).write_text(content)
+    report = empty_exam.import_files(tmp_path / file)
+    assert {one.kind: one.records for one in report.files} == kinds
+    assert [one.system for one in empty_exam.systems] == systems
+    assert empty_exam.import_files(tmp_path / file).changes == 0
+
+
+REFUSED = {
+    "unknown names": (
+        table("Frage,Modell,Antwort", ROWS),
+        r"columns found: Frage, Modell, Antwort.*--columns question=Frage",
+    ),
+    "a column per system": (
+        table("question,gpt,mistral", [("Why?", "a", "b")]),
+        r"one system: --columns answer=gpt --columns answer=mistral",
+    ),
+    "two answers": (
+        table("question,model,answer,response", plus(ROWS, "x")),
+        r"'response' and 'answer' may both be the answer\. Choose one: --columns answer=",
+    ),
+    "two systems": (
+        table("question,model,pipeline,answer", [(q, m, f"{m}x", a) for q, m, a in ROWS]),
+        r"'model' and 'pipeline' may both be the system",
+    ),
+    "an answer or a passage": (
+        table("question,model,text", ROWS),
+        r"'text' may hold answers or retrieved passages. Say which: --columns answer=text or",
+    ),
+    "scores or judgments": (
+        table("question,chunk,score", plus(CHUNKS, 1)),
+        r"'score' may hold scores of a ranking or judgments",
+    ),
+    "answers of anybody": (
+        table("question,answer", [(q, "x") for q in QUESTIONS]),
+        r"system gave the answers: --responses a.csv. If they are correct: --columns reference=",
+    ),
+    "the same question twice": (
+        table("question,model,answer", [*ROWS, ROWS[0]]),
+        r"a.csv:6: the question 'What is BM25\?' .*line 2",
+    ),
+    "no answer": (
+        table("question,model,answer", [*ROWS, ("Who?", "v1", "")]),
+        r"a.csv:6, answer: missing results of a system \(any of answer\)",
+    ),
+    "no chunk": (
+        table("question,model,chunk", [*HITS, ("Who?", "v1", "")]),
+        "a.csv:8, text: .* no",
+    ),
+    "an id of two texts": (
+        table("question,model,chunk,chunk_id,rank", [(*row, "c", 1) for row in HITS]),
+        r"a.csv:3, passage_id: passage 'c' has another text on line 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_ambiguous_is_refused_with_the_option_that_decides(
+    tmp_path: Path, empty_exam: exampp.Collection, name: str
+) -> None:
+    content, message = REFUSED[name]
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(InputError, match=message):
+        empty_exam.import_files(tmp_path / "a.csv")
+    assert not any(count for _, count in empty_exam.contents().rows)
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "columns", "systems"),
+    [
+        ("Frage,Modell,Antwort", ROWS,
+         {"question": "Frage", "system": "Modell", "answer": "Antwort"}, RESPONSES),
+        ("question,model,text", ROWS, {"answer": "text"}, RESPONSES),
+        ("question,model,text", ROWS, {"text": "text"}, ["v1", "v2"]),
+        ("question,gpt,mistral", [("Why?", "a", "b"), ("Who?", "c", "d")],
+         {"answer": ["gpt", "mistral"]}, ["gpt", "mistral"]),
+        ("Topic,Treffer,Wert,Lauf", [("Why not?", "Because.", 0.5, "a")],
+         {"question": "Topic", "text": "Treffer", "score": "Wert", "system": "Lauf"}, ["a"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "frame"])
+def test_columns_decide_in_every_kind_of_table(
+    tmp_path: Path,
+    empty_exam: exampp.Collection,
+    header: str,
+    rows: Any,
+    columns: Any,
+    systems: list[str],
+    form: str,
+) -> None:
+    path = tmp_path / f"a.{form}"
+    if form == "frame":
+        empty_exam.add(pd.DataFrame(rows, columns=header.split(",")), columns=columns)
+    else:
+        if form == "parquet":
+            pl.DataFrame(rows, schema=header.split(","), orient="row").write_parquet(path)
+        else:
+            path.write_text(table(header, rows) if form == "csv" else objects(header, rows))
+        empty_exam.import_files(path, columns=columns)
+    assert [one.system for one in empty_exam.systems] == systems
+
+
+def test_columns_of_objects_of_a_known_kind_are_renamed(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "a.jsonl").write_text(objects("nr,narrative,x", [("7", "coral reefs", 1)]))
+    empty_exam.import_files(tmp_path / "a.jsonl", columns={"query_id": "nr"})
+    assert empty_exam.query_texts() == {"7": "coral reefs"}
+
+
+def test_numbers_of_rows_are_no_ids_of_questions(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    numbered = [(n, *row) for n, row in enumerate(ROWS)]
+    (tmp_path / "a.csv").write_text(table("id,question,model,answer", numbered))
+    report = empty_exam.import_files(tmp_path / "a.csv")
+    assert len(empty_exam.query_texts()) == 2
+    assert "the column 'id' numbers the rows" in report.remarks[0]
+
+
+def test_a_row_without_an_id_has_that_of_its_question(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    rows = [("7", *ROWS[0]), ("", *ROWS[2])]
+    (tmp_path / "a.csv").write_text(table("id,question,model,answer", rows))
+    empty_exam.import_files(tmp_path / "a.csv")
+    assert empty_exam.query_texts() == {"7": QUESTIONS[0]}
+
+
+def test_items_that_a_model_made_stay_a_bank_unless_models_answer_the_same(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    header = "query_id,question,model,answer"
+    (tmp_path / "a.csv").write_text(table(header, [("1", *ROWS[0]), ("2", *ROWS[1])]))
+    report = empty_exam.import_files(tmp_path / "a.csv", dry_run=True)
+    assert [one.kind for one in report.files] == ["plain-bank"]
+    assert "if systems gave the answers, say --as answers" in report.remarks[0]
+    rows = [(str(n % 2), *row) for n, row in enumerate(ROWS)]
+    (tmp_path / "a.csv").write_text(table(header, rows))
+    report = empty_exam.import_files(tmp_path / "a.csv")
+    assert {one.kind: one.records for one in report.files} == OF_ANSWERS
+
+
+def test_columns_that_are_not_used_are_named_once(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "a.csv").write_text(table("question,model,answer,tokens", plus(ROWS, 12)))
+    report = empty_exam.import_files(tmp_path / "a.csv")
+    assert report.remarks == (f"{tmp_path / 'a.csv'}: 1 field not read: tokens (4 records)",)
+
+
+# ---- from memory ---------------------------------------------------------------------------------
+
+
+FRAME = pd.DataFrame(ROWS, columns=["question", "model", "answer"])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [FRAME, pl.DataFrame(FRAME), FRAME.to_dict("list"), FRAME.to_dict("records")],
+    ids=["pandas", "polars", "lists", "dicts"],
+)
+def test_a_table_in_memory_is_recognised_as_a_file_is(
+    empty_exam: exampp.Collection, data: Any
+) -> None:
+    assert {one.kind: one.records for one in empty_exam.add(data).files} == OF_ANSWERS
+    assert empty_exam.add(responses=data).changes == 0
+    assert [one.system for one in empty_exam.systems] == RESPONSES
+
+
+def test_results_in_memory_name_their_system(empty_exam: exampp.Collection) -> None:
+    one = pd.DataFrame({"question": QUESTIONS, "answer": ANSWERS["v1"]})
+    with pytest.raises(InputError, match=r"table: fields found.*answers: responses=\.\.\."):
+        empty_exam.add(one)
+    with pytest.raises(InputError, match=r"responses, system: which system returned this\?"):
+        empty_exam.add(responses=one)
+    empty_exam.add(responses=one, system="v1")
+    empty_exam.add(responses={"v2": one})
+    hits = pd.DataFrame(CHUNKS, columns=["question", "chunk"])
+    empty_exam.add(runs={"bm25": hits})
+    assert [one.system for one in empty_exam.systems] == ["bm25", *RESPONSES]
+    with pytest.raises(InputError, match="a dict of something else than columns"):
+        empty_exam.add({"question": "Why?"})
+    with pytest.raises(InputError, match=r"nothing to add\. Give a table, or one of queries"):
+        empty_exam.add()
+
+
+def test_the_documentation_lists_the_names() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text()
+    for role, tiers in SYNONYMS.items():
+        names = "; ".join(" ".join(f"`{name}`" for name in tier) for tier in tiers)
+        assert f"| `{role}` | {names} |" in text
