@@ -154,7 +154,7 @@ def test_from_python(exam: Path) -> None:
 def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Commands) -> None:
     for line, said in (
         ("import my.exam two.csv --as csv-run", "csv-run files cannot be imported"),
-        ("export my.exam x.csv --format csv-run", "'csv-run'. Known: beir"),
+        ("export my.exam x.csv --format csv-run", "'csv-run'. Available: beir"),
         ("grade my.exam --grader shared-words", "unknown grader 'shared-words'"),
         ("prompts sample-yes-no", "unknown prompt 'sample-yes-no'"),
     ):

@@ -293,9 +293,9 @@ def test_queries_and_nuggets_are_chosen_by_kind(exam: Collection) -> None:
 
 
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
-    (likeness, {}, 'what is this grader called.*name="mine-v1"'),
+    (likeness, {}, 'the grader has no name.*name="mine-v1"'),
     (likeness, {"name": "draft"}, "'draft' is already the name of another grader"),
-    (likeness, {"name": "a\nb"}, "cannot be called"),
+    (likeness, {"name": "a\nb"}, "invalid grader name"),
     (
         likeness,
         {"name": "f", "model": "m"},
@@ -326,5 +326,5 @@ def test_a_refusal_says_what_is_missing(
 
 def test_there_is_nothing_to_read_again(exam: Collection) -> None:
     exam.grade(likeness, name="f")
-    with pytest.raises(InputError, match="are those of a function, and no replies"):
+    with pytest.raises(InputError, match="come from a function; it has no replies"):
         exam.reparse("f", rules="question-self-rating")

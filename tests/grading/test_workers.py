@@ -134,7 +134,10 @@ def test_another_grader_among_the_workers_is_left_out(
     pool.start(partial(scripted, 0.0, "another"))
     time.sleep(0.2)
     assert len(list(grader.answer(make_asks(500)))) == 1500
-    assert "is left out: its grader is another, name is 'another' and not 'script" in grader.note
+    assert (
+        "is not used, because its grader differs: name is 'another' instead of 'script"
+        in grader.note
+    )
     assert {worker for worker, _ in pool.given} == {"worker 1"}
 
 
@@ -143,7 +146,7 @@ def test_versions_that_differ_are_told(
 ) -> None:
     pool = start(scripted)
     monkeypatch.setattr("exampp.grading.workers.__version__", "7.0")
-    assert spread(pool).note.endswith("has exampp 0.1.0, here is 7.0")
+    assert spread(pool).note.endswith("has exampp 0.1.0, this machine 7.0")
 
 
 def test_a_grader_that_cannot_be_made_is_told_in_a_sentence(

@@ -329,7 +329,7 @@ def test_a_name_or_a_column_that_is_not_there_is_told_with_both_sides(folder: Pa
             InputError, match=r"'qestion'; `qestion` may mean `question`.*query_id,"
         ):
             exam.import_files(folder / "table.csv", columns={"qestion": "Gold question"})
-        both = r"'Gold', which question.*table\.csv: Topic, Gold question.*query_id, query_text"
+        both = r"'Gold' .given for question.*table\.csv: Topic, Gold question.*query_id, query_text"
         with pytest.raises(InputError, match=both):
             exam.import_files(
                 folder / "table.csv", columns={"query_id": "Topic", "question": "Gold"}
@@ -419,7 +419,7 @@ def test_folders_of_runs_that_are_refused(tmp_path: Path, small_exam: exampp.Col
     folder = tmp_path / "runs"
     put(folder / "a.run", RUN)
     put(folder / "a.txt", RUN)
-    with pytest.raises(exampp.InputError, match=r"a\.txt: two files .* system, a\.run too"):
+    with pytest.raises(exampp.InputError, match=r"a\.txt: two files .* system: a\.run"):
         small_exam.import_files(runs=[folder])
     (folder / "a.txt").unlink()
     put(folder / "b.run", exams.RUN)

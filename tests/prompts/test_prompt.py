@@ -286,25 +286,25 @@ def test_windows_line_ends(tmp_path: Path) -> None:
     [
         ('reading = "self-rating"', 'reding = "x"', "unknown key 'reding'. did you mean 'reading'"),
         ('title = "Mine"', "foo = 1", "unknown key 'foo'. known keys are name, title"),
-        ('name = "mine"', "", "name: 'name' is missing. give a short name"),
-        ('name = "mine"', 'name = "My Prompt"', "'name' is \"My Prompt\". give a short name"),
+        ('name = "mine"', "", "name: 'name' is missing. Add a short name"),
+        ('name = "mine"', 'name = "My Prompt"', "'name' is \"My Prompt\". Use a short name"),
         ('grades = "question"', 'grades = "nuget"', "did you mean 'nugget'"),
         ('grades = "question"', 'grades = "xyz"', "one of question, nugget, query, answer"),
         ('"self-rating"', '"self-ratng"', "'self-ratng'. did you mean 'self-rating'"),
-        ('"self-rating"', '"zzz"', "give one of self-rating, rating, yes-no"),
+        ('"self-rating"', '"zzz"', "Use one of self-rating, rating, yes-no"),
         ("lowest = 0, highest = 3", "lowest = 3, highest = 3", "lowest below highest"),
-        ("lowest = 0, highest = 3", "lowest = 0, highest = 2.5", "give whole numbers"),
-        ("lowest = 0, highest = 3", "low = 0, high = 3", "give whole numbers"),
+        ("lowest = 0, highest = 3", "lowest = 0, highest = 2.5", "Use whole numbers"),
+        ("lowest = 0, highest = 3", "low = 0, high = 3", "Use whole numbers"),
         ("scale =", "verdict = true\nscale =", "either a scale or a verdict"),
         ("scale = { lowest = 0, highest = 3 }", "", "either a scale or a verdict"),
-        ("scale = { lowest = 0, highest = 3 }", "verdict = false", "give true"),
+        ("scale = { lowest = 0, highest = 3 }", "verdict = false", "Use true"),
         ('["question", "context"]', '["question"]', "uses {context}, which is not among the slots"),
         ("{question} by", "{quesion} by", "did you mean 'question'"),
         ("by {context}", "by it", "the slot 'context' is declared but not used"),
-        ('cut = "context"', "", "'cut' is missing. name the slot to shorten"),
+        ('cut = "context"', "", "'cut' is missing. Name the slot to truncate"),
         ('cut = "context"', 'cut = "passage"', "'passage' is not among the slots"),
         ("slots =", "labels = ['0', '9']\nslots =", "'9' cannot be read as a grade"),
-        ('slots = ["question", "context"]', 'slots = "question"', "give a list of texts"),
+        ('slots = ["question", "context"]', 'slots = "question"', "Use a list of texts"),
         ('title = "Mine"', "title = 'Mine", "broken TOML"),
         ("user =", "usr =", "unknown key 'usr'. did you mean 'user'"),
         (
@@ -396,15 +396,15 @@ def test_prompts_that_grade_and_those_that_generate_are_told_apart(tmp_path: Pat
     named = [prompt.name for prompt in all_prompts()]
     assert len(set(named)) == len(named)
     assert named[: len(names())] == list(names())
-    with pytest.raises(InputError, match="'dl-questions' asks for the items of a bank, and grades"):
+    with pytest.raises(InputError, match="'dl-questions' generates items and cannot grade"):
         load_grading_prompt("dl-questions")
     with pytest.raises(InputError, match="did you mean 'dl-questions'"):
         find_prompt("dl-question")
     (tmp_path / "g.toml").write_text(toml_of("dl-questions"))
-    with pytest.raises(InputError, match="asks for the items of a bank, and grades nothing"):
+    with pytest.raises(InputError, match="generates items and cannot grade"):
         load_grading_prompt(tmp_path / "g.toml")
     (tmp_path / "s.toml").write_text(toml_of("sun"))
-    with pytest.raises(InputError, match="grades, and asks for no items"):
+    with pytest.raises(InputError, match="grades and cannot generate items"):
         load_generation(tmp_path / "s.toml")
 
 
@@ -540,7 +540,7 @@ def test_texts_for_other_slots_are_ignored_and_missing_ones_told() -> None:
 
 
 def test_a_prompt_without_text_cannot_be_filled() -> None:
-    with pytest.raises(InputError, match="graded without asking a model"):
+    with pytest.raises(InputError, match="has no text for a model"):
         fill(load_grading_prompt("draft"), {})
 
 

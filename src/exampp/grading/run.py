@@ -189,7 +189,7 @@ class GradingRun:
         notes: Sequence[str] = (),
     ) -> None:
         if select not in SELECTIONS:
-            raise InputError(f"select is {select!r}", hint=f"Give one of {', '.join(SELECTIONS)}")
+            raise InputError(f"select is {select!r}", hint=f"Use one of {', '.join(SELECTIONS)}")
         check_numbers(exam, max_failures)
         self.connection = connection
         self.grading = grading

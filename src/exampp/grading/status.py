@@ -19,6 +19,7 @@ from exampp.records.readings import (
     reading_warnings,
     rules_table,
 )
+from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.results.view import GRADER_KEY, Column, Value
 from exampp.store.bank import bank_names, item_models
@@ -200,8 +201,8 @@ def spent_table(connection: sqlite3.Connection) -> Table:
         found.append(row)
         if unpriced and spent.cost is not None:
             notes.append(
-                f"{grader_label(identity)}: {unpriced} runs without prices are not included "
-                "in the cost"
+                f"{grader_label(identity)}: the cost excludes "
+                f"{counted(unpriced, 'run')} without prices"
             )
     names = ["grader", "seconds", "replies", "requests"]
     names += ["tokens read", "tokens cached", "share cached", "tokens written", "cost"]

@@ -159,7 +159,7 @@ def check_system_named(path: Path, is_named: object) -> None:
     """Raise InputError for a result whose system is not named."""
     if not is_named:
         raise InputError(
-            "which system returned this?",
+            "the row has no system",
             file=path,
             field="system",
             hint='Add a column `system`, or pass system="NAME"',

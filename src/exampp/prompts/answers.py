@@ -287,7 +287,7 @@ def verify_answer(
         raise InputError(
             "the item has no known answer to verify against",
             field="gold_answers",
-            hint="add gold_answers to the question, or grade without verification",
+            hint="Add gold_answers to the question, or grade without verification",
         )
     span = None if passage is None else find_span(answer, passage)
     if mode == "rubric":
@@ -367,7 +367,7 @@ def key_text(key: str, choices: Mapping[str, str]) -> str:
         raise InputError(
             f"the key '{key}' is not among the choices {', '.join(choices)}",
             field="correct",
-            hint="use the letter of one of the choices",
+            hint="Use the letter of one of the choices",
         )
     return spell_out(choices[key], list(choices.values()))
 

@@ -97,7 +97,7 @@ def find_prompt(name_or_path: str | Path) -> Prompt | GenerationPrompt:
             f"'{prompt.name}' is the name of a bundled prompt with another text",
             file=name,
             field="name",
-            hint="use another name for your prompt, so that its grades are distinguishable",
+            hint="Use another name for your prompt, so that its grades are distinguishable",
         )
     return prompt
 
@@ -109,7 +109,7 @@ def load_grading_prompt(name_or_path: str | Path) -> Prompt:
         return prompt
     raise InputError(
         f"the prompt '{prompt.name}' generates items and cannot grade",
-        hint=f"use it with exampp bank generate, or use one of {', '.join(_GRADING)}",
+        hint=f"Use it with exampp bank generate, or use one of {', '.join(_GRADING)}",
     )
 
 
@@ -120,7 +120,7 @@ def load_generation(name_or_path: str | Path) -> GenerationPrompt:
         return prompt
     raise InputError(
         f"the prompt '{prompt.name}' grades and cannot generate items",
-        hint=f"use it with exampp grade, or use one of {', '.join(_GENERATING)}",
+        hint=f"Use it with exampp grade, or use one of {', '.join(_GENERATING)}",
     )
 
 
@@ -145,13 +145,13 @@ def toml_of(name_or_path: str | Path) -> str:
         return check_path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(
-            "the prompt file is not UTF-8", file=path, hint="save it as UTF-8"
+            "the prompt file is not UTF-8", file=path, hint="Save it as UTF-8"
         ) from None
     except OSError as error:
         raise InputError(
             f"the prompt file cannot be read: {error.strerror}",
             file=path,
-            hint="check the path, or give the name of a bundled prompt (exampp prompts)",
+            hint="Check the path, or give the name of a bundled prompt (exampp prompts)",
         ) from None
 
 
@@ -180,8 +180,8 @@ def _unknown(name: str) -> InputError:
     near, known = by_workbench_class(name), PROMPTS.names()
     return InputError(
         f"unknown prompt '{name}'",
-        hint=(f"did you mean '{near}'?" if near else suggest(name, known))
-        or f"use a name ({', '.join(known)}) or the path of a {SUFFIX} file",
+        hint=(f"Did you mean '{near}'?" if near else suggest(name, known))
+        or f"Use a name ({', '.join(known)}) or the path of a {SUFFIX} file",
     )
 
 

@@ -172,24 +172,24 @@ def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield the faults of a declaration: the field, the fault, the hint."""
     for key, value in data.items():
         if key not in _KEYS:
-            hint = suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}"
+            hint = suggest(key, _KEYS) or f"Known keys are {', '.join(_KEYS)}"
             yield key, f"unknown key '{key}'", hint
         elif not isinstance(value, str):
-            yield key, f"'{key}' is {json.dumps(value, default=str)}", "use a text"
+            yield key, f"'{key}' is {json.dumps(value, default=str)}", "Use a text"
     for key in _REQUIRED:
         if not str(data.get(key, "")).strip():
-            yield key, f"'{key}' is missing", "add a text"
+            yield key, f"'{key}' is missing", "Add a text"
     yield from _value_faults(data)
 
 
 def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if not _NAME.fullmatch(data["name"]):
-        yield "name", f"'{data['name']}' is not a valid name", "use a-z, 0-9, dots and dashes"
+        yield "name", f"'{data['name']}' is not a valid name", "Use a-z, 0-9, dots and dashes"
     if data["makes"] not in MAKES:
         yield (
             "makes",
             f"a bank cannot have '{data['makes']}'",
-            f"use one of {', '.join(MAKES)}",
+            f"Use one of {', '.join(MAKES)}",
         )
     texts = used_slots(data, ("user", "system"))
     instructions = used_slots(data, ("instruction", "keys_instruction"))
@@ -199,7 +199,7 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                 what, hint = no_slot(slot, known)
                 yield key, what, hint
     if not {"query_text", "query_title"} & set(texts):
-        yield "user", "the text does not name the query", "add {query_text} to it"
+        yield "user", "the text does not name the query", "Add {query_text} to it"
 
 
 _QUESTION_WORDS = (

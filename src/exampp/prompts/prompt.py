@@ -141,7 +141,7 @@ def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
     return (
         f"the prompt uses {{{name}}}, which is not a slot",
         f"{near} " * bool(near)
-        + f"the slots are {listed}; write {{{{{name}}}}} for the braces themselves",
+        + f"The slots are {listed}; write {{{{{name}}}}} for the braces themselves",
     )
 
 
@@ -208,16 +208,16 @@ def _check_keys(data: Mapping[str, Any]) -> None:
             raise InputError(
                 f"unknown key '{key}'",
                 field=key,
-                hint=suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}",
+                hint=suggest(key, _KEYS) or f"Known keys are {', '.join(_KEYS)}",
             )
         test, form, _ = _KEYS[key]
         if not test(value):
             raise InputError(
-                f"'{key}' is {json.dumps(value, default=str)}", field=key, hint=f"use {form}"
+                f"'{key}' is {json.dumps(value, default=str)}", field=key, hint=f"Use {form}"
             )
     for key, (_, form, required) in _KEYS.items():
         if required and key not in data:
-            raise InputError(f"'{key}' is missing", field=key, hint=f"add {form}")
+            raise InputError(f"'{key}' is missing", field=key, hint=f"Add {form}")
 
 
 def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
@@ -225,7 +225,7 @@ def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
         raise InputError(
             "a prompt has either a scale or a verdict",
             field="scale",
-            hint="use one of: scale = { lowest = 0, highest = 5 }, verdict = true",
+            hint="Use one of: scale = { lowest = 0, highest = 5 }, verdict = true",
         )
     if "verdict" in data:
         return 0, 1
@@ -236,7 +236,7 @@ def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
         raise InputError(
             f"the scale is {json.dumps(scale, default=str)}",
             field="scale",
-            hint="use whole numbers, lowest below highest: scale = { lowest = 0, highest = 5 }",
+            hint="Use whole numbers, lowest below highest: scale = { lowest = 0, highest = 5 }",
         )
     return ends
 
@@ -248,7 +248,7 @@ def _workbench(table: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(
                 "'prompt_class' is not a text",
                 field=f"{place}.prompt_class",
-                hint='write it as prompt_class = "MyPrompt"',
+                hint='Write it as prompt_class = "MyPrompt"',
             )
     return dict(table)
 
@@ -259,14 +259,14 @@ def _check_values(prompt: Prompt) -> None:
             raise InputError(
                 f"'{kind}' cannot be graded",
                 field="grades",
-                hint=suggest(kind, GRADES) or f"use one of {', '.join(GRADES)}",
+                hint=suggest(kind, GRADES) or f"Use one of {', '.join(GRADES)}",
             )
     if prompt.reading not in reading_names():
         raise InputError(
             f"unknown rules of reading '{prompt.reading}'",
             field="reading",
             hint=suggest(prompt.reading, reading_names())
-            or f"use one of {', '.join(reading_names())}",
+            or f"Use one of {', '.join(reading_names())}",
         )
     for label in prompt.labels:
         outcome = read_reply(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
@@ -274,7 +274,7 @@ def _check_values(prompt: Prompt) -> None:
             raise InputError(
                 f"the label '{label}' cannot be read as a grade",
                 field="labels",
-                hint=f"use labels that '{prompt.reading}' reads on the scale {prompt.lowest} to "
+                hint=f"Use labels that '{prompt.reading}' reads on the scale {prompt.lowest} to "
                 f"{prompt.highest}, or remove labels",
             )
 
@@ -284,7 +284,7 @@ def _check_slots(prompt: Prompt) -> None:
         raise InputError(
             "'user' is missing",
             field="user",
-            hint="add the text for the model, with its slots in braces",
+            hint="Add the text for the model, with its slots in braces",
         )
     used = used_slots({"user": prompt.user, "system": prompt.system})
     known = _slots_of(prompt.grades)
@@ -298,13 +298,13 @@ def _check_slots(prompt: Prompt) -> None:
             raise InputError(
                 f"the text uses {{{name}}}, which is not among the slots",
                 field=key,
-                hint="add it to slots, or remove slots",
+                hint="Add it to slots, or remove slots",
             )
         if name in idle:
             raise InputError(
                 f"the slot '{name}' is declared but not used",
                 field="slots",
-                hint=f"write {{{name}}} into the text, or remove it from slots",
+                hint=f"Write {{{name}}} into the text, or remove it from slots",
             )
     _check_needed(prompt, used)
     if prompt.user and prompt.cut not in prompt.slots:
@@ -312,7 +312,7 @@ def _check_slots(prompt: Prompt) -> None:
         raise InputError(
             what,
             field="cut",
-            hint="name the slot to truncate if the prompt is too long: one of "
+            hint="Name the slot to truncate if the prompt is too long: one of "
             f"{', '.join(prompt.slots) or '(declare slots first)'}",
         )
 
@@ -323,7 +323,7 @@ def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
             if not set(wanted) & {"nugget" if slot == "nuggets" else slot for slot in used}:
                 listed = " or ".join(f"{{{slot}}}" for slot in wanted)
                 raise InputError(
-                    f"the text has no {listed}: {why}", field="user", hint=f"add {listed} to it"
+                    f"the text has no {listed}: {why}", field="user", hint=f"Add {listed} to it"
                 )
 
 
@@ -358,14 +358,14 @@ def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
     if not prompt.user:
         raise InputError(
             f"the prompt '{prompt.name}' has no text for a model",
-            hint="use another prompt for this grader (exampp prompts)",
+            hint="Use another prompt for this grader (exampp prompts)",
         )
     for name in prompt.slots:
         if name not in slots:
             raise InputError(
                 f"the prompt '{prompt.name}' needs a text for {{{name}}}",
                 field=name,
-                hint=f"the prompt grades items of the kind {' or '.join(prompt.grades)}",
+                hint=f"The prompt grades items of the kind {' or '.join(prompt.grades)}",
             )
 
     def put(match: re.Match[str]) -> str:
@@ -429,5 +429,5 @@ def fit_prompt(
 def _no_room(prompt: Prompt, what: str, limit: int) -> InputError:
     return InputError(
         f"the prompt '{prompt.name}' {what}; the limit is {limit}",
-        hint="shorten the item's text, or grade with a model with a higher limit",
+        hint="Shorten the item's text, or grade with a model with a higher limit",
     )

@@ -300,7 +300,7 @@ def _read_thresholds(reply: RawReply) -> Outcome:
         raise InputError(
             f"the thresholds are {list(reply.thresholds)}",
             field="thresholds",
-            hint=f"use {wanted} numbers in ascending order",
+            hint=f"Use {wanted} numbers in ascending order",
         )
     try:
         score = float(reply.text)
@@ -420,17 +420,17 @@ def read_reply(
     Sources: EXAM++, section 4.2; FLAN-T5-EXAM, section 3.2.
     """
     if mode not in READERS:
-        raise InputError(f"unknown mode '{mode}'", hint=f"use one of {', '.join(READERS)}")
+        raise InputError(f"unknown mode '{mode}'", hint=f"Use one of {', '.join(READERS)}")
     if reading not in READERS[mode]:
         raise InputError(
             f"unknown rules of reading '{reading}'",
-            hint=f"use one of {', '.join(reading_names())}",
+            hint=f"Use one of {', '.join(reading_names())}",
         )
     if unnumbered not in UNNUMBERED:
         raise InputError(
             f"invalid meaning '{unnumbered}' of a text without a number",
             field="unnumbered",
-            hint=f"use one of {', '.join(UNNUMBERED)}",
+            hint=f"Use one of {', '.join(UNNUMBERED)}",
         )
     text: str | None = reply
     if mode == "exam":
