@@ -104,5 +104,5 @@ def test_a_graded_file_opens_the_same_way_and_is_read_only(folder: Path) -> None
     with exampp.open("graded.jsonl.gz") as graded:
         board = graded.grades().evaluate(min_rating=3)
         assert set(board.systems) >= {"bm25", "dense"}
-        with pytest.raises(exampp.InputError, match=r"a graded file is only read\. Import it"):
+        with pytest.raises(exampp.InputError, match=r"a graded file is read-only\. Import it"):
             graded.grade("draft")

@@ -58,6 +58,7 @@ CORE = (
     "analysis.agreement",
     "analysis.significance",
     "analysis.compare",
+    "analysis.side_by_side",
     "review",
 )
 """What importing, grading, evaluating and reviewing take; the public classes stand over it."""
@@ -84,7 +85,6 @@ ON_TOP = (
     "integrations",
     "project",
     "results.page",
-    "results.plots",
     "web",
 )
 """What the core works without, and never imports."""

@@ -1,33 +1,41 @@
-"""Makes the runs of the demo's five systems from its passages and queries.
+"""Makes the files of the demo that follow from others: runs, banks and topics in other formats.
 
     python tools/build_demo.py
 
-Writes `runs/*.run` and `generated-passages.jsonl` into `src/exampp/demo/data`. The systems differ
-on purpose: BM25 matches words, dense compares averaged MiniLM vectors, rerank fuses both over the
-top of BM25, random draws from all passages, generated is a written answer.
+Written by hand are, in `src/exampp/demo/tour`: queries.tsv, passages.jsonl, questions.tsv,
+nuggets.tsv, judgments.qrels, answers.csv, leaderboard.json, helpdesk.jsonl, and in `tools/demo`
+rewritten.tsv. The systems differ on purpose: bm25 matches words, dense compares averaged MiniLM
+vectors, rerank fuses both over the top of bm25, rewrite is rerank on queries that a rewriter has
+changed, random draws five of all passages. The rewriter finds good words, but cuts a comparison
+down to its first half.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import random
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+import exampp
+from exampp.demo import demo_files
 from exampp.graders.draft import Vectors, load_encoder
 
-DATA = Path(__file__).parents[1] / "src" / "exampp" / "demo" / "data"
-GENERATED = Path(__file__).parent / "demo" / "generated.jsonl"
-DEPTH = 10
+ROOT = Path(__file__).parents[1]
+TOUR = ROOT / "src" / "exampp" / "demo" / "tour"
+DEPTH = 8
 Ranking = Mapping[str, float]
+Rankings = Mapping[str, Ranking]
 
 
-STOPWORDS = {"a", "and", "do", "how", "in", "of", "the", "to"}
+STOPWORDS = {"a", "and", "do", "how", "in", "of", "the", "to", "with"}
 
 
 def words(text: str) -> list[str]:
@@ -60,24 +68,27 @@ class BM25:
         return total
 
 
-def dense(texts: Mapping[str, str], queries: Mapping[str, str]) -> dict[str, Ranking]:
+class Dense:
     """Cosine of averaged token vectors."""
-    encode = load_encoder()
 
-    def vector(text: str) -> Vectors:
-        mean: Vectors = encode(text).vectors.mean(axis=0)
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.encode = load_encoder()
+        self.vectors = {name: self._vector(text) for name, text in texts.items()}
+
+    def scores(self, query: str) -> Ranking:
+        """Score of every text."""
+        asked = self._vector(query)
+        return {name: float(known @ asked) for name, known in self.vectors.items()}
+
+    def _vector(self, text: str) -> Vectors:
+        mean: Vectors = self.encode(text).vectors.mean(axis=0)
         return mean / np.linalg.norm(mean)
 
-    vectors = {name: vector(text) for name, text in texts.items()}
-    return {
-        query_id: {name: float(known @ vector(query)) for name, known in vectors.items()}
-        for query_id, query in queries.items()
-    }
 
-
-def top(scores: Ranking) -> list[tuple[str, float]]:
-    """The best `DEPTH`, ties by name."""
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:DEPTH]
+def fused(lexical: Ranking, cosine: Ranking) -> Ranking:
+    """The sum of both scores, moved to 0..1, over the top of the first."""
+    first, second = rescaled(lexical), rescaled(cosine)
+    return {name: first[name] + second[name] for name in first}
 
 
 def rescaled(scores: Ranking) -> Ranking:
@@ -86,50 +97,151 @@ def rescaled(scores: Ranking) -> Ranking:
     return {name: (score - low) / (high - low or 1) for name, score in scores.items()}
 
 
+def top(scores: Ranking) -> list[tuple[str, float]]:
+    """The best `DEPTH`, ties by name."""
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:DEPTH]
+
+
 def main() -> None:
-    """Write the runs."""
-    passages = [json.loads(line) for line in (DATA / "passages.jsonl").open(encoding="utf-8")]
+    """Write the files."""
+    passages = read_json_lines("passages.jsonl")
     texts = {passage["id"]: f"{passage['title']} {passage['text']}" for passage in passages}
-    topics = [json.loads(line) for line in (DATA / "queries.jsonl").open(encoding="utf-8")]
-    queries = {topic["query_id"]: topic["text"] for topic in topics}
-    lexical = BM25(texts)
-    bm25 = {query_id: lexical.scores(query) for query_id, query in queries.items()}
-    cosine = dense(texts, queries)
-    rerank: dict[str, Ranking] = {}
-    for query_id in queries:
-        first, second = rescaled(bm25[query_id]), rescaled(cosine[query_id])
-        rerank[query_id] = {name: first[name] + second[name] for name in first}
+    queries = read_pairs(TOUR / "queries.tsv")
+    rewritten = read_pairs(ROOT / "tools" / "demo" / "rewritten.tsv")
+    lexical, cosine = BM25(texts), Dense(texts)
     chance = random.Random(7)
-    shuffled: dict[str, Ranking] = {
-        query_id: {name: chance.random() for name in texts} for query_id in queries
+    systems: dict[str, Rankings] = {
+        "bm25": {name: lexical.scores(text) for name, text in queries.items()},
+        "dense": {name: cosine.scores(text) for name, text in queries.items()},
+        "rerank": {
+            name: fused(lexical.scores(text), cosine.scores(text)) for name, text in queries.items()
+        },
+        "rewrite": {
+            name: fused(lexical.scores(text), cosine.scores(text))
+            for name, text in rewritten.items()
+        },
+        "random": {
+            name: {passage: chance.random() for passage in chance.sample(sorted(texts), 5)}
+            for name in queries
+        },
     }
-    write_runs({"bm25": bm25, "dense": cosine, "rerank": rerank, "random": shuffled})
-    write_generated()
+    write_runs(systems)
+    write_queries(queries)
+    write_banks()
+    plain = {passage["id"]: passage["text"] for passage in passages}
+    write_answers(queries, {q: [p for p, _ in top(r)] for q, r in systems["rerank"].items()}, plain)
+    write_judged()
 
 
-def write_runs(systems: Mapping[str, Mapping[str, Ranking]]) -> None:
+def read_json_lines(name: str) -> list[dict[str, str]]:
+    """Return the records of a file of the tour."""
+    return [json.loads(line) for line in (TOUR / name).read_text("utf-8").splitlines()]
+
+
+def read_pairs(path: Path) -> dict[str, str]:
+    """Return the two columns of a file."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        return dict(csv.reader(stream, delimiter="\t"))
+
+
+def write(name: str, lines: Iterable[str]) -> None:
+    """Write the lines of a file of the tour."""
+    path = TOUR / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def write_csv(name: str, rows: Iterable[Sequence[str]]) -> None:
+    """Write a table."""
+    with (TOUR / name).open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(rows)
+
+
+def write_runs(systems: Mapping[str, Rankings]) -> None:
     """One run file a system."""
-    (DATA / "runs").mkdir(exist_ok=True)
     for system, rankings in systems.items():
-        with (DATA / "runs" / f"{system}.run").open("w", encoding="utf-8") as stream:
-            for query_id, scores in rankings.items():
-                for rank, (name, score) in enumerate(top(scores), 1):
-                    stream.write(f"{query_id} Q0 {name} {rank} {score:.6f} {system}\n")
+        write(
+            f"runs/{system}.run",
+            (
+                f"{query_id} Q0 {name} {rank} {score:.6f} {system}"
+                for query_id, scores in rankings.items()
+                for rank, (name, score) in enumerate(top(scores), 1)
+            ),
+        )
 
 
-def write_generated() -> None:
-    """The generated answers as passages in the order of the answer."""
-    answers = [json.loads(line) for line in GENERATED.open(encoding="utf-8")]
-    with (
-        (DATA / "generated-passages.jsonl").open("w", encoding="utf-8") as texts,
-        (DATA / "runs" / "generated.run").open("w", encoding="utf-8") as run,
-    ):
-        for answer in answers:
-            for rank, text in enumerate(answer["paragraphs"], 1):
-                name = f"generated-{answer['query_id']}-{rank}"
-                record = {"id": name, "text": text}
-                texts.write(json.dumps(record, ensure_ascii=False) + "\n")
-                run.write(f"{answer['query_id']} Q0 {name} {rank} {1 / rank:.6f} generated\n")
+def write_queries(queries: Mapping[str, str]) -> None:
+    """The queries as topics of TREC, and as a table with headers of its own."""
+    write(
+        "topics.trec",
+        (f"<top>\n<num> Number: {q}\n<title> {text}\n</top>" for q, text in queries.items()),
+    )
+    write_csv("topics.csv", [("topic", "narrative"), *queries.items()])
+
+
+def write_banks() -> None:
+    """The questions without subtopics, under other headers, and with answer keys."""
+    with (TOUR / "questions.tsv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t"))
+    questions = [(row["query_id"], row["question"]) for row in rows]
+    write_csv("bank.csv", [("query_id", "question"), *questions])
+    write_csv("gold.csv", [("topic", "Gold question"), *questions])
+    keys = [(row["query_id"], row["question"], row["answer"]) for row in rows]
+    write_csv("keys.csv", [("query_id", "question", "answer"), *keys])
+
+
+def write_judged() -> None:
+    """Judgments of what judgments.qrels leaves out: ranked passages of other topics, answers."""
+    lines = (TOUR / "judgments.qrels").read_text("utf-8").splitlines()
+    known = {tuple(line.split()[0:3:2]) for line in lines}
+    with tempfile.TemporaryDirectory() as folder:
+        made, exported = Path(folder) / "made.exam", Path(folder) / "all.run"
+        with exampp.create(made) as exam:
+            exam.import_files(*demo_files())
+            exam.export(exported, "runs")
+        ranked = {tuple(line.split()[0:3:2]) for line in exported.read_text("utf-8").splitlines()}
+    # passages of answers have hashes for names
+    rows = ((q, name, 0 if "-" in name else 2) for q, name in sorted(ranked - known))
+    write("judged.qrels", (f"{q} 0 {name} {label}" for q, name, label in rows))
+
+
+def write_answers(
+    queries: Mapping[str, str], retrieved: Mapping[str, list[str]], texts: Mapping[str, str]
+) -> None:
+    """answers.csv in other formats; the contexts of chat-v2 are the top of rerank."""
+    with (TOUR / "answers.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    ids = {text: query_id for query_id, text in queries.items()}
+    answers = {(row["system"], ids[row["question"]]): row["answer"] for row in rows}
+    records = [
+        {"query_id": query_id, "system": system, "text": text}
+        for (system, query_id), text in answers.items()
+    ]
+    write_json_lines("answers.jsonl", records)
+    cited, ragas = [], []
+    for query_id, text in queries.items():
+        write(f"answers/{query_id}.md", [answers["chat-v2", query_id]])
+        sentences = re.split(r"(?<=\.) ", answers["chat-v2", query_id])
+        found = retrieved[query_id]
+        parts = [
+            {"text": sentence, "citations": [found[n]]} for n, sentence in enumerate(sentences)
+        ]
+        cited.append({"query_id": query_id, "system": "chat-v2", "answer": parts})
+        ragas.append(
+            {
+                "user_input": text,
+                "retrieved_contexts": [texts[name] for name in found[:3]],
+                "response": answers["chat-v2", query_id],
+                "reference": answers["chat-v1", query_id],
+            }
+        )
+    write_json_lines("cited.jsonl", cited)
+    write_json_lines("ragas.jsonl", ragas)
+
+
+def write_json_lines(name: str, records: Iterable[object]) -> None:
+    """Write one record a line."""
+    write(name, (json.dumps(record, ensure_ascii=False) for record in records))
 
 
 if __name__ == "__main__":

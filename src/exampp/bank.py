@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,23 @@ class Bank:
 
     def __repr__(self) -> str:
         return f"<bank {self.name}>"
+
+    def _repr_html_(self) -> str:
+        """Return a card for notebooks: the items and the next step."""
+        from exampp.results.card import card
+
+        items: list[ItemState] = []
+        with suppress(InputError):  # an empty collection has no bank yet
+            items = [one for one in self._states() if one.active]
+        facts: dict[str, int | str] = {
+            "queries": len({one.query_id for one in items}),
+            "items": len(items),
+            "with an answer key": sum(bool(one.answers) for one in items),
+            "kind": ", ".join(dict.fromkeys(one.kind for one in items)),
+        }
+        examples = [one.text for one in items[:3] if one.text]
+        steps = ("Check the items:", "bank.lint()"), ("Add items:", "exam.add(bank=frame)")
+        return card(f"Bank {self.name}", facts, examples, *steps[not items])
 
     # ---- reading --------------------------------------------------------------------------------
 

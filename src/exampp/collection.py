@@ -20,7 +20,7 @@ from exampp.formats.lines import read_lines
 from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
 from exampp.records.gradebook import check_decisions
-from exampp.records.graders import RatingScale, choose_grader, fitting_graders
+from exampp.records.graders import RatingScale, choose_grader, fitting_graders, grader_label
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
 from exampp.records.selection import SearchKind
 from exampp.results.result import Result, Table, Tables
@@ -192,6 +192,42 @@ class Collection:
 
     def __repr__(self) -> str:
         return f"<{'exam' if self._graded_file is None else 'graded file'} {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """Return a card for notebooks: what it holds, what is pending, and the next step."""
+        from exampp.grading.status import grading_status
+        from exampp.results.card import card
+        from exampp.store.inputs import counts
+
+        numbers = counts(self.connection)
+        status = [] if self._graded_file else grading_status(self.connection)
+        lines = [
+            f"{grader_label(one.grader)}{f', bank {one.bank}' * bool(one.bank)}: "
+            f"{one.states.get('graded', 0):,} graded, {one.due:,} pending"
+            for one in status
+        ]
+        pending = next((one.grader for one in status if one.due), None)
+        step = next(
+            of_state
+            for is_so, of_state in (
+                (not numbers["queries"], ("Add your data:", "exam.add(frame)")),
+                (not numbers["passages"], ("Add answers or rankings:", "exam.add(frame)")),
+                (
+                    not (numbers["items"] or numbers["grades"]),
+                    ("No questions yet; grade relevance:", 'exam.grade(..., kind="query")'),
+                ),
+                (not numbers["grades"], ("Grade:", 'exam.grade("openai", model=...)')),
+                (
+                    pending is not None,
+                    ("Grade the pending pairs with the same options:", "exam.grade(...)"),
+                ),
+                (not numbers["rankings"], ("Add systems:", "exam.add(frame)")),
+                (True, ("Compare the systems:", "exam.grades().evaluate()")),
+            )
+            if is_so
+        )
+        name = "Graded file" if self._graded_file else "Collection"
+        return card(f"{name} {self.path}", numbers, lines, *step)
 
     def __enter__(self) -> Self:
         return self

@@ -31,9 +31,9 @@ from exampp.analysis.correlation import (
     intervals,
     listed_method,
     qrels_method,
-    side_by_side,
     wide_correlations,
 )
+from exampp.analysis.side_by_side import side_by_side
 from exampp.errors import InputError
 from exampp.measures.values import Values
 from exampp.records import Judgment

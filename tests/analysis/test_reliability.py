@@ -137,7 +137,7 @@ def test_nothing_to_say_is_said(rows: dict[str, list[float]], reason: str) -> No
     assert {study.erho2.reason for study in found.studies} == {reason}
     assert found.headline == f"Reliability is undefined, because {reason}."
     assert list(found.tables()) == ["reliability"]
-    assert not found.figure().spec
+    assert not found.plot().spec
     for table in found.records().values():
         assert "nan" not in table.to_json().lower()
 

@@ -51,7 +51,7 @@ def test_by_hand() -> None:
         "1 of 3 pairs of systems (33.3%) have the same order in all of them."
     )
     assert found.tables()["combinations"].rows[1] == ("Cover", 4, "a", 1.0)
-    assert found.figure().data.rows[1] == ("b", 1, 1, 1, 1.5, 2)
+    assert found.plot().data.rows[1] == ("b", 1, 1, 1, 1.5, 2)
 
 
 def test_equal_combinations_count_once() -> None:

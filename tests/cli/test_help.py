@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -190,12 +189,6 @@ BEFORE = {
 """What makes the file that an example is about."""
 
 
-def cite() -> None:
-    cited = [{"text": "So it is.", "citations": ["volcanoes-001"]}]
-    line = {"query_id": "q", "system": "chat", "answer": cited}
-    Path("cited.jsonl").write_text(json.dumps(line))
-
-
 def grade_citations() -> None:
     with exampp.Collection("cited.exam") as opened:
         opened.grade(lambda *_: 1, name="mine", scale=(0, 2))
@@ -207,7 +200,6 @@ def grade_by_words() -> None:
 
 
 FILES: Mapping[str, Callable[[], object]] = {
-    "exampp citations": cite,
     "exampp analyze citations": grade_citations,
     "exampp merge": lambda: shutil.copy("my.exam", "copy.exam"),
     "exampp vote": grade_by_words,

@@ -186,7 +186,7 @@ def test_a_process_of_this_machine_is_waited_for_by_name(
 
     monkeypatch.setattr("exampp.grading.run.time.sleep", end)
     ran = exampp_command("grade", graded, "--grader", "draft")
-    here = f"Process {parent} of this machine is grading 1 query"
+    here = f"Process {parent} on this machine is grading 1 query"
     assert f"{here}. That is left to it\n{here}. Waiting for that\n" in ran.err
     assert (ran.code, ran.out) == (0, "8 of 8 cells done\n")
 

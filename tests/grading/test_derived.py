@@ -137,7 +137,7 @@ def test_who_cannot_vote(tmp_path: Path) -> None:
         exam.export(tmp_path / "g.jsonl")
     with (
         exampp.open(tmp_path / "g.jsonl") as file,
-        pytest.raises(InputError, match="a graded file is only read"),
+        pytest.raises(InputError, match="a graded file is read-only"),
     ):
         file.panel("ann", "bob").vote()
 

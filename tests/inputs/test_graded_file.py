@@ -211,7 +211,7 @@ def test_a_later_file_raises_the_scale(tmp_path: Path, empty_exam: exampp.Collec
         assert grader.highest == highest
     empty_exam.import_files(first, scale=(0, 4))
     assert empty_exam.graders[0].highest == 4
-    with pytest.raises(InputError, match=r"a rating of 3 by this grader"):
+    with pytest.raises(InputError, match=r"a rating 3 by this grader"):
         empty_exam.import_files(first, scale=(0, 2))
     # no label shows the scale: the file states it
     with moved(empty_exam, tmp_path) as other:

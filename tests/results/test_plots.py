@@ -85,7 +85,15 @@ def spans(names: list[str]) -> Figure:
     return dots.ranks(rows, "25 specifications")
 
 
-FAMILIES = [leaderboards, several_methods, ranks, grades, heat, sizes, spans]
+def intervals(names: list[str]) -> Figure:
+    return dots.intervals_figure(many(names), "kappa", "Agreement", name="agreement")
+
+
+def items(names: list[str]) -> Figure:
+    return lines.item_scatter([(name, n / 100, 0.5, n > 5) for n, name in enumerate(names)])
+
+
+FAMILIES = [leaderboards, several_methods, ranks, grades, heat, sizes, spans, intervals, items]
 Make = Callable[[list[str]], Figure]
 
 

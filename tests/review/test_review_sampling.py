@@ -200,7 +200,7 @@ def test_no_sample_and_no_judgments(exam: exampp.Collection) -> None:
     exam.add(qrels={"q00": qrels()["q00"]})
     said = refused(exam)
     assert "9 of 108 passages of the pool have a judgment" in said
-    assert "plan --labels 400 -m P@6" in said
+    assert "sample --labels 400 -m P@6" in said
     with pytest.raises(InputError, match="no sample was drawn"):
         exam.grades().decisions.sample()
 
@@ -221,7 +221,7 @@ def test_decisions_of_the_queue_are_no_sample(exam: exampp.Collection) -> None:
         grades.decisions.decide(*one.cell, 5, author="ann")
     said = refused(exam, "Cover@6")
     assert said.startswith("5 decisions were made from the queue or while browsing")
-    assert "plan --labels 400 -m Cover@6" in said
+    assert "sample --labels 400 -m Cover@6" in said
     # nor do they count for a sample that is drawn later
     plan = exam.grades().decisions.plan(1000, "Cover@6")
     decide_all(exam.grades(), plan)

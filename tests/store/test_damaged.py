@@ -27,7 +27,7 @@ def test_a_damaged_page_is_a_sentence_that_says_what_helps(tmp_path: Path, table
     assert sum(map(bool, said)) >= 2
     for text in filter(None, said):
         assert "my.exam: is not a readable collection: the file is damaged" in text
-        assert "Take a copy that is whole" in text
+        assert "Use an intact copy" in text
 
 
 @pytest.mark.parametrize("name", [b"answerz", b"ans\xffers"])

@@ -88,7 +88,7 @@ except StorageFault as error:
     print(error)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "my.exam-wal beside it holds what is missing" in ran.stdout
+    assert "my.exam-wal next to it has the missing data" in ran.stdout
     with closing(sqlite3.connect(path)) as opened:
         assert opened.execute("SELECT count(*) FROM query").fetchone() == (3000,)
 
@@ -130,4 +130,4 @@ def test_a_log_on_a_read_only_disk_has_a_remedy(tmp_path: Path) -> None:
     error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
     found = storage_fault(str(path), error)
     assert isinstance(found, exampp.InputError)
-    assert "my.exam-wal holds changes that are not in the file yet. Copy both" in str(found)
+    assert "my.exam-wal has changes that are not in the file yet. Copy both" in str(found)

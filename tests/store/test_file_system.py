@@ -111,7 +111,7 @@ def test_a_collection_with_two_names_is_refused(
     connect(path, create=True).close()
     other.hardlink_to(path)
     for name in (path, other):
-        with pytest.raises(InputError, match=r"second name.*Copy it"):
+        with pytest.raises(InputError, match=r"second name.*Use a copy"):
             connect(name)
     other.unlink()
     connect(path).close()

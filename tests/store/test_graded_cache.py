@@ -167,7 +167,7 @@ def test_nothing_can_be_written(folder: Path, tmp_path: Path) -> None:
             lambda: opened.systems.remove("s"),
             lambda: grades.decisions.decide("q", "q/1", "p", 4, author="ann"),
         ):
-            with pytest.raises(exampp.InputError, match=r"a graded file is only read\. Import it"):
+            with pytest.raises(exampp.InputError, match=r"a graded file is read-only\. Import it"):
                 write()
         with pytest.raises(exampp.InputError, match="contains no human decisions"):
             opened.grades(decisions="without")

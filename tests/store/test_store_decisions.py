@@ -170,7 +170,7 @@ def test_a_decision_belongs_to_the_texts_that_the_person_saw(
     assert collection.decisions.disputes() == []
     collection.bank().edit("reword", SCATTER, exams.QUESTIONS["q1"][0])
     assert rating(collection, CELL) == 5
-    with pytest.raises(InputError, match="not of this item and this passage"):
+    with pytest.raises(InputError, match="do not belong to this item and passage"):
         collection.grades().decisions.decide("q1", SUNSET, "p1", 5, author="ann", versions=seen)
     # what somebody judged while the item was being retired is kept, too
     collection.bank().edit("retire", SCATTER)
@@ -234,7 +234,7 @@ def test_a_passage_without_a_text_cannot_be_judged(tmp_path: Path) -> None:
         run.write_text("q1 Q0 ghost 1 1.0 gamma\n")
         opened.import_files(run, unknown_passages="keep")
         opened.grade(ScriptedGrader(RATING))
-        with pytest.raises(InputError, match="no text that could be judged"):
+        with pytest.raises(InputError, match="no text to judge"):
             opened.grades().decisions.decide("q1", SCATTER, "ghost", 5, author="ann")
         dossier = next(opened.grades().dossiers())
         assert dossier.texts[-1] is None

@@ -41,8 +41,8 @@ def form(client: Client) -> dict[str, str]:
 
 
 def test_without_a_sample_it_says_how_to_draw_one(client: Client) -> None:
-    assert "plan --labels 400" in client.get("/sample").text
-    assert "plan --labels 400 -m P@20" in client.get("/trust/corrected").text
+    assert "sample --labels 400" in client.get("/sample").text
+    assert "sample --labels 400 -m P@20" in client.get("/trust/corrected").text
     assert "No sample yet" in client.get("/sample/judge").text
     assert client.get("/sample/case", query="q1", passage="p1").status == 400
 

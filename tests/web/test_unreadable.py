@@ -75,4 +75,4 @@ def test_the_overview_says_that_the_file_is_damaged(tmp_path: Path) -> None:
     with live.visiting(exams.damaged(tmp_path, "grade")) as client:
         answer = client.get("/")
         assert "the file is damaged" in answer.text
-        assert "Take a copy that is whole" in answer.text
+        assert "Use an intact copy" in answer.text

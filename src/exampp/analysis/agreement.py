@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from exampp.analysis.grader_bias import GraderBias, grader_bias
 from exampp.analysis.raters import (
@@ -32,7 +32,11 @@ from exampp.records.wording import counted
 from exampp.results.notes import Note, listed, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Interval, interval_text
+from exampp.sanitize import check_choice
 from exampp.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 Against = Literal["judgments", "graders", "people"]
 NAMES = {
@@ -218,6 +222,28 @@ class Agreements(Result):
         if not found:
             return "No agreement is defined."
         return f"Cohen's kappa of {listed([f'{pair}: {value}' for pair, value in found.items()])}."
+
+    def plot(self, statistic: str = "kappa") -> Figure:
+        """Plot one statistic of every two raters and layout with its interval.
+
+        Raises:
+            InputError: The statistic is unknown.
+        """
+        from exampp.results.plots.dots import intervals_figure
+        from exampp.results.plots.figure import Spread
+
+        check_choice("statistic", statistic, tuple(NAMES))
+        rows = [
+            Spread(
+                f"{one.rater} against {one.against}, {one.layout}, {label_name(one.at_least)}",
+                *(found.value, found.low, found.high),
+            )
+            for one in self.pairs
+            if (found := one.shown.get(statistic)) is not None
+        ]
+        title = f"Agreement by {NAMES[statistic]}"
+        spread = "Bars: 95% interval"
+        return intervals_figure(rows, NAMES[statistic], title, spread, name="agreement", zero=True)
 
     def tables(self, *, mutual_counts: bool = False) -> dict[str, Table]:
         """Return confusion tables and statistics by pair; `mutual_counts` includes graders."""

@@ -82,6 +82,10 @@ class CalibrationFindings(Result):
             f"calibrated, {interval_text(before, 2)} before."
         )
 
+    def plot(self) -> Figure:
+        """Plot the reliability curve: predicted against observed shares."""
+        return curve_figure(self.calibration)
+
     def save(self, path: str | Path) -> None:
         """Write the calibration to a file, to label other passages with it."""
         calibration_format.write(path, self.calibration)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from exampp.stats.significance import (
     compare_pairs,
     fewest_differing,
 )
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 CoveredBy = Literal["second", "first", "unknown", "both", "neither"]
 ORDER: tuple[CoveredBy, ...] = ("second", "first", "unknown", "both", "neither")
@@ -285,6 +288,39 @@ class SystemComparison(Result):
         few = fewest_differing(_ALPHA)
         needed = f", and at least {few} must differ" * (pair.exact and better + worse < few)
         return f"Not significant: {size}. They differ on {better + worse} of them{needed}."
+
+    def plot(self, queries: int = 40) -> Figure:
+        """Plot the difference of the systems on every query, the largest first.
+
+        Args:
+            queries: At most so many queries with the largest differences, on either side.
+        """
+        from exampp.results.plots.dots import intervals_figure
+        from exampp.results.plots.figure import Spread
+
+        known = [one for one in self.queries if one.difference is not None]
+        shown = sorted(known, key=lambda one: -abs(one.difference or 0.0))[:queries]
+        ids = {one.query_id for one in shown}
+        texts = {one.query_id: one.query_text for one in self.read([*ids])}
+        rows = [
+            Spread(_titled(one.query_id, texts.get(one.query_id, "")), one.difference, 0.0, 0.0)
+            for one in known
+            if one.query_id in ids
+        ]
+        rows = [
+            one._replace(low=min(one.value or 0, 0), high=max(one.value or 0, 0)) for one in rows
+        ]
+        quantity = f"{self.column.name} of {self.second} minus {self.first}"
+        few = f"{len(rows)} of {len(known)} queries: the largest differences"
+        return intervals_figure(
+            rows,
+            quantity,
+            f"{self.second} compared with {self.first} by query",
+            few if len(rows) < len(known) else "",
+            name="comparison",
+            draft=self.board.grader.is_draft,
+            zero=True,
+        )
 
     @property
     def queries_won(self) -> tuple[int, int, int] | None:

@@ -197,7 +197,7 @@ class Corrected(Result):
             systems = (self.systems[at[0]], self.systems[at[1]])
             yield *systems, apart, float(one.pairs.errors[at]), *ends, int(self.shared[at]), verdict
 
-    def figure(self) -> Figure:
+    def plot(self) -> Figure:
         """Return a plot of the three scores, with the intervals of the corrected ones."""
         people = self.people[self.settings.over]
         spread = f"Bars: {percent(self.settings.level)} interval for {_SCOPES[self.settings.over]}"
@@ -372,7 +372,7 @@ def corrected_section(results: Sequence[Corrected | str]) -> Section:
         if isinstance(one, str):
             blocks.append(Notices((f"{one}.",), "note"))
         else:
-            blocks += [*one.tables().values(), one.figure()]
+            blocks += [*one.tables().values(), one.plot()]
     return Section("corrected", "What people would say of all of it", tuple(blocks))
 
 

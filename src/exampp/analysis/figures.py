@@ -11,7 +11,7 @@ import numpy as np
 from exampp.analysis.significance import Significance
 from exampp.formats.leaderboards import ranks_of
 from exampp.measures.board import Leaderboard
-from exampp.measures.values import MeasureColumn, standard_error_bar
+from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.results.plots import distributions, dots, heatmap, lines
 from exampp.results.plots.figure import Figure, Spread
@@ -22,29 +22,19 @@ from exampp.results.view import Value
 _DECIMALS = 10
 
 
-def spreads(column: MeasureColumn, systems: Sequence[str]) -> list[Spread]:
-    """Return mean and one standard error of every system; `systems` name the column's rows."""
-    share = column.measure.kind.share
-    return [
-        Spread(system, mean.mean, *standard_error_bar(mean, share=share))
-        for system, mean in zip(systems, column.values.means(), strict=True)
-    ]
-
-
 def leaderboard_figure(
     board: Leaderboard, column: MeasureColumn, tested: Significance | None = None
 ) -> Figure:
     """Plot the leaderboard of a column with standard errors, and letters if pairs were tested."""
     rows = tested.systems if tested else ()
     letters = {row.system: row.letters for row in rows if row.letters}
-    bars = spreads(column, board.column_systems)
-    return _of(board, dots.leaderboard(bars, column.name, letters=letters if tested else None))
+    return board.figure_of(column, letters if tested else None)
 
 
 def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
     """Return every column of some boards, with the name of its board ("" for none)."""
     return {
-        f"{of} {column.name}".lstrip(): spreads(column, board.column_systems)
+        f"{of} {column.name}".lstrip(): column.spreads(board.column_systems)
         for of, board in boards.items()
         for column in board.columns
     }

@@ -42,6 +42,8 @@ from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
 from exampp.results.notes import listed, note
+from exampp.results.plots.dots import intervals_figure
+from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, Interval, interval_text, printable
 from exampp.sanitize import or_default
@@ -245,6 +247,22 @@ class GateResult(Result):
         named = [f"{row.system} {row.requirement}".strip() for row in failed]
         which = f" ({listed(named)})" if named else ""
         return f"Gate {word}: {counts}{which}."
+
+    def plot(self) -> Figure:
+        """Plot the mean of every requirement, or its difference to the baseline, with bounds."""
+        rows = [
+            Spread(
+                f"{one.system}, {one.requirement}: {one.verdict}",
+                *(one.mean if one.difference is None else one.difference, one.low, one.high),
+            )
+            for one in self.rows
+        ]
+        compared = any(one.difference is not None for one in self.rows)
+        quantity = "difference to the baseline" if compared else "mean"
+        spread = f"Bars: {percent(self.level)} interval"
+        return intervals_figure(
+            rows, quantity, self.headline, spread, name="gate", draft=self.is_draft, zero=compared
+        )
 
     def tables(self) -> Mapping[str, Table]:
         """Return the verdict and a row per system and requirement; notes give the reasons."""

@@ -26,7 +26,9 @@ from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted, cut_text
-from exampp.results.notes import Note, merge_notes, note
+from exampp.results.notes import DRAFT, Note, merge_notes, note
+from exampp.results.plots.figure import Figure
+from exampp.results.plots.lines import item_scatter
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
@@ -219,6 +221,15 @@ class ItemAnalysis(Result):
         """The items to review, worst first."""
         wanted = (row for row in self.items if row.why)
         return tuple(sorted(wanted, key=lambda row: (row.worst, row.query_id, row.item_id)))
+
+    def plot(self) -> Figure:
+        """Plot difficulty against the correlation with the rest of the exam, a dot per item."""
+        points = [
+            (one.text or one.item_id, one.difficulty, one.item_rest, bool(one.why))
+            for one in self.items
+            if one.difficulty is not None and one.item_rest is not None
+        ]
+        return item_scatter(points, draft=self.caption.startswith(DRAFT))
 
     def tables(self, limit: int = 20) -> Mapping[str, Table]:
         """Return the exam, the `limit` worst items, the leaderboard without them, smaller exams."""

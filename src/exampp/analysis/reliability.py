@@ -282,7 +282,7 @@ class Reliability(Result):
             grouped=True,
         )
 
-    def figure(self) -> Figure:
+    def plot(self) -> Figure:
         """Plot reliability by queries, a line per number of items, a panel per study."""
         deepest = 4 * self.queries
         numbers = {round(deepest * n / _POINTS) for n in range(1, _POINTS + 1)} | {self.queries}

@@ -279,7 +279,7 @@ class Sensitivity(Result):
         table = Table.of(columns, rows, "Combinations", self._notes(), verdict=self.headline)
         return {"combinations": table}
 
-    def figure(self) -> Figure:
+    def plot(self) -> Figure:
         """Plot the range of ranks of every system, the middle half, and the median."""
         spans = [one[:6] for one in self.systems]
         return replace(ranks(spans, self._size() if spans else ""), draft=self.draft)

@@ -17,10 +17,8 @@ from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.correlation import (
     Correlations,
-    SideBySide,
     board_method,
     compare_methods,
-    side_by_side,
 )
 from exampp.analysis.grader_bias import DEPTH, QUESTION, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
@@ -28,6 +26,7 @@ from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.raters import Layout
 from exampp.analysis.reliability import Reliability, scored_column, study_reliability
 from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, evaluate_specifications
+from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.measures.board import Leaderboard, describe_oversight
@@ -394,7 +393,7 @@ def about_reliability(result: Reliability, known: Collection[str] = ()) -> Trust
     tables = result.tables()
     blocks = (
         _without(tables["reliability"], known),
-        result.figure(),
+        result.plot(),
         *_folded(tables["components"], tables["sizes"]),
     )
     tone: Tone = "doubt" if doubt else "holds"
@@ -418,7 +417,7 @@ def about_sensitivity(result: Sensitivity, known: Collection[str] = ()) -> Trust
     blocks: tuple[Block, ...] = ()
     if not result.reason:
         whole = _without(result.tables()["combinations"], known)
-        blocks = (result.figure(), *_folded(replace(whole, verdict="")))
+        blocks = (result.plot(), *_folded(replace(whole, verdict="")))
     return _answer(
         "sensitivity", title, result.headline, blocks, tone, question=CHOICES, known=compared
     )
@@ -429,7 +428,7 @@ def about_attacks(result: AttackReport) -> TrustAnswer:
     won = any(one.succeeds for one in result.attacks)
     tone: Tone = "doubt" if won else "holds" if result.tested else ""
     whole, *others = result.tables().values()
-    blocks = (whole, result.figure(), *_folded(*others))
+    blocks = (whole, result.plot(), *_folded(*others))
     return _answer("attacks", ATTACKS, result.headline, blocks, tone)
 
 

@@ -248,7 +248,8 @@ def correlation(
 
     Example: exampp analyze correlation my.exam --official leaderboard.json
     """
-    from exampp.analysis.correlation import compare_methods, side_by_side
+    from exampp.analysis.correlation import compare_methods
+    from exampp.analysis.side_by_side import side_by_side
     from exampp.inputs.officials import read_officials
 
     officials = read_officials(official or ())

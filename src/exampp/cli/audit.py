@@ -532,7 +532,7 @@ def unsaid(
     Compares the answers of RAG systems with their source passages, item by item. tsv and csv have a
     row for every system; json has the items, too.
 
-    Example: exampp analyze unsaid my.exam --pair generated=dense
+    Example: exampp analyze unsaid demo.exam --pair chat-v2=rerank
     """
     pairs = None if pair is None else dict(map(_read_pair, pair))
     with opened_grades(selection) as grades:

@@ -313,44 +313,32 @@ RULES_OF: dict[type[Any], tuple[OptionRule, ...]] = {}
 """The rules of the dataclasses that commands take, wherever a command has these options."""
 
 
-def option_rules(*rules: OptionRule) -> Callable[[Function], Function]:
-    """Declare where options of a command count; given elsewhere, they are refused."""
-
+def _declaration(key: str, value: object) -> Callable[[Function], Function]:
     def declare(function: Function) -> Function:
-        vars(function)["option_rules"] = rules
+        vars(function)[key] = value
         return function
 
     return declare
+
+
+def option_rules(*rules: OptionRule) -> Callable[[Function], Function]:
+    """Declare where options of a command count; given elsewhere, they are refused."""
+    return _declaration("option_rules", rules)
 
 
 def without_options(*names: str) -> Callable[[Function], Function]:
-    """Declare fields of its dataclasses that a command has no use for: they keep their defaults."""
-
-    def declare(function: Function) -> Function:
-        vars(function)["absent"] = names
-        return function
-
-    return declare
+    """Declare fields of its dataclasses that a command does not have: they keep their defaults."""
+    return _declaration("absent", names)
 
 
 def former_arguments(names: Mapping[str, str]) -> Callable[[Function], Function]:
     """Declare former values of the first two arguments, and what to type instead."""
-
-    def declare(function: Function) -> Function:
-        vars(function)["former"] = names
-        return function
-
-    return declare
+    return _declaration("former", names)
 
 
 def error_exit_code(code: int) -> Callable[[Function], Function]:
     """Declare the exit code of a command after any error, where others are verdicts."""
-
-    def declare(function: Function) -> Function:
-        vars(function)["error_exit_code"] = code
-        return function
-
-    return declare
+    return _declaration("error_exit_code", code)
 
 
 class Command(click.Command):

@@ -98,7 +98,7 @@ def _heatmap(of: PlotRequest) -> Figure:
 def _reliability(of: PlotRequest) -> Figure:
     from exampp.analysis.reliability import scored_column, study_reliability
 
-    return study_reliability(scored_column(of.book, of.board)).figure()
+    return study_reliability(scored_column(of.book, of.board)).plot()
 
 
 def _grades(of: PlotRequest) -> Figure:
@@ -112,7 +112,7 @@ def _sensitivity(of: PlotRequest) -> Figure:
 
     declaration = Declaration(tuple(of.measures), min_ratings=tuple(of.min_ratings or ()))
     evaluated = [Evaluated(name, book, of.subtopics) for name, book in of.books.items()]
-    return evaluate_specifications(evaluated, declaration).figure()
+    return evaluate_specifications(evaluated, declaration).plot()
 
 
 def _calibration(of: PlotRequest) -> Figure:
@@ -203,13 +203,13 @@ KINDS: Mapping[KindName, PlotKind] = {
     ),
     "calibration": PlotKind(_calibration, (), "Add judgments of passages that were graded"),
     "corrected": PlotKind(
-        lambda of: of.grades.corrected(of.measures[0], min_rating=of.min_rating).figure(),
+        lambda of: of.grades.corrected(of.measures[0], min_rating=of.min_rating).plot(),
         _POOL,
         "Add systems",
         ("P@20",),
     ),
     "attacks": PlotKind(
-        lambda of: of.grades.attacks(min_rating=of.min_rating).figure(),
+        lambda of: of.grades.attacks(min_rating=of.min_rating).plot(),
         ("--min-rating",),
         "Make a battery and have it graded: exampp analyze attacks --help",
     ),

@@ -16,6 +16,7 @@ _IMPORTED = (
     "questions.tsv",
     "nuggets.tsv",
     "judgments.qrels",
+    "answers.jsonl",
     "runs/*.run",
 )
 

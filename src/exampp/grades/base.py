@@ -13,6 +13,7 @@ from exampp.errors import InputError
 from exampp.measures.rankings import ScoredPassage, with_runs
 from exampp.records import GraderIdentity, Judgment, content_hash
 from exampp.records.gradebook import (
+    MISSING,
     Dossier,
     Gradebook,
     QueryGrades,
@@ -75,6 +76,25 @@ class ChosenGrades:
     def __repr__(self) -> str:
         bank = f", bank {self.bank_name}" if self.bank_name else ""
         return f"<grades of {grader_label(self.grader)}{bank} in {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """Return a card for notebooks: whose grades of what, and the next step."""
+        from exampp.results.card import card
+
+        book = self.gradebook
+        facts: dict[str, int | str] = {
+            "bank": self.bank_name,
+            "queries": len(book.queries),
+            "systems": len(book.systems),
+            "grades": sum(int((one.ratings != MISSING).sum()) for one in book.queries),
+            "human decisions": book.oversight.cells,
+            "scale": f"{self.grader.lowest} to {self.grader.highest}",
+        }
+        draft = ["Draft grades: for trying things out, not for conclusions."]
+        lines = draft if self.grader.is_draft else []
+        return card(
+            f"Grades of {grader_label(self.grader)}", facts, lines, "Compare:", "grades.evaluate()"
+        )
 
     @property
     def path(self) -> Path:

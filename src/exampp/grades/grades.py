@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from exampp.measures.qrels import Labelling
     from exampp.records.gradebook import Cell, Dossier
     from exampp.results.page import Document
+    from exampp.results.plots.figure import Figure
     from exampp.review.evidence import Criteria
 
 
@@ -51,6 +52,12 @@ class Grades(ChosenGrades, GradesBase):
     def named(self) -> Iterator[tuple[str, Self]]:
         """Yield these grades under the name of the grader."""
         yield self.grader.name, self
+
+    def plot(self) -> Figure:
+        """Plot how often the grader gave each rating."""
+        from exampp.analysis.figures import grades_figure
+
+        return grades_figure([self.gradebook])
 
     # ---- scoring systems ------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from exampp.grades.grades import Grades
 from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
-    from exampp.analysis.correlation import SideBySide
+    from exampp.analysis.side_by_side import SideBySide
     from exampp.grading.derived import Voted
     from exampp.inputs.officials import Officials
     from exampp.measures.names import Measure
@@ -62,7 +62,7 @@ class Panel(GradesBase):
         Systems are ordered by the column `order`, counted from 1, or by the official leaderboard
         (0). Takes the options of `methods`.
         """
-        from exampp.analysis.correlation import side_by_side
+        from exampp.analysis.side_by_side import side_by_side
         from exampp.inputs.officials import read_officials
 
         methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))

@@ -379,7 +379,7 @@ NAMED = 5
 def draw_command(grades: ChosenGrades, measure: Measure | str) -> str:
     """Return the command that draws a sample for a measure."""
     path = shlex.quote(str(grades.path))
-    return f"exampp review {path} plan --labels 400 -m {shlex.quote(str(measure))}"
+    return f"exampp review {path} sample --labels 400 -m {shlex.quote(str(measure))}"
 
 
 def measure_of(measure: Measure | str) -> Measure:

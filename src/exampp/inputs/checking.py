@@ -47,7 +47,7 @@ class Checked(Result):
             return {"contents": contents}
         more = len(self.problems) - _SHOWN
         notes = [f"{more} more problems; --format json lists all."] if more > 0 else []
-        notes.append("Restore it from an intact copy.")
+        notes.append("Use an intact copy.")
         return {"problems": Table.of(Problem._fields, self.problems[:_SHOWN], notes=notes)}
 
     def records(self) -> Mapping[str, Table]:

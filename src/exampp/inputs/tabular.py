@@ -171,7 +171,7 @@ def _check_same(passage: Mapping[str, Any], first: int, text: str) -> None:
         raise InputError(
             f"passage {brief(passage['id'])} has another text on line {first}",
             field="passage_id",
-            hint="Give different texts different ids",
+            hint="Use different ids for different texts",
         )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from exampp.results.notes import about, labelled, merge_notes
 from exampp.results.result import Result, Table
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
 from exampp.stats.rank_correlation import correlate
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 _DECIMALS = 10
 """Digits to which means are compared; a sum's last digit must not rank systems."""
@@ -219,6 +222,24 @@ class Leaderboard(Result):
                 hint=f"Use one threshold and one of {known}",
             )
         return fitting[0]
+
+    def plot(self, measure: Measure | str | None = None, min_rating: int | None = None) -> Figure:
+        """Plot the mean of every system with one standard error, by default of the first measure.
+
+        Raises:
+            InputError: The measure is not in the leaderboard, or several thresholds fit.
+        """
+        return self.figure_of(
+            self.columns[0] if measure is None else self.column(measure, min_rating)
+        )
+
+    def figure_of(self, column: MeasureColumn, letters: Mapping[str, str] | None = None) -> Figure:
+        """Return the plot of a column; `letters` mark systems that do not differ significantly."""
+        from exampp.results.plots import dots
+
+        bars = column.spreads(self.column_systems)
+        drawn = dots.leaderboard(bars, column.name, letters=letters)
+        return replace(drawn, draft=self.grader.is_draft)
 
     def tables(self) -> Mapping[str, Table]:
         """Return a row per system and a column per measure and threshold."""

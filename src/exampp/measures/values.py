@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.measures.names import Measure, heading
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Spread
 
 
 class Mean(NamedTuple):
@@ -22,6 +25,13 @@ class Mean(NamedTuple):
     mean: float | None
     stderr: float | None
     queries: int
+
+
+def spread_of(system: str, mean: Mean, *, share: bool) -> Spread:
+    """Return a mean of a system with one standard error on both sides, for plots."""
+    from exampp.results.plots.figure import Spread
+
+    return Spread(system, mean.mean, *standard_error_bar(mean, share=share))
 
 
 def standard_error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float | None]:
@@ -145,6 +155,12 @@ class MeasureColumn:
     overall_shares: tuple[float | None, float | None] = (None, None)
     chance: float | None = None
     without_relevant: int = 0
+
+    def spreads(self, systems: Sequence[str]) -> list[Spread]:
+        """Return mean and one standard error of every system; `systems` name the rows."""
+        share = self.measure.kind.share
+        means = zip(systems, self.values.means(), strict=True)
+        return [spread_of(system, mean, share=share) for system, mean in means]
 
     @property
     def name(self) -> str:

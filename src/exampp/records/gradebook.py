@@ -189,9 +189,7 @@ def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str])
     known = set(book.systems)
     for name in (*only, *without):
         if name not in known:
-            raise InputError(
-                f"there is no system {name!r}", hint=f"Known: {', '.join(book.systems)}"
-            )
+            raise InputError(f"unknown system {name!r}", hint=f"Known: {', '.join(book.systems)}")
     left = {name for name in only or known if name not in without}
     if not left and known:
         raise InputError("no system is left", hint="Leave out fewer")

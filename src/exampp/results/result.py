@@ -108,8 +108,13 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return the tables for notebooks, with a style sheet that is limited to them."""
-        style = files("exampp.results").joinpath("notebook.css").read_text(encoding="utf-8")
-        return f'<div class="exampp">\n<style>\n{style}</style>\n{self.render("html")}</div>\n'
+        return notebook_html(self.render("html"))
+
+
+def notebook_html(content: str) -> str:
+    """Return HTML for a notebook: the content with a style sheet that is limited to it."""
+    style = files("exampp.results").joinpath("notebook.css").read_text(encoding="utf-8")
+    return f'<div class="exampp">\n<style>\n{style}</style>\n{content}</div>\n'
 
 
 def _installed(package: str) -> Any:

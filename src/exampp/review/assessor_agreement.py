@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from exampp.records.decisions import CellDecision, Decision, Dispute, standing_decisions
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import GraderIdentity
+from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.results.view import Column, Value
 from exampp.stats.agreement import (
@@ -342,8 +343,8 @@ def _values(one: PersonComparison) -> list[tuple[str, Estimate]]:
 
 def _notes(agreement: AssessorAgreement) -> Iterator[str]:
     yield (
-        f"{agreement.decided} cells were decided; a rating of {agreement.min_rating} or more is "
-        "an answer"
+        f"{counted(agreement.decided, 'decided cell')}; a rating of {agreement.min_rating} or more "
+        "is an answer"
     )
     if agreement.ungraded:
         yield f"{agreement.ungraded} of them have no grade by {agreement.grader.name}"

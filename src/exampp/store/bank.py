@@ -1,8 +1,8 @@
 """Bank items in the store, and the log of their edits.
 
-`item_edit` is append-only; each row holds the state of its item after the edit, and `item` caches
-the last one. An import applies only its differences from the last import, so that edits by people
-in between stay.
+`item_edit` is append-only; each row has the state of its item after the edit, and `item` caches the
+last one. An import applies only its differences from the last import, so edits by people in between
+stay.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Edit(NamedTuple):
 
 
 def edit_by(author: str | None, reason: str) -> Edit:
-    """Return an edit made now, by default by the user."""
+    """Return an edit with the current time, by default by the user."""
     who = check_text("author", author) if author else _user()
     if not isinstance(reason, str):
         raise InputError(f"reason must be a text, not {reason!r}", field="reason")
@@ -77,25 +77,25 @@ def now() -> str:
 
 
 BeforeCommit = Callable[[sqlite3.Connection], None]
-"""A function that runs at the end of the transaction that edits a bank."""
+"""A function called at the end of a transaction that edits a bank."""
 
 
 def do_nothing(_connection: sqlite3.Connection) -> None:
-    """Do nothing at the end of an edit."""
+    """The default `Settle`: do nothing."""
 
 
 def bank_key(connection: sqlite3.Connection, name: str) -> int:
-    """Return the key of a bank, which is added if it is new."""
+    """Return the key of a bank, adding it if necessary."""
     return intern(connection, "bank", "name", [name])[name]
 
 
 def put_bank(
     connection: sqlite3.Connection, name: str, entries: Iterable[BankEntry], edit: Edit
 ) -> int:
-    """Import bank entries; return how many items they held.
+    """Import bank entries; return the number of items.
 
-    An import lists all questions (or nuggets) of a query's subtopic: `retire_unmentioned` retires
-    the others.
+    An import lists all questions (or nuggets) of a subtopic: `retire_unmentioned` retires the
+    others.
     """
     bank = bank_key(connection, name)
     connection.execute(
@@ -121,16 +121,16 @@ def put_bank(
 
 
 class Retired(NamedTuple):
-    """The result of `retire_unmentioned`: items retired, and rows of its scratch table."""
+    """Number of items retired by `retire_unmentioned`, and rows of its scratch table."""
 
     items: int
     scratch: int
 
 
 def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
-    """Retire items that are missing in an import of their bank, at the end of that import.
+    """Retire items that are missing from an import of their bank, at its end.
 
-    Only items that were imported and that no person has edited since.
+    Affects only imported items that nobody has edited since.
     """
     staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'mentioned'"
     if connection.execute(staged).fetchone() is None:
@@ -150,10 +150,10 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
 
 
 def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, dict[str, int]]:
-    """Return the keys of an entry's query and of its subtopics, added if they are new."""
+    """Return the keys of the query and the subtopics of an entry, adding new ones."""
     query = intern(connection, "query", "query_id", [entry.query_id])[entry.query_id]
     if entry.query_text and not entry.subtopic_id:
-        # a line of a subtopic carries the text of both together
+        # a line of a subtopic has the texts of query and subtopic together
         known = connection.execute("SELECT text FROM query WHERE query = ?", (query,)).fetchone()
         if not known[0]:
             put_queries(connection, [Query(entry.query_id, entry.query_text)])
@@ -162,7 +162,7 @@ def _put_query(connection: sqlite3.Connection, entry: BankEntry) -> tuple[int, d
         connection, query, [Subtopic(subtopic_id) for subtopic_id in subtopic_ids if subtopic_id]
     )
     if entry.subtopic_id:
-        # as with the query, a text that is known already is better than that of a bank
+        # as for queries, a known text takes precedence over that of a bank
         connection.execute(
             "UPDATE subtopic SET text = :text "
             "WHERE subtopic = :subtopic AND text = '' AND text <> :text",
@@ -209,7 +209,7 @@ def _import_item(
 
 
 def _describe_item(connection: sqlite3.Connection, row: int, item: Item) -> str:
-    """Describe an item of a file; adding to the known answers makes no difference."""
+    """Describe an item of a file, including answers only if some are new."""
     (known,) = connection.execute("SELECT answers FROM item WHERE item = ?", (row,)).fetchone()
     before = from_json(known)
     answers = before if before and {*before} <= {*item.answers} else item.answers
@@ -250,7 +250,7 @@ _IMPORTED = "EXISTS (SELECT 1 FROM item_edit e WHERE e.item = i.item AND e.opera
 
 
 class ItemModels(NamedTuple):
-    """Number of active items of a bank, and of those that each model made, as far as known."""
+    """Number of active items of a bank, in total and by the model that made them."""
 
     items: int
     models: dict[str, int]
@@ -262,12 +262,12 @@ def item_models(
     kind: str,
     among: Callable[[int], bool] = lambda _: True,
 ) -> ItemModels:
-    """Count the items of one kind by the models that made them; edits by people do not matter.
+    """Count the items of one kind by the models that made them, ignoring human edits.
 
     `among` selects items by key.
     """
     rows = connection.execute(
-        # what a line says is said of the items that came with it, not of what people add to it
+        # a line describes the items imported with it, not those added by people
         f"SELECT i.item, i.extra, CASE WHEN {_IMPORTED} THEN l.extra END "
         "FROM item i JOIN bank b USING (bank) LEFT JOIN bank_line l "
         "ON (l.bank, l.query, l.subtopic) = (i.bank, i.query, i.subtopic) "
@@ -289,7 +289,7 @@ def _has_text(connection: sqlite3.Connection, item: int) -> bool:
 
 
 def _find_item(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:
-    """Return the row of an item in this bank, or of one known from grades without a text."""
+    """Return the row of an item in this bank, or of one known only from grades."""
     row = connection.execute(
         "SELECT item, bank FROM item WHERE query = ? AND kind = ? AND item_id = ? AND (bank = ? "
         "OR EXISTS (SELECT 1 FROM item_version v WHERE v.item = item.item AND v.text IS NULL)) "
@@ -314,14 +314,14 @@ def _new_item(
 
 
 def _subtopic_key(connection: sqlite3.Connection, query: int, subtopic_id: str | None) -> int:
-    """Return the key of a subtopic of a query, which is added if it is new."""
+    """Return the key of a subtopic, adding it if necessary."""
     if not subtopic_id:
         return WHOLE_QUERY
     return put_subtopics(connection, query, [Subtopic(subtopic_id)])[subtopic_id]
 
 
 def put_version(connection: sqlite3.Connection, item: int, text: str | None) -> int:
-    """Return the key of an item's text; an item known only by its id gets the text."""
+    """Return the key of the text of an item; an item known only by id gets the text."""
     text = None if text is None else sanitized(text)
     rows = connection.execute(
         "SELECT version, text FROM item_version WHERE item = ? AND (text = ? OR text IS NULL)",
@@ -346,7 +346,7 @@ def append_edit(
     active: bool,
     edit: Edit,
 ) -> None:
-    """Append one edit and make its state the item's current one."""
+    """Append an edit; its state becomes the current one of the item."""
     if "\\u0000" in answers:
         answers = json.dumps([sanitized(key) for key in from_json(answers)], ensure_ascii=False)
     connection.execute(
@@ -362,7 +362,7 @@ def append_edit(
 
 
 def answer_key(connection: sqlite3.Connection, answers: str) -> int:
-    """Return the key of known answers (a JSON list), which is added if it is new."""
+    """Return the key of an answer key (a JSON list), adding it if necessary."""
     rows = connection.execute("SELECT answer_key FROM answer_key WHERE answers = ?", (answers,))
     if row := rows.fetchone():
         return int(row[0])
@@ -376,10 +376,10 @@ def graded_versions(
     items: Iterable[tuple[str, str]],
     edit: Edit,
 ) -> dict[tuple[str, str], int]:
-    """Return the text versions that imported grades of items, as (kind, id), belong to.
+    """Return the text versions to which imported grades of items, as (kind, id), belong.
 
-    That is the text as last imported, whatever people edited since. Items in no bank are added
-    without a text, which the import of their bank fills in.
+    This is the last imported text, regardless of later edits. Items in no bank are added without a
+    text, which a later import of the bank adds.
     """
     known = {
         (row[0], row[1]): row[2]
@@ -403,9 +403,9 @@ def graded_versions(
 
 
 def put_query_items(connection: sqlite3.Connection, edit: Edit, *, textless: bool = False) -> None:
-    """Make every query an item of direct relevance prompts, with the query's current text.
+    """Make every query an item for direct relevance prompts, with its current text.
 
-    With `textless` also queries known only by their id.
+    With `textless`, include queries known only by id.
     """
     bank = bank_key(connection, QUERY_BANK)
     stale = connection.execute(
@@ -423,7 +423,7 @@ def put_query_items(connection: sqlite3.Connection, edit: Edit, *, textless: boo
 
 
 def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str) -> bool:
-    """Return whether a bank has items known only from grades, without a text."""
+    """Return whether a bank has items without a text, known only from grades."""
     return exists(
         connection,
         "SELECT 1 FROM item i JOIN bank b USING (bank) JOIN item_version v USING (version) "
@@ -433,7 +433,7 @@ def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str)
 
 
 def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:
-    """Return the banks that hold active items of a kind."""
+    """Return the banks with active items of a kind."""
     return column(
         connection,
         "SELECT name FROM bank WHERE bank IN (SELECT bank FROM item WHERE kind = ? AND active) "
@@ -443,7 +443,7 @@ def bank_names(connection: sqlite3.Connection, kind: str) -> list[str]:
 
 
 def item_kinds(connection: sqlite3.Connection, bank: str | None = None) -> list[str]:
-    """Return the kinds of item in a bank, or in any bank: question, nugget, both or none."""
+    """Return the kinds of items in a bank, or in any bank."""
     return column(
         connection,
         "SELECT DISTINCT kind FROM item JOIN bank b USING (bank) WHERE active AND kind <> 'query' "
@@ -453,7 +453,7 @@ def item_kinds(connection: sqlite3.Connection, bank: str | None = None) -> list[
 
 
 def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
-    """Yield the active items of a bank, one entry per query or (query, subtopic), in order."""
+    """Yield the active items of a bank, one entry per query or subtopic, in order."""
     rows = connection.execute(
         "SELECT q.query_id, q.text, f.subtopic_id, coalesce(f.text, ''), l.extra, i.item_id, "
         f"v.text, i.kind, i.answers, i.weight, i.extra, l.extra IS NULL OR {_IMPORTED} "
@@ -473,7 +473,7 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
         head = (key[0], key[1], key[2], key[3], key[4])
         fields = from_json(extra or "{}")
         if not imported and not makers_of(fields, {}) and makers_of({}, from_json(key[4])):
-            # what the line names is said of the items that came with it
+            # the models of a line apply to the items imported with it
             fields[MODEL] = ""
         group.append(
             Item(
@@ -499,7 +499,7 @@ def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]
 
 
 def only_bank(connection: sqlite3.Connection, path: Path) -> str:
-    """Return the only bank of the collection at `path`; InputError unless there is one."""
+    """Return the only bank of a collection; InputError if there are none or several."""
     known = dict.fromkeys(
         name for kind in ITEM_KINDS if kind != "query" for name in bank_names(connection, kind)
     )
@@ -508,14 +508,16 @@ def only_bank(connection: sqlite3.Connection, path: Path) -> str:
     if not known:
         raise InputError("the collection has no bank", file=path, hint="Import one: exampp import")
     raise InputError(
-        f"which bank? This collection has {', '.join(known)}", file=path, hint="Name one: --bank"
+        f"the collection has several banks: {', '.join(known)}",
+        file=path,
+        hint="Choose one with --bank",
     )
 
 
 def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, path: Path) -> str:
-    """Return the bank of that name, or the only one that has items of this kind.
+    """Return the bank of that name, or the only one with items of a kind.
 
-    Raises InputError, for the collection at `path`, if there is none or there are several.
+    Raises InputError if there is none or there are several.
     """
     if kind == "query":
         return QUERY_BANK
@@ -528,10 +530,10 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
         raise InputError(
             f"the collection has no {kind}s to grade against",
             file=path,
-            hint="Import a bank (exampp import), let a model write one (exampp bank generate), or "
-            "rate relevance for the query itself (--kind query)",
+            hint="Import a bank (exampp import), generate one with a model (exampp bank "
+            "generate), or rate relevance to the query itself (--kind query)",
         )
-    fault = "which bank?" if name is None else f"there is no bank {quoted(name)} with {kind}s."
+    fault = "which bank?" if name is None else f"no bank {quoted(name)} has {kind}s."
     raise InputError(
         f"{fault} This collection has {', '.join(known)} with {kind}s",
         file=path,
@@ -540,9 +542,9 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
 
 
 def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-    """Return by query id the key of the query, and that of its text as an item.
+    """Return by query id the keys of the query and of its text as an item.
 
-    Every query becomes an item of direct relevance, even one known only by its id.
+    Every query becomes an item for direct relevance prompts, even if only its id is known.
     """
     put_query_items(connection, edit_by(None, "calibrate"), textless=True)
     rows = connection.execute(
@@ -554,22 +556,21 @@ def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 
 def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str, int]:
-    """Return the key of today's text by passage id, for the passages of a query with a text."""
+    """Return the key of the current text by passage id, for passages of a query with a text."""
     of_query = members(connection, query, texts=False)
     return {one.passage_id: one.version for one in of_query if one.version is not None}
 
 
 NEWEST = (1 << 63) - 1
-"""The last edit, whatever its number."""
+"""The latest edit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """The state of a bank item at some time; `text` is None if only its id is known.
+    """The state of an item at some time; `text` is None if only the id is known.
 
     `key` is its row in the store, None for a new item; `edit` is the number of the edit that made
-    this state (0: none), and `extra` holds the other fields of the item as of now, which may be the
-    same in different states.
+    this state (0: none); `extra` has the other fields of the item as they are now.
     """
 
     query_id: str
@@ -586,7 +587,7 @@ class ItemState:
 
 
 class LoggedEdit(NamedTuple):
-    """One edit of one item, with the item's states before (None: new) and after it."""
+    """An edit of an item, with the states before (None: new) and after it."""
 
     number: int
     operation: str
@@ -598,9 +599,9 @@ class LoggedEdit(NamedTuple):
 class ItemChange(NamedTuple):
     """One difference of an item: an operation, and the item before and after it.
 
-    An operation that is not in the log of a bank is a key of the item's `extra` that a file sets.
-    `before` is None for a new item; `after` is None (operation `remove`) for a missing item, which
-    happens between two banks and when looking back in time.
+    An operation other than those of the log is a key of `extra` set by a file. `before` is None for
+    a new item; `after` is None (operation `remove`) for a missing item, in comparisons of two banks
+    or with a later state.
     """
 
     operation: str
@@ -609,7 +610,7 @@ class ItemChange(NamedTuple):
 
 
 class BankCount(NamedTuple):
-    """One kind of item in one bank: its numbers of active and retired items, and of queries."""
+    """Numbers of active items, retired items and queries, for one kind in one bank."""
 
     bank: str
     kind: str
@@ -646,9 +647,9 @@ ORDER BY e.edit
 def states(
     connection: sqlite3.Connection, bank: str, at: int = NEWEST, query_id: str | None = None
 ) -> list[ItemState]:
-    """Return every item of the bank, or one query, after edit `at`, with retired ones, in order.
+    """Return the items of a bank or a query after edit `at`, including retired ones.
 
-    An edit is known by its number, which counts through all banks of a collection.
+    Edits are numbered across all banks of a collection.
     """
     return records(_state, connection, _STATES, {"bank": bank, "at": at, "query_id": query_id})
 
@@ -682,12 +683,12 @@ def log(connection: sqlite3.Connection, bank: str, after: int = 0) -> Iterator[L
 
 
 def log_of_item(connection: sqlite3.Connection, bank: str, edit: int) -> list[LoggedEdit]:
-    """Return all edits of the item of an edit, oldest first; none if the edit is unknown."""
+    """Return all edits of the item of an edit, oldest first; empty if it is unknown."""
     return list(_logged(connection.execute(_LOG_OF_ITEM, {"bank": bank, "edit": edit}), {}))
 
 
 def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Iterator[LoggedEdit]:
-    """Return edits with the states before and after them; `known` are the earliest states."""
+    """Yield edits with the states before and after; `known` has the initial states."""
     for number, operation, author, reason, at, *row in rows:
         state = _state(*row)
         key = state.key or 0
@@ -696,7 +697,7 @@ def _logged(rows: Iterable[Sequence[Any]], known: dict[int, ItemState]) -> Itera
 
 
 def last_edit(connection: sqlite3.Connection, bank: str) -> int:
-    """Return the number of a bank's last edit; 0 if there is none."""
+    """Return the number of the last edit of a bank; 0 without edits."""
     return select_integer(
         connection,
         "SELECT coalesce(max(e.edit), 0) FROM item_edit e JOIN item i USING (item) "
@@ -706,7 +707,7 @@ def last_edit(connection: sqlite3.Connection, bank: str) -> int:
 
 
 def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
-    """Return the counts of all banks of a collection."""
+    """Return the counts of all banks."""
     return records(
         BankCount,
         connection,
@@ -719,7 +720,7 @@ def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
 
 
 def known_queries(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the text of every query with a text, pool, ranking or judgment, by id."""
+    """Return query texts by id, for queries with a text, pool, ranking or judgment."""
     return pairs(
         connection,
         "SELECT query_id, text FROM query q WHERE text <> '' "
@@ -732,15 +733,15 @@ def known_queries(connection: sqlite3.Connection) -> dict[str, str]:
 def append_changes(
     connection: sqlite3.Connection, bank: str, changes: Iterable[ItemChange], edit: Edit
 ) -> None:
-    """Append edits to the log of a bank, in the caller's transaction.
+    """Append edits to the log of a bank in the caller's transaction.
 
-    A state without a key is added as a new item; its query must be in the collection.
+    A state without a key becomes a new item; its query must exist.
     """
     added: dict[tuple[str, str, str], int] = {}
     queries = query_keys(connection)
     for operation, _, after in changes:
         if after is None:
-            raise ValueError(f"{operation} leaves no item to be logged")
+            raise ValueError(f"{operation} cannot be logged")
         place = (after.query_id, after.kind, after.item_id)
         item = after.key or added.get(place)
         if item is None:
@@ -769,9 +770,9 @@ PARTS = ("public", "sealed")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A recorded split: its options, its commitment, and the last edit of the bank before it.
+    """A recorded split: options, commitment, and the last edit before it.
 
-    `items` are the keys of the sealed items.
+    `items` has the keys of the sealed items.
     """
 
     key: int
@@ -830,7 +831,7 @@ def newest_split(connection: sqlite3.Connection, bank: str) -> Split | None:
 
 
 def read_bank_texts(connection: sqlite3.Connection, bank: str) -> BankTexts:
-    """Return the texts of a bank and of the queries, and which of its items are sealed."""
+    """Return the items and query texts of a bank, and its sealed items."""
     split = newest_split(connection, bank)
     sealed = None
     if split is not None:

@@ -1,4 +1,4 @@
-"""Attack texts in a separate collection: their material, and the results."""
+"""Attack texts, stored in a separate collection."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ ORDER BY p.passage_id
 
 
 class JudgedText(NamedTuple):
-    """A passage of a query: its text as graders read it (empty: unknown), its judgment or None.
+    """A passage of a query: the text for graders (empty: unknown), and the judgment.
 
-    Of judgments of subtopics the highest counts.
+    The highest judgment counts for several subtopics.
     """
 
     passage_id: str
@@ -41,7 +41,7 @@ class JudgedText(NamedTuple):
 def read_judged_texts(
     connection: sqlite3.Connection,
 ) -> Iterator[tuple[Query, list[JudgedText]]]:
-    """Yield every query with its passages, by their ids."""
+    """Yield every query with its passages, sorted by id."""
     keys = query_keys(connection)
     for query in sorted(read_queries(connection), key=lambda one: one.query_id):
         rows = connection.execute(_JUDGED, {"query": keys[query.query_id]})
@@ -55,7 +55,7 @@ def read_judged_texts(
 
 
 def read_items_by_query(connection: sqlite3.Connection, bank: str) -> list[BankEntry]:
-    """Return the active items of a bank with a text, by query."""
+    """Return the active items of a bank that have a text, by query."""
     by_query: dict[str, list[Item]] = {}
     for one in states(connection, bank):
         if one.active and one.text is not None:
@@ -81,9 +81,9 @@ def put_battery(
     about: str,
     edit: Edit,
 ) -> None:
-    """Fill an empty collection: texts, as (query id, passage), in the pools of their queries.
+    """Add texts, as (query id, passage), to the pools of an empty collection.
 
-    No system returns them and nobody judged them. `about` describes how they were made.
+    They have no rankings and no judgments. `about` describes how they were made.
     """
     put_queries(connection, queries)
     put_bank(connection, bank, entries, edit)
@@ -99,15 +99,15 @@ def put_battery(
 
 
 def about_battery(connection: sqlite3.Connection) -> str | None:
-    """Return how the texts of a battery were made; None for any other collection."""
+    """Return how the attacks were made; None for other collections."""
     return read_step(connection, _STEP)
 
 
 def count_unread_replies(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str
 ) -> Mapping[str, int]:
-    """Count the cells of each passage that were tried and have no grade."""
-    # in this order, or SQLite looks through all grades for every passage
+    """Count the tried cells without a grade, by passage."""
+    # this join order prevents a scan of all grades for every passage
     return pairs(
         connection,
         "SELECT p.passage_id, count(*) FROM grade g "

@@ -1,10 +1,9 @@
 """Find the pending cells of an exam: passages of a query's pool by items of its bank.
 
-The pool of a query (paper 000, section 5.1) is one of `POOLS`: `ranked`, the passages that its file
-lists and the top `depth` passages of every ranking; `judged`, the judged passages; `all`, both. If
-a collection has no ranking at all, `ranked` is `all`. A cell is pending unless the grader graded it
-for the current texts of both its item and its passage, and from its item's current answer key if
-keys matter.
+The pool of a query (paper 000, section 5.1) is one of `POOLS`: `ranked`, the passages listed in its
+file and the top `depth` of every ranking; `judged`, the judged passages; `all`, both. In a
+collection without rankings, `ranked` means `all`. A cell is pending unless it has a grade for the
+current texts of its item and passage and, if answers are verified, for the current answer key.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, gra
 from exampp.store.sql import from_json
 
 DEPTH = 20
-"""Default number of passages of each ranking in the pool."""
+"""Default depth of the pool."""
 
 Pool = Literal["ranked", "judged", "all"]
 POOLS: tuple[Pool, ...] = get_args(Pool)
-"""The passages of a query that are graded."""
+"""The choices of graded passages."""
 _TAKES_RANKED = ":pool <> 'judged'"
 _TAKES_JUDGED = "(:pool <> 'ranked' OR NOT EXISTS (SELECT 1 FROM ranking))"
 MEMBERS = f"""
@@ -45,13 +44,13 @@ member AS (
 )
 """
 """SQL that begins with the passages of the :pool of :query, to a :depth: `member`."""
-# CROSS: SQLite 3.37 would go through the passages of all queries, which have the order
+# CROSS: SQLite 3.37 would scan the passages of all queries in their order
 _POOL = f"""{MEMBERS}
 SELECT v.version, v.hash, v.title, v.text, p.passage_id FROM member
 CROSS JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
 """
-# the + reads an item's grades in order: seeking each of them by its passage is slower
+# the + reads the grades of an item in order, which is faster than a seek per passage
 _PROGRESS = f"""{MEMBERS},
 inside AS MATERIALIZED (SELECT p.version FROM member JOIN passage p USING (passage)
     WHERE p.version IS NOT NULL),
@@ -87,9 +86,9 @@ SELECT q.query FROM query q WHERE EXISTS (
 ) ORDER BY q.query LIMIT :max_queries
 """
 GRADED = 0
-"""The state of a cell that has a rating (see `records.State`)."""
+"""The state of a graded cell (see `records.State`)."""
 SELECTIONS = ("due", "new", "failed")
-"""All pending cells, only those never tried, only failed ones."""
+"""Pending cells: all, only those never tried, or only failed ones."""
 
 
 Cell = tuple[int, int]
@@ -97,27 +96,27 @@ Cell = tuple[int, int]
 
 
 class Shard(NamedTuple):
-    """One of several equal parts of the passages, by the hash of their texts.
+    """One of several equal shares of the passages, by text hash.
 
-    The same text is in the same part of every copy of a collection, whatever its keys.
+    A text is in the same shard in every copy of a collection.
     """
 
     number: int
     of: int
 
     def holds(self, digest: bytes) -> bool:
-        """Return whether the text with this hash is in the part."""
+        """Return whether the text with this hash is in the shard."""
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
 
 class GradingScope(NamedTuple):
-    """The scope of grading: the items of a kind of one bank, on a pool of passages to a depth.
+    """Scope of grading: items of one kind in a bank, and a pool of passages.
 
-    `by_query`: a reply depends on the query's text too. `answers_of` is the key of a grader that
-    extracted answers, which are graded instead of the passages. `verifies`: known answers matter;
-    if the bank has any, items without one are skipped. `max_queries` limits to the first queries
-    with items of the bank and passages, in the order of the collection. `shard` limits to a part of
-    the passages. `each_cell` requests every cell, also those of equal texts.
+    `by_query`: replies also depend on the text of the query. `answers_of` is the key of a grader
+    whose extracted answers are graded instead of passages. `verifies`: answer keys matter; if the
+    bank has any, items without one are skipped. `max_queries` limits the scope to the first queries
+    with items and passages, `shard` to a share of the passages. `each_cell` requests every cell,
+    even for equal texts.
     """
 
     kind: str
@@ -133,7 +132,7 @@ class GradingScope(NamedTuple):
 
 
 class PendingIds(NamedTuple):
-    """The ids of a cell as in the inputs; `subtopic` is None for a whole query."""
+    """The ids of a cell; `subtopic` is None for a whole query."""
 
     query: str = ""
     item: str = ""
@@ -142,13 +141,12 @@ class PendingIds(NamedTuple):
 
 
 class PendingCells(NamedTuple):
-    """One request, and all cells that its reply grades.
+    """A request, with all cells that its reply grades.
 
-    `keys` are the item's known answers, `answer_key` is their key in the store. Cells whose item
-    and passage have the same texts share one request, unless the scope has `each_cell`; `twin` is a
-    cell with these texts that has been graded already, so that no request is needed. `before` is
-    the state after an earlier attempt, None for cells that were never tried. `ids` are those of the
-    first cell.
+    `keys` is the answer key of the item, `answer_key` its key in the store. Cells with equal item
+    and passage texts share one request, unless the scope has `each_cell`; `twin` is a graded cell
+    with the same texts, which makes a request unnecessary. `before` is the state after an earlier
+    attempt (None: never tried). `ids` are those of the first cell.
     """
 
     query: str
@@ -163,7 +161,7 @@ class PendingCells(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """The texts that identify a request: passage (its hash), item, and the item's known answers."""
+    """The texts that identify a request: hash of the passage, item, and answer key."""
 
     passage: bytes
     item: str
@@ -171,7 +169,7 @@ class _Texts(NamedTuple):
 
 
 def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]:
-    """Return the keys of the queries of an exam, in the order of grading."""
+    """Return the keys of the queries to grade, in order."""
     if exam.max_queries is None:
         return [row[0] for row in connection.execute("SELECT query FROM query ORDER BY query")]
     return [row[0] for row in connection.execute(_FIRST_QUERIES, exam._asdict())]
@@ -180,13 +178,13 @@ def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]
 def pending_cells(
     connection: sqlite3.Connection, grader: int | None, exam: GradingScope, select: str = "due"
 ) -> Iterator[PendingCells]:
-    """Yield the pending cells of a grader, query by query, all items of a passage together."""
+    """Yield the pending cells of a grader by query and passage."""
     for query in query_order(connection, exam):
         yield from pending_of_query(connection, query, grader, exam, select)
 
 
 def count_pending(connection: sqlite3.Connection, grader: int | None, exam: GradingScope) -> int:
-    """Count the pending cells of a grader, as `pending_cells` yields, without reading a text."""
+    """Count the pending cells of a grader without reading texts."""
     if exam.answers_of is not None or exam.by_query or exam.shard is not None:
         return sum(len(one.cells) for one in pending_cells(connection, grader, exam))
     names = {"grader": grader, **exam._asdict()}
@@ -199,9 +197,9 @@ def count_pending(connection: sqlite3.Connection, grader: int | None, exam: Grad
 def count_judged_only(
     connection: sqlite3.Connection, grader: int | None, exam: GradingScope
 ) -> tuple[int, int]:
-    """Return the pending cells of passages that are judged and not ranked, and all their cells.
+    """Count pending cells of judged but unranked passages, and cells of both pools.
 
-    Cells are those of both pools. Extracted answers have none of either.
+    Both are 0 for extracted answers.
     """
     if exam.answers_of is not None:
         return 0, 0
@@ -225,9 +223,9 @@ def pending_of_query(
 
 
 def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tuple[str, ...]:
-    """Return the ids of items whose answers cannot be verified; empty without verification.
+    """Return the ids of items without an answer key; empty without verification.
 
-    If no item has a key, an extracted answer counts, but a model can compare none.
+    If no item has a key, extracted answers count as they are, but cannot be verified by a model.
     """
     if not exam.verifies:
         return ()
@@ -236,7 +234,7 @@ def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tup
 
 
 def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tuple[int, int]:
-    """Count the items of the bank and kind without a text, and all its items.
+    """Count the items of a bank and kind without a text, and all of them.
 
     Items without a text cannot be graded.
     """
@@ -252,7 +250,7 @@ def items_without_text(connection: sqlite3.Connection, exam: GradingScope) -> tu
 def scope_of(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int = DEPTH
 ) -> GradingScope:
-    """Return the input of a grader: passages, or the answers that another grader extracted."""
+    """Return the scope of a grader: passages, or answers extracted by another grader."""
     source = grader.identity.settings.get("answers_of")
     others = graders(connection) if source else ()
     keys = {stored.identity.key: stored.key for stored in others}
@@ -265,7 +263,7 @@ def scope_of(
 def confidences(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Return (query id, item id, passage id, confidence) of today's grades with one, by query."""
+    """Yield (query id, item id, passage id, confidence) of current grades, by query."""
     yield from connection.execute(
         "SELECT q.query_id, i.item_id, p.passage_id, g.confidence FROM item i "
         "JOIN bank b USING (bank) JOIN query q USING (query) "
@@ -328,7 +326,7 @@ def _due_of_items(
 
 
 def _earlier_state(states: Iterable[int | None]) -> int | None:
-    """Return the state of cells that share a reply: None if one of them was never tried."""
+    """Return the state of cells that share a reply; None if one was never tried."""
     distinct = set(states)
     return None if None in distinct else max(state for state in distinct if state is not None)
 
@@ -340,7 +338,7 @@ def _wanted(state: int | None, select: str) -> bool:
 
 
 def _query(connection: sqlite3.Connection, query: int) -> tuple[str, str]:
-    """Return the id and the text of a query."""
+    """Return the id and text of a query."""
     row = connection.execute("SELECT query_id, text FROM query WHERE query = ?", (query,))
     query_id, text = row.fetchone()
     return query_id, text
@@ -353,17 +351,17 @@ def _known_states(
     exam: GradingScope,
     item_texts: list[str],
 ) -> tuple[dict[tuple[int, int, str | None], int], dict[_Texts, Cell]]:
-    """Return the states of all cells whose items have these texts, and a graded cell by texts.
+    """Return the states of all cells with these item texts, and one graded cell by texts.
 
-    A state is found by the texts of its cell and the known answers that mattered, if any.
+    States are keyed by the texts of the cell and by the answer key, if it mattered.
     """
     states: dict[tuple[int, int, str | None], int] = {}
     graded: dict[_Texts, Cell] = {}
-    # where the prompt names the query, a grade made for another text of the query does not count
+    # a prompt with the query: grades for an earlier text of the query do not count
     of_query = "AND i.query = :query AND q.text IS json_extract(g.detail, '$.query')"
     rows = connection.execute(
         "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text, k.answers, i.answers "
-        # in this order the grades of the items are looked up, and not all of the grader read
+        # this join order looks up the grades of the items instead of scanning all of the grader
         "FROM item_version v CROSS JOIN item i USING (item) JOIN query q USING (query) "
         "CROSS JOIN grade g ON g.grader = :grader AND g.item_version = v.version "
         "LEFT JOIN answer_key k ON k.answer_key = g.answer_key "
@@ -383,7 +381,7 @@ def _known_states(
 def _answers_due(
     connection: sqlite3.Connection, query: int, grader: int | None, exam: GradingScope, select: str
 ) -> Iterator[PendingCells]:
-    """Return extracted answers to verify, of items with an answer key; equal ones once."""
+    """Yield extracted answers to verify, for items with an answer key; equal ones once."""
     rows = connection.execute(
         "SELECT v.text, i.answers, i.answer_key, g.item_version, g.passage_version, g.reply, "
         "mine.state, w.hash, i.item_id, p.passage_id, "
@@ -429,7 +427,7 @@ def _answers_due(
 
 
 def copy_grade(connection: sqlite3.Connection, grader: int, due: PendingCells) -> None:
-    """Copy the grade of an equal cell to pending cells."""
+    """Copy the grade of a cell with equal texts to pending cells."""
     connection.executemany(
         "INSERT OR REPLACE INTO grade SELECT grader, ?, ?, answer_key, state, rating, reply, rule, "
         "confidence, detail FROM grade WHERE grader = ? AND item_version = ? "

@@ -1,8 +1,8 @@
 """Find damage and impossible values in a collection.
 
-`find_problems` reads the whole file: SQLite's own check, references, the rules of all values, the
-hashes of texts and graders, and the checksums of all tables. `refuse_unsound` looks for values that
-no evaluation can use, and is quick enough to run before each.
+`find_problems` reads the whole file: the check of SQLite, references, value rules, hashes of texts
+and graders, and checksums of all tables. `refuse_unsound` looks for values that evaluation cannot
+use; it is fast enough to run before every evaluation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from exampp.store.grades import graders
 from exampp.store.sql import Damaged, GuardedConnection, mismatches
 
 MOST_PROBLEMS = 20
-"""Maximum number of rows that are reported per table and rule."""
+"""Maximum number of reported rows per table and rule."""
 _FINITE = "{0} BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308"
 _FLAG = "{0} IN (0, 1)"
 _TIME = "julianday({0}) IS NOT NULL"
@@ -41,7 +41,7 @@ _WORDS = {
     _WHOLE: "is beyond 32 bits",
     _RATING: f"is beyond +-{MOST_RATINGS}",
     _WEIGHT: "is not between 0 and 1e9",
-    _KIND: f"is none of {', '.join(ITEM_KINDS)}",
+    _KIND: f"is not one of {', '.join(ITEM_KINDS)}",
 }
 _EVALUATED: Mapping[str, Mapping[str, str]] = {
     "grader": {
@@ -61,7 +61,7 @@ _EVALUATED: Mapping[str, Mapping[str, str]] = {
     "sample_unit": {"pi": "{0} > 0 AND {0} <= 1"},
     "sample_judgment": {"relevance": _RATING},
 }
-"""For tables that evaluation reads: columns, and SQL that is true for every valid value."""
+"""Columns of tables read by evaluation, with SQL that is true for valid values."""
 _MORE: Mapping[str, Mapping[str, str]] = {
     "grade": {"confidence": "{0} IS NULL OR {0} BETWEEN 0 AND 1.000001", "detail": _JSON},
     "item": {
@@ -92,15 +92,15 @@ _MORE: Mapping[str, Mapping[str, str]] = {
         "detail": _JSON,
     },
 }
-"""The same for the other tables, and for columns that no score depends on."""
+"""The same for other tables and columns."""
 
 
 _ROWS = {"grade": "grader r CROSS JOIN grade ON grade.grader = r.grader"}
-"""SQL: the rows of a table, with the rows of other tables that its rules need."""
+"""SQL: the rows of a table, joined with those that its rules need."""
 
 
 class Problem(NamedTuple):
-    """A problem: its table, row (its keys) and column, the value, and the reason."""
+    """A problem: table, row (by its keys), column, value and reason."""
 
     table: str
     row: str
@@ -110,29 +110,31 @@ class Problem(NamedTuple):
 
 
 def refuse_unsound(connection: sqlite3.Connection) -> None:
-    """Check once per connection the values that evaluation reads, all pages and all checksums.
+    """Check once per connection: values for evaluation, pages and checksums.
 
     Raises:
-        Damaged: A value is impossible, such as an infinite weight or a rating off its scale, or a
-            row was changed by another program.
+        Damaged: A value is impossible, such as an infinite weight or a rating outside its scale, or
+            another program changed a row.
     """
     guarded = connection if isinstance(connection, GuardedConnection) else None
     if guarded and guarded.verified:
         return
     for problem in _broken(connection, _EVALUATED, 1):
         fault = f"{problem.table} {problem.row}: {problem.column} {problem.value} {problem.problem}"
-        raise Damaged(str(file_of(connection)), fault, "it holds an impossible value")
-    # checksums are written at the end of a transaction
+        raise Damaged(str(file_of(connection)), fault, "it contains an impossible value")
+    # within a transaction checksums are not up to date
     if guarded and not guarded.in_transaction:
-        # a damaged index finds other rows than a table holds
+        # a damaged index disagrees with its table
         for problem in (*_pages(guarded), *_checksums(guarded)):
             what = " ".join(filter(None, problem))
-            raise Damaged(str(file_of(guarded)), what, "rows changed after exampp wrote them")
+            raise Damaged(
+                str(file_of(guarded)), what, "rows were changed by another program or by the disk"
+            )
         guarded.verified = True
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:
-    """Return the problems of the whole collection, empty if there are none."""
+    """Return the problems of the whole collection."""
     problems: list[Problem] = []
     for look in (_pages, _references, _rows, _hashes, _checksums):
         try:
@@ -157,7 +159,7 @@ def _pages(connection: sqlite3.Connection) -> Iterator[Problem]:
 def _references(connection: sqlite3.Connection) -> Iterator[Problem]:
     rows = connection.execute("PRAGMA main.foreign_key_check").fetchall()
     for table, row, parent, _ in rows[:MOST_PROBLEMS]:
-        yield Problem(table, f"row {row}", "", "", f"refers to a {parent} that is missing")
+        yield Problem(table, f"row {row}", "", "", f"refers to a missing {parent}")
 
 
 def _rows(connection: sqlite3.Connection) -> Iterator[Problem]:
@@ -168,12 +170,12 @@ def _rows(connection: sqlite3.Connection) -> Iterator[Problem]:
 def _broken(
     connection: sqlite3.Connection, rules: Mapping[str, Mapping[str, str]], most: int
 ) -> Iterator[Problem]:
-    """Yield the first rows that break each rule."""
+    """Yield the first rows that violate each rule."""
     for table, columns in rules.items():
         wrong = " OR ".join(
             f"NOT ({sql.format(f'{table}.{column}')})" for column, sql in columns.items()
         )
-        # one pass over each table; which rule is broken matters only where one is
+        # one pass over each table; the rule is looked up only for invalid rows
         if connection.execute(
             f"SELECT 1 FROM {_ROWS.get(table, table)} WHERE {wrong} LIMIT 1"
         ).fetchone():
@@ -191,7 +193,7 @@ def _broken_column(
     )
     why = _WORDS.get(sql, "is outside of its range")
     if (table, column) == ("grade", "rating"):
-        why = "is off the scale of its grader"
+        why = "is outside the scale of its grader"
     for *row, value in rows:
         yield Problem(table, _named(keys, row), column, str(value)[:80], why)
 
@@ -209,17 +211,17 @@ def _hashes(connection: sqlite3.Connection) -> Iterator[Problem]:
     texts = connection.execute("SELECT version, title, text, hash FROM passage_version")
     for version, title, text, known in texts:
         if text_hash(title, text) != known:
-            why = "is not the text that its hash was made of"
+            why = "does not match its hash"
             yield Problem("passage_version", f"version {version}", "text", text[:80], why)
     keys = dict(connection.execute("SELECT grader, key FROM grader").fetchall())
     for one in graders(connection):
         if one.identity.key != keys[one.key]:
-            why = "is not the hash of the grader's model, prompt and settings"
+            why = "does not match the model, prompt and settings of the grader"
             yield Problem("grader", f"grader {one.key}", "key", keys[one.key], why)
 
 
 def _checksums(connection: sqlite3.Connection) -> Iterator[Problem]:
     for table, expected, rows_now in mismatches(connection):
         rows = f"{rows_now} rows, {expected} when exampp wrote it" if rows_now != expected else ""
-        why = "differs from its checksum: it changed on the disk, or another program changed it"
+        why = "differs from its checksum: changed on disk or by another program"
         yield Problem(table, "", "", rows, why)

@@ -1,7 +1,7 @@
 """Open collections: one SQLite file each, in WAL mode, with foreign keys on.
 
-A foreign trigger, view or table is code that SQLite runs whenever the collection is used. A file
-with other parts than those of `schema.sql` is refused before anything is read.
+Foreign triggers, views and tables are code that SQLite would run, so a file with other objects than
+those of `schema.sql` is refused before anything is read.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ APPLICATION_ID = 0x4558414D  # "EXAM"
 SCHEMA_VERSION = 1
 """The number of the schema (`PRAGMA user_version`)."""
 DIGEST = "4499a73ed790f22f882a6c57490261ad"
-"""The digest of the schema: comparing it is quicker than making the schema."""
+"""The digest of the schema, which is faster to compare than the schema."""
 _OBJECTS = (
     "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master "
-    # the indices of primary keys, which the tables imply, and what ANALYZE counts
+    # implied indices of primary keys, and the statistics of ANALYZE
     "WHERE NOT (type IS 'index' AND sql IS NULL) "
     "AND NOT (type IS 'table' AND name IN ('sqlite_stat1', 'sqlite_stat4'))"
 )
 
 Object = tuple[str, str, str]
-"""Type, name and SQL of a part of a schema."""
+"""Type, name and SQL of a schema object."""
 
 
 def statements() -> Iterator[str]:
-    """Yield the statements that make the schema; those inside a trigger belong to it."""
+    """Yield the statements of the schema; a trigger is one statement."""
     statement = ""
     for part in Path(__file__).with_name("schema.sql").read_text(encoding="utf-8").split(";"):
         statement += part + ";"
@@ -57,7 +57,7 @@ def statements() -> Iterator[str]:
 
 
 def objects(connection: sqlite3.Connection) -> frozenset[Object]:
-    """Return the parts of the schema, their SQL without quotation marks and line breaks."""
+    """Return the schema objects, with SQL normalized (no quotation marks or line breaks)."""
     rows = connection.execute(_OBJECTS).fetchall()
     return frozenset(
         (_text(kind), _text(name), " ".join(_text(sql).replace('"', "").split()))
@@ -70,12 +70,12 @@ def _text(value: bytes | None) -> str:
 
 
 def schema_digest(parts: frozenset[Object]) -> str:
-    """Return the digest of the parts of a schema."""
+    """Return the digest of schema objects."""
     return hashlib.sha256(repr(sorted(parts)).encode(errors="replace")).hexdigest()[:32]
 
 
 def check_schema(connection: sqlite3.Connection, file: str) -> None:
-    """Raise Damaged if the schema of a file has other parts than that of exampp, or fewer."""
+    """Raise Damaged if the schema of a file differs from that of exampp."""
     parts = objects(connection)
     if schema_digest(parts) == DIGEST:
         return
@@ -88,19 +88,19 @@ def check_schema(connection: sqlite3.Connection, file: str) -> None:
     known = {name: kind for kind, name, _ in expected}
     for kind, name, sql in sorted(parts - expected):
         if known.get(name) != kind:
-            foreign = "it has parts that exampp does not make"
+            foreign = "its schema differs from that of exampp"
             raise Damaged(file, f"the {kind} {name}: {sql[:100]}", foreign)
-        raise Damaged(file, f"the {kind} {name} is not as exampp makes it")
+        raise Damaged(file, f"the {kind} {name} differs")
     kind, name, _ = min(expected - parts)
     raise Damaged(file, f"the {kind} {name} is missing")
 
 
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
-"""Errors of a failing disk; other errors mean that a file system does not support an operation."""
+"""Errors of a failing disk; others mean that the file system lacks an operation."""
 
 
 def put_in_place(finished: Path, place: Path) -> None:
-    """Rename a finished file or folder to its final path, durably; an existing file is replaced.
+    """Move a finished file or folder to its final path, durably, replacing a file.
 
     Raises:
         OSError: The disk refuses it.
@@ -111,13 +111,13 @@ def put_in_place(finished: Path, place: Path) -> None:
 
 
 def link_collection(finished: Path, place: Path) -> bool:
-    """Give a closed collection its final name, durably, after a check that the file is whole.
+    """Move a closed collection to its final path, durably, after an integrity check.
 
     Returns False if the path exists.
 
     Raises:
         OSError: The disk refuses the name.
-        StorageFault: Part of the collection is in its log alone.
+        StorageFault: Part of the collection is still in its log.
         Damaged: SQLite's quick check finds a fault.
     """
     if Path(f"{finished}-wal").exists():
@@ -142,7 +142,7 @@ def link_collection(finished: Path, place: Path) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Sync a file, or the entries of a folder, to disk."""
     try:
         number = os.open(path, os.O_RDONLY)
         try:
@@ -150,7 +150,7 @@ def _sync(path: Path) -> None:
         finally:
             os.close(number)
     except OSError as error:
-        # some folders cannot be read, and some file systems sync no folder
+        # some folders are unreadable, and some file systems cannot sync folders
         if error.errno in _REFUSED or not path.is_dir():
             raise
 
@@ -163,25 +163,25 @@ BUSY_SECONDS = 30.0
 TURN_SECONDS = 0.02
 COPIED_PAGES = 10_000
 SMALLEST_PAGE = 512
-"""Bytes of the smallest SQLite file that holds anything."""
+"""Minimum bytes of a non-empty SQLite file."""
 
 
 def is_collection(path: str | Path) -> bool:
     """Return whether the file is an SQLite file.
 
-    SQLite itself reads it: opening and closing its file in any other way would release the locks
-    that this process holds on it, and other processes would overwrite what is being written.
+    SQLite reads it: opening and closing the file in another way would release the locks of this
+    process, and other processes could overwrite data.
     """
     path = check_path(path)
     if not path.is_file() or path.stat().st_size < SMALLEST_PAGE:
         return False
-    # immutable: without a log of its own beside the file
+    # immutable: creates no log next to the file
     address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(address, uri=True)) as probe:
             probe.execute("PRAGMA schema_version")
     except sqlite3.OperationalError:
-        # it has the header, or SQLite would say that it is no database: it cannot be read just now
+        # not "not a database", so it has the header but cannot be read now
         return True
     except sqlite3.DatabaseError:
         return False
@@ -194,24 +194,24 @@ def connect(
     """Open a collection.
 
     `create` makes a missing file; errors name `called`, if that is set. Raises InputError if the
-    file is missing, not a collection, or of another schema, or SQLite is too old; CollectionBusy if
-    another process keeps it locked.
+    file is missing, is not a collection, or has another schema, or if SQLite is too old;
+    CollectionBusy if another process keeps it locked.
     """
     path = check_path(path)
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise InputError(
-            f"cannot be opened with SQLite {sqlite3.sqlite_version}: 3.37 is the oldest that works",
+            f"cannot be opened with SQLite {sqlite3.sqlite_version}; 3.37 or later is required",
             file=path,
-            hint="Use a Python that comes with a newer SQLite",
+            hint="Use a Python build with a newer SQLite",
         )
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh and not create:
         raise InputError(
             "no such collection",
             file=path,
-            hint="Make one: exampp import, or in Python exampp.create",
+            hint="Create it: exampp import or, in Python, exampp.create",
         )
-    # SQLite takes a file of one byte for an empty one
+    # SQLite treats a file of one byte as empty
     if path.is_dir() or not (fresh or path.stat().st_size >= SMALLEST_PAGE):
         raise InputError("is not an exampp collection", file=path)
     connection = None
@@ -224,20 +224,20 @@ def connect(
         fault = storage_fault(str(called or path), error)
         raise fault or InputError(f"is not {what} ({error})", file=called or path) from None
     finally:
-        # checksums come last: without them the collection was refused
+        # checksums are made last, after the collection was accepted
         if connection is not None and connection.checksums is None:
             connection.close()
     return connection
 
 
 def connect_unchanging(path: Path, *, called: Path) -> GuardedConnection:
-    """Open a collection that nobody writes to; errors name `called`."""
+    """Open a collection that is never written; errors show `called` as the name."""
     connection = _connected(f"{path.resolve().as_uri()}?mode=ro&immutable=1", path, uri=True)
     return _prepared(connection, called)
 
 
 def connect_memory(called: Path) -> GuardedConnection:
-    """Make an empty collection in memory; errors name `called`."""
+    """Create an empty collection in memory; errors show `called` as the name."""
     return _prepared(_connected(":memory:", called), called)
 
 
@@ -252,9 +252,9 @@ def _prepared(connection: GuardedConnection, called: Path) -> GuardedConnection:
 
 
 def snapshot(path: Path, copy: Path) -> None:
-    """Copy a collection as it is at one moment, even while others write to it.
+    """Copy a consistent snapshot of a collection, even during writes.
 
-    Raises InputError if the file is missing or is not an SQLite file; nothing is written to it.
+    Raises InputError if the file is missing or not an SQLite file. The file is only read.
     """
     if not path.exists():
         raise InputError("no such collection", file=path)
@@ -267,7 +267,7 @@ def snapshot(path: Path, copy: Path) -> None:
         ):
             source.execute("BEGIN")
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            # in parts, so that an interrupt is heard
+            # in parts, so that an interrupt is handled
             source.backup(target, pages=COPIED_PAGES)
             source.execute("ROLLBACK")
     except sqlite3.DatabaseError as error:
@@ -276,13 +276,12 @@ def snapshot(path: Path, copy: Path) -> None:
 
 
 def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
-    """Open a connection that suits the file system; the file is read but not written.
+    """Open a connection in a mode that is safe on the file system.
 
-    The connection is read-only if folder or file cannot be written. `unchanged` leaves a rollback
-    journal.
+    It is read-only if the folder or the file is not writable. `unchanged` keeps a rollback journal.
     """
     if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        # without a journal beside it, a file that nobody can change may be read as it is
+        # a read-only file without a journal can be read as immutable
         waiting = Path(f"{path}-wal")
         lone = not (waiting.exists() and waiting.stat().st_size)
         if not lone and opens_alone(path):
@@ -309,7 +308,7 @@ def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
 
 
 def _open_alone(path: Path) -> GuardedConnection:
-    """Open a connection that locks the file against all other processes until it is closed."""
+    """Open a connection that locks out all other processes until it is closed."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         connection = _connected(path, path)
@@ -320,7 +319,7 @@ def _open_alone(path: Path) -> GuardedConnection:
             connection.execute("BEGIN EXCLUSIVE")
             connection.execute("COMMIT")
         except BaseException as error:
-            # closed, and not only waited: two that wait would hold locks against each other
+            # close instead of only waiting: two waiting connections would block each other
             connection.close()
             if not isinstance(error, CollectionBusy) or time.monotonic() > until:
                 raise
@@ -334,27 +333,27 @@ def _connected(address: str | Path, path: Path, uri: bool = False) -> GuardedCon
         address, uri=uri, timeout=BUSY_SECONDS, isolation_level=None, factory=GuardedConnection
     )
     connection.file, connection.path = str(path), path
-    # nothing that a file of somebody else holds calls functions
+    # never let the schema of a foreign file call functions
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     return connection
 
 
 def _prepare(connection: GuardedConnection, path: Path) -> None:
-    """Set the connection up; make the schema in an empty file.
+    """Set up the connection; create the schema in an empty file.
 
     Raises:
         InputError: It is not a collection, or is of another schema.
     """
     connection.execute("PRAGMA foreign_keys = ON")
-    # REPLACE removes rows by the triggers of checksums
+    # REPLACE must fire the delete triggers of the checksums
     connection.execute("PRAGMA recursive_triggers = ON")
     connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
-    # at one moment: another process may be making it
+    # in one transaction: another process may be creating it
     connection.execute("BEGIN")
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    # a process that was killed while it made the collection leaves an empty database
+    # a process killed during creation leaves an empty database
     empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if not empty:
         _check_version(application, version, path)
@@ -370,7 +369,7 @@ def _check_version(application: int, version: int, path: Path) -> None:
         raise InputError("is an SQLite file, but not an exampp collection", file=path)
     if version != SCHEMA_VERSION:
         raise InputError(
-            f"was made by another version of exampp (schema {version}; this version reads schema "
+            f"was made by another version of exampp (schema {version}, this version reads "
             f"{SCHEMA_VERSION})",
             file=path,
             hint="Open it with the version that made it, or import the original files again",
@@ -378,7 +377,7 @@ def _check_version(application: int, version: int, path: Path) -> None:
 
 
 def _make_schema(connection: sqlite3.Connection) -> None:
-    """Make all tables, unless another process has made them meanwhile."""
+    """Create all tables, unless another process has done so meanwhile."""
     with connection, transaction(connection):
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return
@@ -390,12 +389,12 @@ def _make_schema(connection: sqlite3.Connection) -> None:
 
 
 def data_version(connection: sqlite3.Connection) -> int:
-    """Return a number that changes when another connection, of any process, has committed."""
+    """Return a number that changes after every commit of another connection."""
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 def written(connection: sqlite3.Connection) -> int:
-    """Return how many writing transactions have begun on this connection."""
+    """Return the number of write transactions begun on this connection."""
     return connection.written if isinstance(connection, GuardedConnection) else 0
 
 
@@ -404,11 +403,9 @@ def transaction(
 ) -> sqlite3.Connection:
     """Run the block as one transaction: commit at its end, roll back on any exception.
 
-    In `with connection, transaction(connection):` an exception at any bytecode, such as an
-    interrupt, leaves the connection outside of a transaction: the connection ends it in C, and so
-    the outer one ends a transaction that an exception between two bytecodes kept the inner one from
-    ending. Raises CollectionBusy if another process holds the write lock for longer than
-    `patience`, in seconds.
+    With `with connection, transaction(connection):`, no exception, not even an interrupt between
+    two bytecodes, leaves a transaction open: the connection itself ends it, in C. Raises
+    CollectionBusy if another process holds the write lock for longer than `patience`, in seconds.
     """
     refuse_graded_file(connection)
     if isinstance(connection, GuardedConnection) and connection.checksums is not None:
@@ -424,7 +421,7 @@ def transaction(
 
 @contextmanager
 def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
-    """Read the collection as it is at one moment within the block, even while others write."""
+    """Read a consistent snapshot within the block, even while others write."""
     with connection:
         connection.execute("BEGIN")
         yield
@@ -432,22 +429,22 @@ def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def is_graded_file(connection: sqlite3.Connection) -> bool:
-    """Return whether a connection reads the import of a graded file."""
+    """Return whether a connection belongs to an imported graded file."""
     return isinstance(connection, GuardedConnection) and connection.graded_notes is not None
 
 
 def refuse_graded_file(connection: sqlite3.Connection) -> None:
-    """Raise InputError if a connection reads the import of a graded file."""
+    """Raise InputError if a connection belongs to an imported graded file."""
     if is_graded_file(connection):
         raise InputError(
-            "a graded file is only read",
+            "a graded file is read-only",
             file=file_of(connection),
             hint="Import it into a collection: exampp import",
         )
 
 
 def _begin(connection: sqlite3.Connection, patience: float) -> None:
-    """Take the write lock; wait in short turns, because SQLite blocks signals while it waits."""
+    """Acquire the write lock; wait in short intervals, because SQLite blocks signals."""
     until = time.monotonic() + patience
     connection.execute("PRAGMA busy_timeout = 0")
     try:
@@ -466,10 +463,10 @@ def _begin(connection: sqlite3.Connection, patience: float) -> None:
 
 
 def _close_cursors(connection: sqlite3.Connection) -> None:
-    """Close open read cursors, since SQLite cannot write from an older snapshot.
+    """Close open read cursors: SQLite cannot write from an older snapshot.
 
-    Readers of this package finish before they write: a cursor that still reads belongs to the
-    frames of a stored exception, such as the last one of a notebook.
+    exampp finishes reading before it writes, so open cursors belong to the frames of a stored
+    exception, such as the last one of a notebook.
     """
     for cursor in gc.get_objects():
         if issubclass(type(cursor), sqlite3.Cursor) and cursor.connection is connection:
@@ -477,7 +474,7 @@ def _close_cursors(connection: sqlite3.Connection) -> None:
 
 
 def file_of(connection: sqlite3.Connection) -> Path:
-    """Return the path that a connection was opened with."""
+    """Return the path with which a connection was opened."""
     if isinstance(connection, GuardedConnection) and connection.file:
         return Path(connection.file)
     return Path(connection.execute("PRAGMA database_list").fetchone()[2])

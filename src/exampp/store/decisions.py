@@ -1,7 +1,7 @@
-"""Human decisions about cells, sampling plans and judgments in the store: append-only.
+"""Human decisions, sampling plans and sample judgments in the store (append-only).
 
-A decision belongs to two texts, one of an item and one of a passage, as a grade does. It was made
-on a scale of ratings or (`verdict`) of yes and no, and concerns only graders of that kind.
+Like a grade, a decision belongs to the text of an item and the text of a passage. It is a rating or
+(`verdict`) yes or no, and applies only to graders of that kind.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ VersionCell = tuple[int, int]
 
 
 def is_verdict(grader: GraderIdentity) -> bool:
-    """Return whether decisions about a grader's cells are yes (1) or no (0)."""
+    """Return whether decisions on cells of a grader are yes (1) or no (0)."""
     return grader.highest <= 1
 
 
 def append_decision(
     connection: sqlite3.Connection, cell: VersionCell, verdict: bool, decision: Decision
 ) -> Decision:
-    """Append a decision on a cell in the caller's transaction; return it with its number."""
+    """Append a decision in the caller's transaction; return it with its number."""
     number = insert(
         connection,
         "INSERT INTO decision (item_version, passage_version, rating, author, reason, at, "
@@ -63,7 +63,7 @@ def append_decision(
 def not_before_others(
     connection: sqlite3.Connection, cell: VersionCell, decision: Decision
 ) -> Decision:
-    """Return the decision with a time not before others on its cell: clocks of machines differ."""
+    """Make a decision the latest of its cell, as clocks of machines may differ."""
     row = connection.execute(
         "SELECT max(at) FROM decision WHERE item_version = ? AND passage_version = ?", cell
     ).fetchone()
@@ -89,9 +89,9 @@ def _decision(
 def decisions_on(
     connection: sqlite3.Connection, items: Iterable[int], grader: GraderIdentity
 ) -> Mapping[VersionCell, list[Decision]]:
-    """Return the decisions on items (by version) that concern a grader, by cell, in order.
+    """Return the decisions on items (by version) that apply to a grader, by cell.
 
-    Ratings off the grader's scale concern other graders.
+    Ratings outside the scale of the grader are left out.
     """
     by_cell: dict[VersionCell, list[Decision]] = {}
     rows = connection.execute(
@@ -119,10 +119,10 @@ def find_cell(
     passage_id: str,
     seen: VersionCell | None = None,
 ) -> VersionCell:
-    """Return the current texts of a cell, or those that somebody has `seen`.
+    """Return the current texts of a cell, or those that a person has `seen`.
 
-    Raises InputError if query, item or passage is unknown, if the passage has no text or does not
-    belong to the query, and if the texts seen were never theirs.
+    Raises InputError if the query, item or passage is unknown, the passage has no text or does not
+    belong to the query, or the seen texts belong to another cell.
     """
     row = connection.execute("SELECT query FROM query WHERE query_id = ?", (query_id,)).fetchone()
     if row is None:
@@ -163,7 +163,7 @@ def _passage(
     if row is None:
         raise InputError(f"the query {query_id!r} has no passage {passage_id!r}")
     if row[1] is None:
-        raise InputError(f"the passage {passage_id!r} has no text that could be judged")
+        raise InputError(f"the passage {passage_id!r} has no text to judge")
     return int(row[0]), int(row[1])
 
 
@@ -174,7 +174,7 @@ def _check_seen(connection: sqlite3.Connection, item: int, passage: int, seen: V
         (seen[0], item, seen[1], passage),
     ).fetchone()
     if not known[0]:
-        raise InputError(f"the texts {seen} are not of this item and this passage")
+        raise InputError(f"the texts {seen} do not belong to this item and passage")
 
 
 _DECIDED = f"""
@@ -195,9 +195,9 @@ def list_decisions(
     last: int | None = None,
     after: int = 0,
 ) -> list[CellDecision]:
-    """Return decisions with their cells: all, of a query, of an author, the last few.
+    """Return decisions with their cells, newest last, optionally filtered.
 
-    Only those with numbers `after` one; newest last.
+    Only those with a number greater than `after`; `last` limits the result to the newest.
     """
     rows = connection.execute(
         f"{_DECIDED} WHERE (:query_id IS NULL OR q.query_id = :query_id) "
@@ -214,7 +214,7 @@ def list_decisions(
 
 
 def newest_decision(connection: sqlite3.Connection) -> int:
-    """Return the number of the last decision; 0 if there is none."""
+    """Return the number of the last decision; 0 without decisions."""
     return select_integer(connection, "SELECT max(decision) FROM decision")
 
 
@@ -232,7 +232,7 @@ def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecis
 
 
 def decisions_beside(connection: sqlite3.Connection, one: CellDecision) -> list[Decision]:
-    """Return all decisions on the cell of a decision and on its kind of scale, in order."""
+    """Return all decisions on the cell and the kind of scale of a decision, in order."""
     return records(
         _decision,
         connection,
@@ -243,7 +243,7 @@ def decisions_beside(connection: sqlite3.Connection, one: CellDecision) -> list[
 
 
 def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[CellDecision]]:
-    """Return the decisions on each cell that more than one person decided, cell by cell."""
+    """Return the decisions on each cell that several people decided."""
     rows = connection.execute(
         f"{_DECIDED} WHERE (d.item_version, d.passage_version, d.verdict) IN ("
         "SELECT item_version, passage_version, verdict FROM decision "
@@ -279,10 +279,10 @@ def _cell_decision(row: Sequence[Any]) -> CellDecision:
 
 
 def put_decisions(connection: sqlite3.Connection, lines: Iterable[CellDecision]) -> int:
-    """Append decisions from elsewhere, oldest first, in the caller's transaction.
+    """Append imported decisions, oldest first, in the caller's transaction.
 
-    Known ones are skipped. Returns how many were given. Raises InputError if the collection does
-    not have the texts of one.
+    Known decisions are skipped. Returns the number of given ones. Raises InputError if the
+    collection does not have the texts.
     """
     copies = Counter[tuple[object, ...]]()
     for one in sorted(lines, key=lambda line: line.decision.at):
@@ -303,7 +303,7 @@ def put_decisions(connection: sqlite3.Connection, lines: Iterable[CellDecision])
             "AND sample = ?",
             same,
         ).fetchone()
-        # a person may say the same twice within the second that `at` tells
+        # a person may decide twice within the same second
         if known[0] < copies[same]:
             append_decision(connection, cell, one.verdict, decision)
     return copies.total()
@@ -324,9 +324,8 @@ def _cell_of(connection: sqlite3.Connection, one: CellDecision) -> VersionCell:
     if item is None or passage is None:
         what = f"item {one.item_id!r}" if item is None else f"passage {one.passage_id!r}"
         raise InputError(
-            f"decision {one.decision.number} is about a text of {what} that the collection never "
-            "had",
-            hint="Import the bank and the passages that were judged first",
+            f"decision {one.decision.number} is on an unknown text of {what}",
+            hint="Import the judged bank and passages first",
         )
     return int(item[0]), int(passage[0])
 
@@ -353,7 +352,7 @@ def decision_counts(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 class JudgedCell(NamedTuple):
-    """A cell with human decisions: the grader's rating (None: none), and the decisions."""
+    """A cell with human decisions, and the rating of the grader (None: none)."""
 
     query_id: str
     item_id: str
@@ -380,7 +379,7 @@ AND (:query_id IS NULL OR q.query_id = :query_id) ORDER BY d.at, d.decision
 def judged_cells(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, query_id: str | None = None
 ) -> list[JudgedCell]:
-    """Return the cells of today's texts with human decisions, beside the grader's ratings."""
+    """Return cells with human decisions on current texts, and the ratings of the grader."""
     identity = grader.identity
     rows = connection.execute(
         _JUDGED,
@@ -407,7 +406,7 @@ _PLANS_COLUMNS = tuple(
 
 
 class PassageJudgment(NamedTuple):
-    """One person's judgment of a drawn passage; `relevance` None withdraws."""
+    """A person's judgment of a sampled passage; `relevance` None withdraws."""
 
     number: int
     query_id: str
@@ -419,7 +418,7 @@ class PassageJudgment(NamedTuple):
 
 
 def put_plan(connection: sqlite3.Connection, plan: SamplePlan) -> int:
-    """Store a plan in the caller's transaction; return its number, the old one if it is known."""
+    """Store a plan in the caller's transaction; return its (existing) number."""
     known = connection.execute("SELECT plan FROM sample_plan WHERE digest = ?", (plan.digest,))
     row = known.fetchone()
     if row is not None:
@@ -469,7 +468,7 @@ def put_judgment(
     at: str,
     seen: int | None = None,
 ) -> int:
-    """Append a judgment of a drawn passage's current text in the caller's transaction.
+    """Append a judgment of the current text of a sampled passage.
 
     Returns its number. Raises InputError if query or passage is unknown or has no text, or not the
     one that was `seen`.
@@ -485,10 +484,11 @@ def put_judgment(
     if row is None:
         raise InputError(f"the query {query_id!r} has no passage {passage_id!r}")
     if row[1] is None:
-        raise InputError(f"the passage {passage_id!r} has no text that could be judged")
+        raise InputError(f"the passage {passage_id!r} has no text to judge")
     if seen not in (None, row[1]):
         raise InputError(
-            f"the passage {passage_id!r} has another text now", hint="Read it again, and decide"
+            f"the text of the passage {passage_id!r} has changed",
+            hint="Read it again before you decide",
         )
     return insert(
         connection,
@@ -506,7 +506,7 @@ JOIN passage p ON p.version = j.passage_version
 
 
 def judgment_of_number(connection: sqlite3.Connection, number: int) -> tuple[str, PassageJudgment]:
-    """Return the sample and the judgment of a number. Raises InputError if it is unknown."""
+    """Return the sample and the judgment of a number; InputError if unknown."""
     row = connection.execute(f"{_JUDGMENTS} WHERE j.judgment = ?", (number,)).fetchone()
     if row is None:
         raise InputError(f"unknown judgment {number}")
@@ -519,7 +519,7 @@ def judgment_of_number(connection: sqlite3.Connection, number: int) -> tuple[str
 def judgments_of(
     connection: sqlite3.Connection, sample: str
 ) -> Mapping[tuple[str, str], Sequence[PassageJudgment]]:
-    """Return the judgments of a sample by (query id, passage id), in order, for today's texts."""
+    """Return the judgments of a sample on current texts, by (query id, passage id)."""
     by_passage: dict[tuple[str, str], list[PassageJudgment]] = {}
     for row in connection.execute(
         f"{_JUDGMENTS} WHERE j.sample = ? ORDER BY j.at, j.judgment", (sample,)
@@ -530,7 +530,7 @@ def judgments_of(
 
 
 def standing_judgment(judgments: Iterable[PassageJudgment]) -> PassageJudgment | None:
-    """Return the judgment in force: the newest that is not withdrawn; None without one."""
+    """Return the newest judgment that is not withdrawn; None without one."""
     newest: dict[str, PassageJudgment] = {}
     for one in judgments:
         newest.pop(one.author, None)
@@ -542,9 +542,9 @@ def standing_judgment(judgments: Iterable[PassageJudgment]) -> PassageJudgment |
 def decisions_by_sample(
     connection: sqlite3.Connection, grader: GraderIdentity, bank: str
 ) -> Mapping[str, Mapping[tuple[str, str, str], Decision]]:
-    """Return the decisions in force on cells of today's texts, by their sample.
+    """Return the decisions in force on current texts, by sample.
 
-    Those of no sample are under "".
+    Decisions outside samples have the key "".
     """
     by_sample: dict[str, dict[tuple[str, str, str], list[Decision]]] = {}
     for one in judged_cells(connection, StoredGrader(0, grader), bank):

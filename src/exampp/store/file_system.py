@@ -1,9 +1,9 @@
-"""Decide how a collection can be opened safely, from where its file lies.
+"""Decide how a collection can be opened safely on its file system.
 
-Several processes share a collection through memory (the `-shm` file of SQLite's write-ahead log),
-and only the processes of one machine share memory. On a network file system one process at a time
-opens a collection, with a rollback journal and a lock on the whole file. If locks do not reach
-other machines either, a collection is not opened at all.
+Processes share a collection through memory (the `-shm` file of SQLite's write-ahead log), which
+works only on one machine. On a network file system, one process at a time opens a collection, with
+a rollback journal and a lock on the whole file. If locks do not work across machines either, the
+collection is refused.
 """
 
 from __future__ import annotations
@@ -22,50 +22,50 @@ from pathlib import Path
 from exampp.errors import InputError
 
 ONE_MACHINE = "EXAMPP_ONE_MACHINE"
-"""The environment variable that promises that no other machine opens the collection."""
+"""Environment variable that asserts that no other machine opens the collection."""
 _LOCAL = re.compile(
     "aufs|apfs|bcachefs|btrfs|ecryptfs|erofs|exfat|ext[234]|f2fs|fuseblk|fuse.fuse-overlayfs|"
     "hfs|hfsplus|iso9660|jfs|msdos|nilfs2|ntfs3?|overlay|ramfs|reiserfs|rootfs|shiftfs|squashfs|"
     "tmpfs|ubifs|udf|ufs|vfat|xfs|zfs"
 )
-"""Local file systems, which no other machine can reach."""
+"""Local file systems, which other machines cannot reach."""
 _WITHOUT_LOCKS = re.compile(
     r"(9p|acfs|davfs|drvfs|fuse(?!blk|\.fuse-overlayfs|\.glusterfs)[^ ]*|macfuse|osxfuse|prl_fs|"
     r"vboxsf|virtiofs|vmhgfs|webdav)( .*)?|.*[ ,](nolock|local_lock=(all|posix)|localflock)(,.*)?"
 )
-"""Type and options of file systems whose locks may not reach the other machines."""
+"""Type and options of file systems with locks that may not work across machines."""
 _SHARED_BYTES = (0x40000002, 510)
-"""The place and number of the bytes that SQLite locks in the file of an open collection."""
+"""Offset and number of the bytes that SQLite locks in an open collection."""
 _MEMORY_BYTE = (128, 1)
-"""The byte that SQLite locks in the `-shm` file while it uses it."""
+"""Offset of the byte that SQLite locks in a used `-shm` file."""
 _LOCK = struct.Struct("hhqqi")
 """The `struct flock` of 64-bit Linux: type, whence, start, length, process."""
 _OPENING_SECONDS = 2.0
-"""Seconds that another process may take to open or close its `-shm` file."""
+"""Seconds to allow another process for opening or closing its `-shm` file."""
 
 
 def opens_alone(path: Path) -> bool:
-    """Return whether only one process may open the collection, since other machines may reach it.
+    """Return whether only one process may open the collection at a time.
 
     Raises:
-        InputError: Locks do not keep other machines out either.
+        InputError: Locks do not work across machines.
     """
     kind = file_system(path.resolve().parent)
     if _LOCAL.fullmatch(kind.partition(" ")[0]):
         return False
     if _WITHOUT_LOCKS.fullmatch(kind) and not os.environ.get(ONE_MACHINE):
         raise InputError(
-            f"is on a file system ({kind.partition(' ')[0]}) that does not keep two machines from "
-            "writing at once, which would damage it",
+            f"is on a file system ({kind.partition(' ')[0]}) without locks across machines; "
+            "simultaneous writes would damage it",
             file=path,
-            hint="Copy it to a local disk, and bring copies together with exampp merge; or set "
+            hint="Copy it to a local disk and combine copies with exampp merge, or set "
             f"{ONE_MACHINE}=1 if no other machine opens it",
         )
     return True
 
 
 def file_system(folder: Path) -> str:
-    """Return the type of a folder's file system and its mount options, as in `nfs4 rw,hard`."""
+    """Return type and mount options of a file system, such as `nfs4 rw,hard`."""
     if sys.platform == "win32":
         return "cifs" if _is_remote(folder) else "ntfs"
     best = ("", "unknown")
@@ -86,7 +86,7 @@ def _is_remote(folder: Path) -> bool:
 
 @cache
 def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
-    """Return mount points with type and options of their file systems; read once per device."""
+    """Return mount points with type and options; read once per device."""
     if sys.platform == "linux":
         lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
         points = []
@@ -103,12 +103,12 @@ def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
 
 
 def refuse_second_name(path: Path) -> None:
-    """Raise InputError if the file has another name, under which it has another write-ahead log.
+    """Raise InputError if the file has a second name, and so a second write-ahead log.
 
-    Such a name is a hard link, or a mount of the file alone, as a container may have it.
+    The second name may be a hard link, or a bind mount of the file in a container.
     """
     until = time.monotonic() + _OPENING_SECONDS
-    # an import links a new collection into its place, and then removes the first name
+    # an import links a new collection and then removes its first name
     while (second := path.exists() and path.stat().st_nlink > 1) and time.monotonic() < until:
         time.sleep(0.02)
     place = str(path.resolve())
@@ -116,17 +116,18 @@ def refuse_second_name(path: Path) -> None:
         second |= any(place == mounted for mounted, _ in _mounts(path.stat().st_dev))
     if second:
         raise InputError(
-            "has a second name, by which another process could damage it",
+            "has a second name (a hard link or bind mount) through which another process could "
+            "damage it",
             file=path,
-            hint="Copy it and use the copy; into a container, mount its folder and not the file",
+            hint="Use a copy; in a container, mount the folder instead of the file",
         )
 
 
 def shares_memory(path: Path) -> bool:
-    """Return whether all processes that use the collection share its `-shm` file with this one.
+    """Return whether all processes using the collection share its `-shm` file.
 
-    False if the same file is reached by two names or from two machines, or if the memory is mapped
-    for one process. Only Linux can tell; elsewhere True is assumed.
+    False if the file is reached by two names or from two machines, or if the memory mapping is
+    private. Detected only on Linux; elsewhere True.
     """
     memory = Path(f"{path.resolve()}-shm")
     if sys.platform != "linux" or sys.maxsize < 2**32 or not memory.exists():
@@ -138,7 +139,7 @@ def shares_memory(path: Path) -> bool:
         while _locked_by_others(path, *_SHARED_BYTES):
             if _locked_by_others(memory, *_MEMORY_BYTE):
                 return True
-            # another process may be about to open it, or to close the collection
+            # another process may be opening or closing the collection
             if time.monotonic() > until:
                 return False
             time.sleep(0.02)
@@ -146,7 +147,7 @@ def shares_memory(path: Path) -> bool:
 
 
 def _is_private(memory: Path) -> bool:
-    """Return whether this process has mapped a file privately."""
+    """Return whether this process has a private mapping of a file."""
     for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines():
         if line.endswith(f" {memory}"):
             return line.split(" ")[1][3] == "p"
@@ -154,9 +155,9 @@ def _is_private(memory: Path) -> bool:
 
 
 def _locked_by_others(path: Path, start: int, length: int) -> bool:
-    """Return whether another process holds a lock on these bytes of an open file.
+    """Return whether another process has locked these bytes of an open file.
 
-    Uses SQLite's own descriptor: closing another one would release its locks.
+    Uses the descriptor of SQLite: closing another one would release its locks.
     """
     import fcntl
 

@@ -1,4 +1,4 @@
-"""Requests to models for items of a bank, and their replies (append-only)."""
+"""Requests to models for bank items, and replies (append-only)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANK_DAMPING = 60
 
 
 class Subject(NamedTuple):
-    """A query, or a subtopic of it, with its texts and its keys in the store."""
+    """A query or subtopic, with its texts and store keys."""
 
     query: int
     subtopic: int
@@ -36,7 +36,7 @@ class GeneratedBy(NamedTuple):
 
 
 class StoredReply(NamedTuple):
-    """The outcome of one request: `reason` is how the reply was read, or why it was not."""
+    """The outcome of a request: `reason` says how the reply was read, or why not."""
 
     state: str
     reason: str
@@ -46,7 +46,7 @@ class StoredReply(NamedTuple):
 
 
 def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subject]:
-    """Return every query, or every subtopic of every query, in order."""
+    """Return all queries, or all subtopics, in order."""
     if by_subtopic:
         rows = connection.execute(
             "SELECT q.query, f.subtopic, q.query_id, q.text, f.subtopic_id, f.text FROM query q "
@@ -62,9 +62,9 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
 def generated_keys(
     connection: sqlite3.Connection, bank: str, source: GeneratedBy
 ) -> set[tuple[int, int]]:
-    """Return the (query, subtopic) keys for which this model already made items by this prompt.
+    """Return the (query, subtopic) keys with items by this model and prompt.
 
-    A local model is identified by its content, whatever its folder is called.
+    Local models are identified by content, not by folder.
     """
     content = "coalesce(json_extract({0}, '$.content'), {1})"
     rows = connection.execute(
@@ -93,10 +93,10 @@ def put_generation(
 
 
 def best_passages(connection: sqlite3.Connection, subject: Subject, count: int) -> list[str]:
-    """Return the texts of a query's best passages: the most relevant, else the best ranked ones.
+    """Return the texts of the best passages: the most relevant, else the best ranked.
 
-    Passages judged not relevant are left out. For a subtopic, judgments and rankings of the
-    subtopic and of the query as a whole count.
+    Passages judged not relevant are left out. For a subtopic, its own judgments and rankings and
+    those of the whole query count.
     """
     return column(
         connection,

@@ -1,9 +1,8 @@
-"""Collections made from graded files, cached in the folder of the user.
+"""Collections made from graded files, in the user's cache folder.
 
-The name of a cached collection is `KEY-DIGEST.exam`: the hash of its sources, and the hash of its
-own bytes, which is checked whenever it is opened. Each is made under another name and then renamed,
-so that several processes can share the folder. The least recently used ones are removed if
-`MOST_BYTES` are exceeded.
+A cached collection is named `KEY-DIGEST.exam`: the hash of its sources, and the hash of its bytes,
+which is checked at every open. Files are written under a temporary name and renamed, so several
+processes can share the folder. The least recently used ones are removed above `MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from exampp.store.connection import connect_unchanging
 from exampp.store.sql import GuardedConnection
 
 FOLDER = "EXAMPP_CACHE"
-"""The environment variable that names the folder; empty: no caching."""
+"""Environment variable for the folder; empty: no caching."""
 MOST_BYTES = 2 << 30
 """Maximum size of all cached collections together."""
 _UNFINISHED = ".new-"
@@ -43,13 +42,13 @@ def cache_folder() -> Path | None:
         else:
             base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:
-        # nobody's home
+        # no home folder
         return None
     return base / "exampp" / "graded"
 
 
 def find_cached(key: str, file: Path) -> GuardedConnection | None:
-    """Open the cached collection of a key; None if there is none. Errors name `file`."""
+    """Open the cached collection of a key; None if missing. Errors name `file`."""
     folder = cache_folder()
     for path in sorted(folder.glob(f"{key}-*.exam")) if folder is not None else ():
         with suppress(OSError, ExamError, sqlite3.Error):
@@ -64,7 +63,7 @@ def find_cached(key: str, file: Path) -> GuardedConnection | None:
 
 
 def store_cached(key: str, connection: sqlite3.Connection) -> None:
-    """Cache a collection if the folder can be written."""
+    """Cache a collection if the folder is writable."""
     folder = cache_folder()
     if folder is None:
         return
@@ -84,7 +83,7 @@ def _digest(path: Path) -> str:
 
 
 def _trim(folder: Path) -> None:
-    """Remove the least recently used collections, and the rest of a killed process."""
+    """Remove the least recently used collections and leftovers of killed processes."""
     used = {path: path.stat() for path in folder.glob("*.exam")}
     total = 0
     for path in sorted(used, key=lambda one: -used[one].st_mtime):

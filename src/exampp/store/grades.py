@@ -1,4 +1,4 @@
-"""Graders, their grades, and the records of workbench files about them, in the store."""
+"""Graders, grades, and records of Workbench files in the store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ detail.
 Rules = Mapping[str, Any]
 """Rules for reading replies: the options of `prompts.replies.read_reply`, by name."""
 NO_KEY = 0
-"""The answer key of a grade for which known answers did not matter."""
+"""The answer key of a grade that does not depend on one."""
 WITHOUT_KEY = (
     "(i.answer_key = 1 AND EXISTS (SELECT 1 FROM item k WHERE k.bank = i.bank AND k.kind = i.kind "
     "AND k.active AND k.answers <> '[]'))"
@@ -34,7 +34,9 @@ WITHOUT_KEY = (
 IN_FORCE = f"(g.answer_key IN (0, i.answer_key) AND NOT (g.answer_key = 1 AND {WITHOUT_KEY}))"
 """SQL: the grade `g` of the item `i` was made from the item's current answer key. Other grades are
 ignored: the cell has no grade then. An extracted answer to a question without a key does not count
-if answers to the others are verified."""
+Other grades are ignored, so the cell has no grade. An extracted answer to a question without a key
+does not count if answers to other questions are verified.
+"""
 
 SUPERSEDED = (
     "(SELECT w.version FROM passage_version w JOIN passage p USING (passage) "
@@ -57,17 +59,17 @@ def find_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> int
 
 
 def known_grader(connection: sqlite3.Connection, identity: GraderIdentity) -> StoredGrader | None:
-    """Return the grader of the collection with this identity; None if it has not graded yet."""
+    """Return the stored grader with this identity; None if it has not graded yet."""
     return next(iter(_stored(connection, "key = ?", identity.key)), None)
 
 
 def put_grader(
     connection: sqlite3.Connection, identity: GraderIdentity, rules: Rules | None = None
 ) -> int:
-    """Return the key of a grader, which is added if it is new.
+    """Return the key of a grader, adding it if necessary.
 
-    `rules` are the rules for its replies if known answers matter. Grades that it has without them,
-    from files, count as made from today's answer keys.
+    `rules` are its reading rules if answer keys matter. Its earlier grades without rules, from
+    files, count as made with the current answer keys.
     """
     key = _put_identity(connection, identity)
     if rules is not None:
@@ -86,7 +88,7 @@ def put_grader(
 
 
 def reading_rules(connection: sqlite3.Connection, grader: int) -> Rules | None:
-    """Return the rules for a grader's replies if known answers matter; else None.
+    """Return the reading rules of a grader if answer keys matter; else None.
 
     Empty if they are unknown.
     """
@@ -95,7 +97,7 @@ def reading_rules(connection: sqlite3.Connection, grader: int) -> Rules | None:
 
 
 def answer_keys(connection: sqlite3.Connection, versions: Iterable[int]) -> dict[int, int]:
-    """Return the answer keys of today of the items that have these texts."""
+    """Return the current answer keys of items with these texts."""
     return pairs(
         connection,
         "SELECT v.version, i.answer_key FROM item_version v JOIN item i USING (item) "
@@ -106,7 +108,7 @@ def answer_keys(connection: sqlite3.Connection, versions: Iterable[int]) -> dict
 
 def _put_identity(connection: sqlite3.Connection, identity: GraderIdentity) -> int:
     if (known := find_grader(connection, identity)) is not None:
-        # entries of one grader may show more or less of its scale
+        # the entries of a grader may cover different parts of its scale
         connection.execute(
             "UPDATE grader SET lowest = min(lowest, :lowest), highest = max(highest, :highest) "
             "WHERE grader = :grader AND (lowest > :lowest OR highest < :highest)",
@@ -141,9 +143,9 @@ def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -
     for rating in () if lowest is None else (lowest, highest):
         if not scale[0] <= rating <= scale[1]:
             raise InputError(
-                f"the collection has a rating of {rating} by this grader, which is off the scale "
+                f"the collection has a rating {rating} by this grader, outside the scale "
                 f"{scale[0]}..{scale[1]}",
-                hint="Give a scale that holds all its ratings",
+                hint="Use a scale that includes all its ratings",
             )
     connection.execute(
         "UPDATE grader SET lowest = ?, highest = ? WHERE grader = ?", (*scale, grader)
@@ -151,7 +153,7 @@ def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -
 
 
 def unshown_scales(connection: sqlite3.Connection) -> set[int]:
-    """Return the graders with a scale that no current grade fully shows, or that begins above 0."""
+    """Return graders with a scale that their grades do not fully show, or that starts above 0."""
     rows = connection.execute(
         "SELECT r.grader FROM grader r LEFT JOIN (SELECT g.grader, max(g.rating) AS found "
         "FROM item i JOIN grade g ON g.item_version = i.version "
@@ -164,7 +166,7 @@ def unshown_scales(connection: sqlite3.Connection) -> set[int]:
 def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
     """Return all graders with unique names, in order of first appearance.
 
-    Those of one import are sorted by name, whatever the order of its lines.
+    Graders of one import are sorted by name, regardless of the order of lines.
     """
     all_stored = _stored(connection, "true")
     named = with_distinct_names(one.identity for one in all_stored)
@@ -193,7 +195,7 @@ def _stored(connection: sqlite3.Connection, where: str, *values: str) -> list[St
 def grade_row(
     grader: int, item_version: int, passage_version: int, grade: Grade, answer_key: int = NO_KEY
 ) -> GradeRow:
-    """Return a grade as a row of valid text; `replaced` in its detail counts invalid characters."""
+    """Return a grade as a row of valid text; `replaced` in the detail counts replacements."""
     reply, replaced = (None, 0) if grade.reply is None else sanitize(grade.reply)
     detail, more = sanitize_value(grade.detail) if grade.detail else (grade.detail, 0)
     if replaced + more:
@@ -213,9 +215,9 @@ def grade_row(
 
 
 def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
-    """Add grades; a later grade replaces an earlier one, but never a rating by a failure.
+    """Add grades; they replace earlier ones, but a failure never replaces a rating.
 
-    An equal grade of a file without a rule of reading (`imported`) changes nothing.
+    An equal `imported` grade without a reading rule changes nothing.
     """
     connection.executemany(
         "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -230,7 +232,7 @@ def put_grades(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None
 
 
 class ReplyToRead(NamedTuple):
-    """A raw reply with all that is needed to read it again."""
+    """A raw reply with everything needed to read it again."""
 
     item_version: int
     passage_version: int
@@ -267,10 +269,10 @@ AND EXISTS (SELECT 1 FROM grade g WHERE g.grader = :grader AND g.item_version = 
 def replies_to_read(
     connection: sqlite3.Connection, grader: int, *, stale: bool = False
 ) -> Iterator[ReplyToRead]:
-    """Return all stored replies of a grader, item by item; grades may be rewritten meanwhile.
+    """Yield all stored replies of a grader by item; grades may be rewritten meanwhile.
 
-    For each cell the one with today's answer key, or any. `stale` selects the cells without a grade
-    from today's answer key.
+    Prefers the reply for the current answer key. `stale` selects cells without a grade for the
+    current answer key.
     """
     items = connection.execute(
         _REKEYED
@@ -288,9 +290,9 @@ def replies_to_read(
 
 
 def put_readings(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> None:
-    """Replace grades by others that were read from the same replies, ratings by failures too.
+    """Replace grades by new readings of the same replies, even ratings by failures.
 
-    A cell with a different reply, or a rating without one, stays: see `count_other_replies`.
+    Cells with a different reply, or a rating without one, stay: see `count_other_replies`.
     """
     connection.executemany(
         "INSERT INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -302,9 +304,9 @@ def put_readings(connection: sqlite3.Connection, rows: Iterable[GradeRow]) -> No
 
 
 def count_other_replies(connection: sqlite3.Connection, source: int, target: int) -> int:
-    """Count the cells of `target` with other replies, or ratings, than the replies of `source`.
+    """Count the cells of `target` with other replies or ratings than `source`.
 
-    Only cells with a reply of `source` count.
+    Only cells with a reply in `source` count.
     """
     return select_integer(
         connection,
@@ -321,7 +323,7 @@ def count_other_replies(connection: sqlite3.Connection, source: int, target: int
 def failure_reasons(
     connection: sqlite3.Connection, grader: int, most: int = 5
 ) -> list[tuple[str, int]]:
-    """Return the most frequent reasons why cells of a grader have no grade, with their numbers."""
+    """Return the most frequent reasons for missing grades, with their counts."""
     rows = connection.execute(
         "SELECT coalesce(json_extract(g.detail, '$.reason'), g.rule), g.state, count(*) AS n "
         "FROM grade g JOIN item_version v ON v.version = g.item_version JOIN item i USING (item) "
@@ -341,7 +343,7 @@ WHERE i.active AND b.name = :bank
 
 
 def prompt_deviations(connection: sqlite3.Connection, grader: int, bank: str) -> PromptDeviations:
-    """Count the cells of a bank whose requests to a grader differed from its prompt."""
+    """Count the cells of a bank with requests that deviated from the prompt."""
     values = {"grader": grader, "bank": bank}
     cut = f"SELECT count(DISTINCT g.passage_version) {_OF_BANK} AND instr(g.detail, '\"cut\":true')"
     without = (
@@ -354,11 +356,11 @@ def prompt_deviations(connection: sqlite3.Connection, grader: int, bank: str) ->
 
 
 SheetRow = tuple[int, int, int, Sequence[int], Any]
-"""query, passage, grader, item versions in the order of the file, residue."""
+"""query, passage, grader, item versions in file order, other fields."""
 
 
 def put_sheets(connection: sqlite3.Connection, rows: Iterable[SheetRow]) -> None:
-    """Store the records of a workbench file about a passage's grades."""
+    """Store the records of a Workbench file on the grades of a passage."""
     connection.executemany(
         "INSERT INTO sheet (query, passage, grader, items, extra) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET items = excluded.items, extra = excluded.extra "
@@ -374,7 +376,7 @@ def put_sheets(connection: sqlite3.Connection, rows: Iterable[SheetRow]) -> None
     )
 
 
-# in this order every grade is looked up by its key, and by item there is little to sort at a time
+# this join order looks up every grade by key and sorts only within items
 _RULES = f"""
 SELECT g.state, g.rule, g.rating, count(*), q.query_id, i.item_id, i.version
 FROM item i JOIN bank b USING (bank) JOIN query q USING (query)
@@ -385,9 +387,9 @@ GROUP BY i.item, g.rating, g.rule, g.state
 
 
 def rule_counts(connection: sqlite3.Connection, grader: int, bank: str) -> tuple[RuleCount, ...]:
-    """Count the cells of a bank by state, rule of reading and rating, each with an example.
+    """Count the cells of a bank by state, reading rule and rating, with examples.
 
-    Only cells of today's texts count. Of the replies, which are long, only examples are read.
+    Only cells of current texts count. Only the example replies are read.
     """
     cells: Counter[tuple[int, str, int | None]] = Counter()
     first: dict[tuple[int, str, int | None], tuple[str, str, int]] = {}
@@ -440,9 +442,9 @@ ORDER BY g.passage_version
 
 
 class RatedCell(NamedTuple):
-    """A cell of today's texts with the ratings of graders, by their keys.
+    """A cell of current texts with ratings by grader key.
 
-    `answer_key` is the key that the grades were made from, 0 if none mattered.
+    `answer_key` is that of the grades, 0 if it did not matter.
     """
 
     query_id: str

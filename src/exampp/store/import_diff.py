@@ -1,8 +1,8 @@
-"""Record the changes of an import row by row, whichever function writes the row.
+"""Record the changes of an import, row by row.
 
-Triggers store the content of a row before its first change by the import; the content after it is
-read when the import is over. Triggers and notes are temporary and belong to the import's
-transaction: a rollback removes them.
+Triggers store the content of a row before its first change; the content after the import is read at
+the end. Triggers and notes are temporary and belong to the transaction of the import: a rollback
+removes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that was `added`, `changed` or `removed`; if changed, its `field`.
+    """A record that was `added`, `changed` (in `field`) or `removed`.
 
     `before` and `after` are its values: texts, answer keys, relevances, ranked passages.
     """
@@ -47,9 +47,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Counts of things of one kind that an import added, changed, removed or left unchanged.
+    """Counts of added, changed, removed and unchanged records of one kind.
 
-    `examples` has a change and a removal, or the return of a retired item, if there is one.
+    `examples` has a change and a removal, or a restored item, if any.
     """
 
     thing: str
@@ -62,7 +62,7 @@ class Differences:
 
     @property
     def now(self) -> int:
-        """Return how many there are after the import."""
+        """Return the number of records after the import."""
         return self.added + self.changed + self.unchanged
 
     def __str__(self) -> str:
@@ -74,28 +74,28 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """A difference that an import makes only with `update`, because the thing is `why`."""
+    """A difference applied only with `update`, for the reason `why`."""
 
     why: str
     difference: Difference
 
 
 def _short(text: str) -> str:
-    # so many words are more than is shown, however long the text goes on
+    # more words than are shown, even of a very long text
     flat = " ".join(text.split(None, _LONGEST)[:_LONGEST])
     return repr(flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 3]}...")
 
 
 Says = Mapping[str, Any]
-"""The fields of a thing, such as the text of a query."""
+"""The fields of a record, such as the text of a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """Fields of a kind of thing that are protected if the thing is `why`.
+    """Fields that are protected for the reason `why`.
 
-    `of` returns the key that `which` is about, None if the rule does not concern the thing; `which`
-    selects the protected ones of the keys in a JSON list.
+    `of` returns the key to check, None if the rule does not apply; `which` selects the protected
+    keys from a JSON list.
     """
 
     thing: str
@@ -161,9 +161,9 @@ def protected(
     thing: str,
     differences: Iterable[tuple[Any, Says | None, list[Difference]]],
 ) -> list[Protected]:
-    """Return the protected differences; `differences` has each thing's key and its values before.
+    """Return the protected differences; each entry has a key, the content before, and the changes.
 
-    An empty text or reply may be filled in.
+    Filling in an empty text or reply is not protected.
     """
     things = [(key, content, some) for key, content, some in differences if content is not None]
     result: dict[Any, Protected] = {}
@@ -189,11 +189,11 @@ def _always(_says: Says) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Thing:
-    """A kind of thing: its name and the plural, and SQL for its key, label and content.
+    """A kind of record: its name, plural, and SQL for key, label and content.
 
-    In SQL `{row}` stands for a row: `label` is its name for people, `says` a JSON object of the
-    content that people see, NULL if it does not exist. `joined` joins a row `r` to its note `t`;
-    `shown` is the field that represents it, `is_there` tells if it counts.
+    In SQL, `{row}` is the row: `label` is its name for people, `says` a JSON object of its visible
+    content, NULL if it does not exist. `joined` joins a row `r` to its note `t`; `shown` is the
+    field that represents it, `is_there` decides whether it counts.
     """
 
     name: str
@@ -305,9 +305,9 @@ THINGS = (
 
 
 class ImportDiff(NamedTuple):
-    """The changes of an import, the protected ones among them, and other rows that changed.
+    """Changes of an import, the protected ones, and other changed rows.
 
-    These are the notes themselves.
+    The other rows are the temporary notes.
     """
 
     differences: tuple[Differences, ...]
@@ -323,7 +323,7 @@ class ImportLog:
         self.before = _counts(connection)
         connection.execute("CREATE TEMP TABLE noted (thing, key, before, PRIMARY KEY (thing, key))")
         for thing in THINGS:
-            # rankings are replaced as a whole: `note_rankings`
+            # rankings are replaced as a whole; see `note_rankings`
             if thing.name != "ranking":
                 self._watch(thing)
 
@@ -338,7 +338,7 @@ class ImportLog:
             f"noted VALUES ('{thing.name}', {old}, {thing.sql(thing.says, 'OLD')})",
         )
         if thing.name == "item":
-            # an item that grades brought along is given its text
+            # an item known only from grades gets its text
             self._trigger(
                 "noted_text",
                 "UPDATE ON item_version",
@@ -359,13 +359,13 @@ class ImportLog:
         )
 
     def note_rankings(self) -> None:
-        """Record which rankings differ from the staged ones that will replace them."""
+        """Record which rankings differ from the staged ones."""
         staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'incoming'"
         if self.connection.execute(staged).fetchone() is not None:
             self.connection.execute(_DIFFERING)
 
     def read(self) -> ImportDiff:
-        """Return the changes, and drop the notes."""
+        """Return the changes and drop the notes."""
         after = _counts(self.connection)
         differences, guarded = [], []
         for thing in THINGS:
@@ -398,7 +398,7 @@ class ImportLog:
         )
 
     def _rows(self, thing: _Thing) -> Iterator[tuple[Any, str, Says | None, Says | None]]:
-        """Yield (key, label, content before, content after) of the things that were noted."""
+        """Yield (key, label, content before, content after) of recorded rows."""
         rows = self.connection.execute(
             f"SELECT t.key, {thing.sql(thing.label)}, t.before, {thing.sql(thing.says)} "
             f"FROM noted t {thing.sql(thing.joined)} WHERE t.thing = ? ORDER BY t.rowid",
@@ -448,7 +448,7 @@ def _counts(connection: sqlite3.Connection) -> Mapping[str, int]:
 def differing(
     thing: _Thing, name: str, before: Says | None, after: Says | None
 ) -> list[Difference]:
-    """Return the differences of a thing: added or removed, else field by field."""
+    """Return the differences of a record: added, removed, or by field."""
     was, now = (content is not None and thing.is_there(content) for content in (before, after))
     values = [_written(content.get(thing.shown)) if content else "" for content in (before, after)]
     differences = []

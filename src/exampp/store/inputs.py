@@ -1,7 +1,7 @@
-"""Queries, passages, rankings and judgments in the store, and contradictions between files.
+"""Queries, passages, rankings and judgments in the store.
 
-Every `put_` function replaces older values by those it gets, skips equal ones, and so changes
-nothing the second time. All of them run inside the caller's transaction.
+Every `put_` function replaces older values and skips equal ones, so repeating it changes nothing.
+All of them run inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WHERE value <> excluded.value AND file <> excluded.file
 
 
 def begin_saying(connection: sqlite3.Connection) -> None:
-    """Make the scratch tables of one import, which end with its transaction or `end_saying`."""
+    """Create the scratch tables that detect contradictions within an import."""
     connection.execute(
         "CREATE TEMP TABLE said (thing TEXT, key TEXT, value TEXT, other TEXT, file INTEGER, "
         "PRIMARY KEY (thing, key)) WITHOUT ROWID"
@@ -39,12 +39,12 @@ def begin_saying(connection: sqlite3.Connection) -> None:
 
 
 def next_file(connection: sqlite3.Connection) -> None:
-    """Start the statements of another file."""
+    """Start recording the statements of the next file."""
     connection.execute("UPDATE saying SET file = file + 1")
 
 
 def end_saying(connection: sqlite3.Connection) -> int:
-    """Drop the scratch tables of an import; return how often their rows were written."""
+    """Drop the scratch tables of an import; return the number of writes to them."""
     written = "SELECT (SELECT count(*) FROM said) + (SELECT file FROM saying)"
     (count,) = connection.execute(written).fetchone()
     for table in ("said", "saying"):
@@ -58,7 +58,7 @@ def note_statements(
     statements: Iterable[tuple[str, str]],
     name: Callable[[str], str] = str,
 ) -> None:
-    """Record the values of things by their keys; `name` returns the name of a key for people.
+    """Record stated values by key; `name` returns the readable name of a key.
 
     Does nothing outside of an import. Raises InputError if another file of the import has another
     value.
@@ -75,10 +75,10 @@ def note_statements(
     if twice is not None:
         key, value, other = twice
         raise InputError(
-            f"{thing} {name(key)!r} is {_short(other)} here, and {_short(value)} in another file "
+            f"{thing} {name(key)!r} is {_short(other)} here but {_short(value)} in another file "
             "of this import",
-            hint="Leave it out of one of them, or import them one after the other: then the later "
-            "one counts",
+            hint="Remove it from one of the files, or import them one after the other: the later "
+            "one then counts",
         )
 
 
@@ -99,16 +99,17 @@ def system_counts(connection: sqlite3.Connection) -> list[SystemCount]:
 
 
 def put_systems(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
-    """Return the key of each system, which is added if it is new; InputError for invalid names."""
+    """Return the keys of systems, adding new ones; InputError for invalid names."""
     unique = dict.fromkeys(names)
     check_system_names(unique)
     return intern(connection, "system", "name", unique)
 
 
 def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
-    """Remove systems with all their rankings, in the caller's transaction; return how many lines.
+    """Remove systems with all rankings; return the number of ranked passages.
 
-    Passages, their texts and grades stay. Raises InputError for an unknown system.
+    Runs in the caller's transaction. Passages and grades stay. Raises InputError for an unknown
+    system.
     """
     removed = 0
     for system in _system_keys(connection, names).values():
@@ -122,7 +123,7 @@ def _system_keys(connection: sqlite3.Connection, names: Iterable[str]) -> Mappin
     for name in names:
         if name not in known:
             raise InputError(
-                f"there is no system {name!r}", hint=f"Known: {', '.join(known) or 'none'}"
+                f"unknown system {name!r}", hint=f"Known: {', '.join(known) or 'none'}"
             )
     return {name: known[name] for name in names}
 
@@ -132,7 +133,7 @@ WHOLE_QUERY = 0
 
 
 def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> None:
-    """Add queries and subtopics; a text replaces the stored one."""
+    """Add queries and subtopics; new texts replace stored ones."""
     for batch in batches(queries):
         known = intern(connection, "query", "query_id", [query.query_id for query in batch])
         note_statements(
@@ -147,7 +148,7 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
 
 
 def add_query(connection: sqlite3.Connection, query_id: str, text: str) -> int:
-    """Return the key of a query, which is added if it is new; it gets the text if it has none."""
+    """Return the key of a query, adding it or its text if missing."""
     query = intern(connection, "query", "query_id", [query_id])[query_id]
     connection.execute(
         "UPDATE query SET text = ? WHERE query = ? AND text = ''", (sanitized(text), query)
@@ -158,7 +159,7 @@ def add_query(connection: sqlite3.Connection, query_id: str, text: str) -> int:
 def put_subtopics(
     connection: sqlite3.Connection, query: int, subtopics: Sequence[Subtopic]
 ) -> dict[str, int]:
-    """Add subtopics of one query; returns the key of each of its subtopics by id."""
+    """Add subtopics of a query; return the keys of all its subtopics by id."""
     texts = [(f"{query} {one.subtopic_id}", one.text) for one in subtopics if one.text]
     note_statements(connection, "subtopic", texts, lambda key: key.partition(" ")[2])
     connection.executemany(
@@ -176,7 +177,7 @@ def put_subtopics(
 def put_passages(
     connection: sqlite3.Connection, passages: Iterable[Passage]
 ) -> dict[str, tuple[int, int]]:
-    """Add passages; a new text becomes the passage's current one, old texts and grades stay.
+    """Add passages; a new text becomes current, old texts and grades stay.
 
     Returns (passage key, version key) of each passage by id.
     """
@@ -216,7 +217,7 @@ def put_passages(
 
 
 def begin_import(connection: sqlite3.Connection) -> None:
-    """Make the scratch tables of one import, which end with its transaction or `end_import`."""
+    """Create the scratch tables of one import; see `end_import`."""
     connection.execute(
         "CREATE TEMP TABLE given (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL)"
     )
@@ -224,7 +225,7 @@ def begin_import(connection: sqlite3.Connection) -> None:
 
 
 def end_import(connection: sqlite3.Connection) -> int:
-    """Drop the scratch tables of an import; return how often their rows were written."""
+    """Drop the scratch tables of an import; return the number of writes to them."""
     count = connection.execute("SELECT count(*) FROM given").fetchone()[0]
     connection.execute("DROP TABLE given")
     return int(count) + end_saying(connection)
@@ -233,7 +234,7 @@ def end_import(connection: sqlite3.Connection) -> int:
 def _refuse_second_texts(
     connection: sqlite3.Connection, versions: Mapping[str, tuple[int, int]]
 ) -> None:
-    """Raise InputError if a passage has two texts in the files of one import."""
+    """Raise InputError if a passage has two texts within one import."""
     if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'given'").fetchone():
         return
     connection.executemany("INSERT OR IGNORE INTO given VALUES (?, ?)", versions.values())
@@ -246,14 +247,14 @@ def _refuse_second_texts(
         raise InputError(
             f"passage {other[0]!r} has two different texts in the files of this import",
             field="text",
-            hint="Give different texts different ids",
+            hint="Use different ids for different texts",
         )
 
 
 def titles_of(
     connection: sqlite3.Connection, passages: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """Return the stored titles of passages, as (id, text), if they have these texts."""
+    """Return the stored titles of passages, as (id, text), with these texts."""
     rows = connection.execute(
         "SELECT p.passage_id, v.title, v.text FROM passage p JOIN passage_version v "
         "USING (version) WHERE v.title <> '' "
@@ -269,7 +270,7 @@ def titles_of(
 
 
 def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[int, Any]]) -> None:
-    """Put passages, as (passage key, residue), into the pool of a query."""
+    """Add passages, as (passage key, other fields), to the pool of a query."""
     connection.executemany(
         "INSERT INTO pool (query, passage, extra) VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET extra = excluded.extra WHERE excluded.extra IS NOT extra",
@@ -278,7 +279,7 @@ def put_pool(connection: sqlite3.Connection, query: int, rows: Sequence[tuple[in
 
 
 def add_to_pools(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]) -> None:
-    """Add passages, as (query key, passage key), to pools without them."""
+    """Add missing passages, as (query key, passage key), to pools."""
     connection.executemany(
         "INSERT INTO pool (query, passage) VALUES (?, ?) ON CONFLICT DO NOTHING", rows
     )
@@ -287,7 +288,7 @@ def add_to_pools(connection: sqlite3.Connection, rows: Iterable[tuple[int, int]]
 def put_judgments(
     connection: sqlite3.Connection, rows: Iterable[tuple[int, int, int, int, Any]]
 ) -> None:
-    """Add judgments: (query, subtopic, passage, relevance, residue), all but the last two keys."""
+    """Add judgments: (query key, subtopic key, passage key, relevance, other fields)."""
     rows = list(rows)
     statements = (
         (f"{query} {subtopic} {passage}", str(rel)) for query, subtopic, passage, rel, _ in rows
@@ -311,11 +312,11 @@ def _judged(connection: sqlite3.Connection, keys: str) -> str:
 
 
 RankingRow = tuple[int, int, int, int, int, float, Any]
-"""(query, subtopic, system, passage, rank, score, residue); the first four are keys."""
+"""(query, subtopic, system, passage, rank, score, other fields); the first four are keys."""
 
 
 def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -> None:
-    """Stage rankings; `apply_rankings` makes them the rankings of their systems."""
+    """Stage rankings for `apply_rankings`."""
     connection.execute(
         "CREATE TEMP TABLE IF NOT EXISTS incoming (query INTEGER, subtopic INTEGER, "
         "system INTEGER, passage INTEGER, rank INTEGER, score REAL, extra TEXT, "
@@ -328,15 +329,15 @@ def stage_rankings(connection: sqlite3.Connection, rows: Iterable[RankingRow]) -
         )
     except sqlite3.IntegrityError:
         raise InputError(
-            "a system ranks a passage for a query in two of the files of this import",
-            hint="Give the runs different names, or import one of the files alone",
+            "two files of this import rank the same passage for a query and system",
+            hint="Use different run names, or import the files separately",
         ) from None
 
 
 def apply_rankings(connection: sqlite3.Connection) -> int:
-    """Replace the stored rankings of every (query, system) that is staged.
+    """Replace the stored rankings of every staged (query, system).
 
-    Returns how many rankings were staged.
+    Returns the number of staged rankings.
     """
     staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'incoming'"
     if connection.execute(staged).fetchone() is None:
@@ -360,10 +361,10 @@ def apply_rankings(connection: sqlite3.Connection) -> int:
 
 
 class Member(NamedTuple):
-    """A passage of a query: pooled, ranked or judged for it.
+    """A pooled, ranked or judged passage of a query.
 
-    `version`, `title` and `text` are None, empty and None if only its id is known. `hash` is that
-    of title and text.
+    If only the id is known, `version` and `text` are None and `title` is empty. `hash` is that of
+    title and text.
     """
 
     passage: int
@@ -390,16 +391,16 @@ _WITH_TEXTS = _MEMBERS.format(
     columns="coalesce(v.title, ''), v.text, m.extra",
     texts="LEFT JOIN passage_version v ON v.version = p.version",
 )
-# the index holds the hash, so that texts are not read
+# the index contains the hash, so texts are not read
 _HASH = "SELECT hash FROM passage_version v WHERE v.passage = p.passage AND v.version = p.version"
 _WITHOUT_TEXTS = _MEMBERS.format(columns=f"'', NULL, NULL, ({_HASH})", texts="")
 
 
 def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -> list[Member]:
-    """Return the passages of a query: its pool in file order, then ranked, then judged ones.
+    """Return the passages of a query: pool in file order, then ranked, then judged ones.
 
-    Passages known only by their id come last. Without `texts` only ids and versions are read, which
-    is much less.
+    Passages known only by id come last. Without `texts`, only ids and versions are read, which is
+    faster.
     """
     rows = connection.execute(_WITH_TEXTS if texts else _WITHOUT_TEXTS, {"query": query}).fetchall()
     if not texts:
@@ -413,7 +414,7 @@ def query_keys(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
-    """Return whether the collection holds the text of a passage."""
+    """Return whether the collection has the text of a passage."""
     return exists(
         connection,
         "SELECT 1 FROM passage WHERE passage_id = ? AND version IS NOT NULL",
@@ -422,7 +423,7 @@ def has_text(connection: sqlite3.Connection, passage_id: str) -> bool:
 
 
 def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
-    """Count the things of each kind in the collection, and the human decisions."""
+    """Count the records of each kind in the collection."""
     tables = {
         "queries": "query",
         "subtopics": "subtopic",
@@ -475,7 +476,7 @@ def read_runs(connection: sqlite3.Connection) -> Iterator[RankedPassage]:
 
 
 def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
-    """Yield all human judgments, their query ids as `query` or `query/subtopic`."""
+    """Yield all judgments, with query ids `query` or `query/subtopic`."""
     for row in connection.execute(
         f"SELECT {_WRITTEN}, p.passage_id, j.relevance FROM judgment j JOIN query q USING (query) "
         "LEFT JOIN subtopic f ON f.subtopic = j.subtopic JOIN passage p USING (passage) "
@@ -485,7 +486,7 @@ def read_judgments(connection: sqlite3.Connection) -> Iterator[Judgment]:
 
 
 def texts_of(connection: sqlite3.Connection, passage_ids: Sequence[str]) -> dict[str, str]:
-    """Return the texts of those passages that have one."""
+    """Return the texts of passages, where known."""
     return pairs(
         connection,
         "SELECT p.passage_id, v.text FROM passage p JOIN passage_version v USING (version) "
@@ -504,7 +505,7 @@ def some_texts(connection: sqlite3.Connection, count: int = 200) -> list[str]:
 
 
 def texts_of_queries(connection: sqlite3.Connection, query_ids: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the known ones of these queries, by id."""
+    """Return the texts of known queries by id."""
     return pairs(
         connection,
         "SELECT query_id, text FROM query WHERE query_id IN (SELECT value FROM json_each(?))",
@@ -513,10 +514,10 @@ def texts_of_queries(connection: sqlite3.Connection, query_ids: Iterable[str]) -
 
 
 def rename_query(connection: sqlite3.Connection, query_id: str, new: str) -> bool:
-    """Give a query another id, and its items the ids that start with it.
+    """Rename a query and the item ids that start with its id.
 
-    Returns False, and changes nothing, if the new id exists, or if sealed items or a sample of
-    judgments refer to the old one.
+    Returns False without changes if the new id exists, or if sealed items or a sample refer to the
+    old one.
     """
     (count,) = connection.execute(
         "SELECT (SELECT count(*) FROM query WHERE query_id = :new) + "
@@ -537,7 +538,7 @@ def rename_query(connection: sqlite3.Connection, query_id: str, new: str) -> boo
 
 
 def queries_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
-    """Return the id of the first query of each of the texts, by text."""
+    """Return the id of the first query with each text, by text."""
     return pairs(
         connection,
         "SELECT text, query_id FROM query WHERE text IN (SELECT value FROM json_each(?)) "
@@ -547,7 +548,7 @@ def queries_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> d
 
 
 def passages_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> dict[str, str]:
-    """Return the id of the first passage with each of the texts, whatever its title, by text."""
+    """Return the id of the first passage with each text, by text; titles are ignored."""
     return pairs(
         connection,
         "SELECT v.text, p.passage_id FROM passage p JOIN passage_version v USING (version) "
@@ -557,14 +558,14 @@ def passages_with_text(connection: sqlite3.Connection, texts: Iterable[str]) -> 
 
 
 def without_text(connection: sqlite3.Connection) -> list[str]:
-    """Return the passages known only by their id, in order."""
+    """Return the passages known only by id, in order."""
     return column(connection, "SELECT passage_id FROM passage WHERE version IS NULL ORDER BY 1")
 
 
 def missing_rankings(
     connection: sqlite3.Connection, systems: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the queries that each system has no ranking for; without complete systems."""
+    """Return the queries without a ranking, by incomplete system."""
     missing: dict[str, list[str]] = {}
     for name, query_id in connection.execute(
         "WITH seen AS MATERIALIZED (SELECT DISTINCT query, system FROM ranking) "
@@ -577,7 +578,7 @@ def missing_rankings(
 
 
 def unanswered_by_all(connection: sqlite3.Connection) -> list[str]:
-    """Return the queries for which no system has a ranking."""
+    """Return the queries without any ranking."""
     return column(
         connection,
         "SELECT query_id FROM query WHERE query NOT IN (SELECT query FROM ranking) ORDER BY query",
@@ -585,6 +586,6 @@ def unanswered_by_all(connection: sqlite3.Connection) -> list[str]:
 
 
 def highest_judgment(connection: sqlite3.Connection) -> int | None:
-    """Return the highest judgment of any passage; None without judgments."""
+    """Return the highest judgment; None without judgments."""
     row = connection.execute("SELECT max(relevance) FROM judgment").fetchone()
     return None if row[0] is None else int(row[0])

@@ -1,9 +1,9 @@
 """Merge another collection into this one, table by table.
 
-The other collection is copied as it is at one moment and attached, and each of its keys is mapped
-to one of ours (`to_query`, ...). Rows that only one side has are combined. If both have a value and
-the two differ, ours stays; of an item that both edited, a person's edit wins over an import's, then
-the newer one. Every difference is a named conflict. Merging again changes nothing.
+A consistent copy of the other collection is attached, and its keys are mapped to ours (`to_query`,
+...). Rows of one side only are added. If values differ, ours stays; for an item edited on both
+sides, a human edit wins over an import, then the newer edit. Every difference is reported as a
+conflict. Merging again changes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from exampp.store.grades import find_grader, graders, put_grader, reading_rules
 from exampp.store.sql import Damaged
 
 MOST_OTHERS = 10
-"""Maximum number of databases that SQLite attaches."""
+"""Maximum number of databases attached in SQLite."""
 
 
 Side = Literal["here", "there"]
@@ -30,7 +30,7 @@ Side = Literal["here", "there"]
 
 
 class MergeCount(NamedTuple):
-    """Number of things of one kind that came from another collection, and that it completed."""
+    """Number of added and completed records of one kind."""
 
     things: str
     added: int
@@ -38,9 +38,9 @@ class MergeCount(NamedTuple):
 
 
 class MergeConflict(NamedTuple):
-    """One field with different values in two collections, and the side whose value is stored.
+    """A field with different values in two collections, and the side that wins.
 
-    `here` is the value in the target of the merge, `there` the value in `other`.
+    `here` is the value in the target, `there` the value in `other`.
     """
 
     thing: str
@@ -53,16 +53,16 @@ class MergeConflict(NamedTuple):
 
 
 class OtherCollection(NamedTuple):
-    """A collection that is merged: its file, and the copy of it that is read."""
+    """A collection to merge: its file, and the copy that is read."""
 
     file: Path
     copy: Path
 
 
 def copy_collection(file: Path, copy: Path) -> OtherCollection:
-    """Copy a collection as it is now; the file is only read.
+    """Copy a collection; the file is only read.
 
-    Raises InputError if the file is not a collection, is of another schema, or is damaged.
+    Raises InputError if the file is not a collection, has another schema, or is damaged.
     """
     snapshot(file, copy)
     with closing(connect(copy, called=file)) as opened:
@@ -122,7 +122,7 @@ def merge_attached(
 
 
 def _follow_queries(connection: sqlite3.Connection, edit: Edit) -> None:
-    """Update items of direct relevance whose query has another text."""
+    """Update items of direct relevance after changes of query texts."""
     stale = connection.execute(
         "SELECT 1 FROM item i JOIN bank b USING (bank) JOIN query q ON q.query = i.query "
         "JOIN item_version v USING (version) WHERE b.name = ? AND v.text IS NOT q.text LIMIT 1",
@@ -142,16 +142,16 @@ _ITEM = (
     "WHERE i.item = {row}.item)"
 )
 _EMPTY, _NULL, _NEVER = "''", "NULL", ""
-"""SQL: the value of a column that means unknown."""
+"""SQL: the value that means unknown."""
 _EXTRA = ("extra", "other fields", _NULL)
 
 
 class _Union(NamedTuple):
-    """A table whose rows are identified by `keys`: ours and those that only the other side has.
+    """A table to unite by `keys`: our rows, plus rows that only the other side has.
 
-    `values` are (column, its name for people, its value if unknown): an unknown value of ours is
-    filled in. Rows are `things` in counts, a `thing` with a `label` in conflicts; a `mapped` table
-    has keys that other tables refer to.
+    `values` are (column, readable name, value if unknown); our unknown values are filled in. Counts
+    call the rows `things`, conflicts a `thing` with a `label`; other tables refer to keys of a
+    `mapped` table.
     """
 
     table: str
@@ -228,17 +228,17 @@ _REFERENCES = {
         *("item_version", "passage_version", "generation"),
     )
 } | {"version": "to_item_version", "plan": "to_sample_plan"}
-"""Columns that hold keys of other tables, and the scratch tables that map their keys to ours."""
+"""Foreign key columns, and the scratch tables that map their keys to ours."""
 _WHOLE_QUERY = " UNION ALL SELECT 0, 0"
 _ZERO = ("subtopic", "answer_key")
-"""Tables whose key 0 means none."""
+"""Tables in which key 0 means none."""
 
 
 @dataclass
 class MergeStep:
-    """The merging of one attached database, `schema`, in the caller's transaction.
+    """The merge of an attached database, `schema`, in the caller's transaction.
 
-    In SQL `{o}` stands for the schema. `counts` are [added, changed] by kind of thing.
+    In SQL, `{o}` is the schema. `counts` are [added, changed] by kind of record.
     """
 
     connection: sqlite3.Connection
@@ -246,46 +246,46 @@ class MergeStep:
     counts: dict[str, list[int]] = field(default_factory=dict)
 
     def run(self, sql: str) -> int:
-        """Execute a statement; return how many rows it wrote."""
+        """Execute a statement; return the number of written rows."""
         return self.connection.execute(sql.format(o=self.schema)).rowcount
 
     def one(self, sql: str) -> int:
-        """Return the number that a query gives."""
+        """Return the number selected by a query."""
         return int(self.connection.execute(sql.format(o=self.schema)).fetchone()[0] or 0)
 
     def put(self, things: str, table: str, sql: str) -> None:
-        """Insert rows into a table of ours, or complete some, and count both."""
+        """Insert or complete rows of our table, and count them."""
         before = self.one(f"SELECT count(*) FROM main.{table}")
         written = self.run(sql)
         added = self.one(f"SELECT count(*) FROM main.{table}") - before
         self.count(things, added, written - added)
 
     def count(self, things: str, added: int, changed: int = 0) -> None:
-        """Add to the counts of a kind of thing."""
+        """Add to the counts of a kind of record."""
         known = self.counts.setdefault(things, [0, 0]) if things else [0, 0]
         known[0] += added
         known[1] += changed
 
     def scratch(self, name: str, columns: str, sql: str) -> None:
-        """Make a scratch table of what `sql` selects; `end` drops it."""
+        """Create a scratch table from `sql`; `end` drops it."""
         self.run(f"CREATE TEMP TABLE {name} ({columns})")
         self.run(f"INSERT INTO {name} {sql}")
 
     def map(self, name: str, sql: str) -> None:
-        """Make the table of (their key, our key) that `sql` selects."""
+        """Create the map of (their key, our key) from `sql`."""
         self.scratch(f"to_{name}", "theirs INTEGER PRIMARY KEY, mine INTEGER NOT NULL", sql)
 
     def conflict(self, thing: str, sql: str, winner: str = "'here'") -> None:
-        """Record the conflicts that `sql` selects: (id, field, here, there).
+        """Record the conflicts (id, field, here, there) selected by `sql`.
 
-        `winner` is SQL for the side whose value is stored.
+        `winner` is SQL for the winning side.
         """
         self.run(
             f"INSERT INTO conflict SELECT '{thing}', id, field, here, there, {winner} FROM ({sql})"
         )
 
     def end(self, other: str) -> tuple[list[MergeCount], list[MergeConflict]]:
-        """Return counts and conflicts, and drop all scratch tables."""
+        """Return counts and conflicts; drop all scratch tables."""
         rows = self.connection.execute("SELECT * FROM conflict ORDER BY rowid").fetchall()
         conflicts = [
             MergeConflict(thing, str(name), what, _text(here), _text(there), winner, other)
@@ -304,9 +304,9 @@ class MergeStep:
         return own, [name for _, name, *_ in rows if name != own]
 
     def theirs(self, table: str) -> str:
-        """Return SQL for the rows of their table with our keys for theirs; `nr` is their order."""
+        """Return SQL for their rows with our keys; `nr` is the order."""
         own, columns = self.columns(table)
-        # plans of samples name their grader and bank in columns of text
+        # sample plans name grader and bank in text columns
         rows = self.connection.execute(f"PRAGMA main.table_info({table})").fetchall()
         keys = {name for _, name, kind, *_ in rows if kind == "INTEGER"}
         mapped = [name for name in columns if name in _REFERENCES and name in keys]
@@ -322,7 +322,7 @@ class MergeStep:
         )
 
     def union(self, table: _Union) -> None:
-        """Add rows that only the other side has, and values that ours lacks."""
+        """Add rows and values that only the other side has."""
         own, columns = self.columns(table.table)
         theirs, known = self.theirs(table.table), " AND ".join(f"m.{k} = t.{k}" for k in table.keys)
         label = table.label.format(row="m")
@@ -352,10 +352,10 @@ class MergeStep:
             self.map(own, f"SELECT t.nr, m.{own} {same}{none}")
 
     def append(self, table: str, things: str, same: Sequence[str] = ()) -> None:
-        """Append rows that only the other side has to a table that is append-only.
+        """Append rows of the other side to an append-only table.
 
-        Rows are equal in all columns, or in those that are the `same`; of several equal rows the
-        n-th here is the n-th there.
+        Rows match if all columns, or the columns `same`, are equal; the n-th equal row here matches
+        the n-th there.
         """
         own, columns = self.columns(table)
         same, names = same or columns, ", ".join(columns)
@@ -383,7 +383,7 @@ class MergeStep:
         )
 
     def follow(self, table: str) -> None:
-        """Add the rows that belong to appended rows."""
+        """Add the rows that depend on appended rows."""
         names = ", ".join(self.columns(table)[1])
         self.run(
             f"INSERT OR IGNORE INTO main.{table} ({names}) SELECT {names} FROM "
@@ -396,7 +396,7 @@ def _text(value: object) -> str:
 
 
 def _differ(column: str, empty: str, ours: str) -> str:
-    """Return SQL that tells if `ours` and row `t` both have a value in the column, and differ."""
+    """Return SQL that is true if `ours` and row `t` have different known values."""
     differ = f"{ours}.{column} IS NOT t.{column}"
     known = f" AND {ours}.{column} IS NOT {empty} AND t.{column} IS NOT {empty}"
     return differ + known if empty else differ
@@ -416,7 +416,7 @@ WHERE pv.hash IS NOT tv.hash
 
 
 def _passages(step: MergeStep) -> None:
-    """Merge passages and their texts: one that the other side had before is the older one."""
+    """Merge passages and texts; a text that the other side had earlier is older."""
     step.put(
         "passages",
         "passage",
@@ -469,7 +469,7 @@ _SHOWN = (
 
 
 def _rankings(step: MergeStep) -> None:
-    """Merge rankings: one of a system for a query is one value; ours and theirs are never mixed."""
+    """Merge rankings; the ranking of a system for a query is one value."""
     step.union(_UNIONS["system"])
     columns = "query, subtopic, system, passage, rank, score, extra"
     step.scratch(
@@ -481,7 +481,7 @@ def _rankings(step: MergeStep) -> None:
     step.scratch(
         "both_ranked",
         "query, system, theirs, ours, same, PRIMARY KEY (query, system)",
-        # ours are counted once: their index leads from a query and a system to all of the query
+        # count ours once: the index by query and system covers whole queries
         "SELECT t.query, t.system, count(*), m.ours, count(r.ranking) FROM ranked t "
         "JOIN (SELECT query, system, count(*) AS ours FROM main.ranking GROUP BY 1, 2) m "
         "ON m.query = t.query AND m.system = t.system LEFT JOIN main.ranking r "
@@ -509,14 +509,14 @@ _NOT_IN_BANK = f"NOT EXISTS (SELECT 1 FROM {{table}} WHERE {_SAME_ITEM} AND m.ba
 _TEXTLESS = (
     "EXISTS (SELECT 1 FROM {schema}.item_version v WHERE v.item = {item} AND v.text IS NULL)"
 )
-"""SQL: an item known from grades, whose text no bank has given."""
+"""SQL: an item known only from grades, without a text."""
 _ITEM_COLUMNS = "query, bank, subtopic, item_id, kind, extra"
 
 
 def _items(step: MergeStep) -> None:
-    """Merge items: equal ones have the same query, bank, kind and id.
+    """Merge items; they match by query, bank, kind and id.
 
-    One without a text equals the item of this id that has one, whatever its bank.
+    An item without a text matches the item with this id and a text in any bank.
     """
     theirs = (
         "(SELECT i.item, q.mine AS query, b.mine AS bank, f.mine AS subtopic, i.item_id, i.kind, "
@@ -543,7 +543,7 @@ def _items(step: MergeStep) -> None:
         "FROM main.item o WHERE o.query = m.query AND o.kind = m.kind AND o.item_id = m.item_id "
         "AND o.item <> m.item)"
     )
-    # SQLite 3.37 takes the default of a REAL column for the first of many rows alone
+    # SQLite 3.37 applies the default of a REAL column only to the first of many rows
     step.put(
         "items",
         "item",
@@ -562,7 +562,7 @@ _IMPORTED = (
     "AND e.operation = 'import' ORDER BY e.edit DESC LIMIT 1), "
     "(SELECT version FROM {schema}.item WHERE item = {item}))"
 )
-"""SQL: the version that grades of an item without a text belong to."""
+"""SQL: the version to which grades of an item without a text belong."""
 
 
 def _item_texts(step: MergeStep) -> None:
@@ -597,18 +597,18 @@ _STATE = "version, weight, answers, active"
 _EDIT = f"item, operation, {_STATE}"
 _LOGGED = f"{_EDIT}, author, reason, at"
 _SAME_EDIT = f"{_EDIT}, who, nth"
-# an import is not a separate edit: it has the content of a file, whoever imported it
+# imports are compared by content, regardless of who imported the file
 _WHO = "CASE operation WHEN 'import' THEN '' ELSE json_array(author, reason, at) END"
 _LATER = (
     "({row}.operation <> 'import', {row}.at, {row}.author, "
     "(SELECT text FROM main.item_version WHERE version = {row}.version), {row}.answers, "
     "{row}.weight, {row}.active)"
 )
-"""SQL: the comparison that decides which of two edits wins."""
+"""SQL: the sort key that decides which of two edits wins."""
 
 
 def _numbered(step: MergeStep, name: str, log: str) -> None:
-    """Make a scratch table of edits, each with its number among equal ones."""
+    """Create a scratch table of edits, numbered among equal ones."""
     step.scratch(
         name,
         f"edit INTEGER PRIMARY KEY, {_LOGGED}, who, nth",
@@ -624,7 +624,7 @@ _OUR_LOG = (
 
 
 def _edits(step: MergeStep) -> None:
-    """Merge the logs; for an item that both edited, one of the last edits wins."""
+    """Merge the logs; for an item edited on both sides, one of the last edits wins."""
     _numbered(step, "our_edit", _OUR_LOG)
     _numbered(step, "their_edit", step.theirs("item_edit"))
     for side, other in (("our", "their"), ("their", "our")):
@@ -641,7 +641,7 @@ def _edits(step: MergeStep) -> None:
             f"(SELECT max(edit) FROM {side}_edit GROUP BY item)",
         )
         step.run(f"CREATE INDEX temp.{side}_last_item ON {side}_last (item)")
-    # an item that was edited there, what it is like then, and whether it was edited here too
+    # items edited there, their state, and whether they were edited here too
     step.scratch(
         "edited",
         "item INTEGER PRIMARY KEY, both, theirs, edit",
@@ -669,7 +669,7 @@ def _edits(step: MergeStep) -> None:
     )
     appended = f"INSERT INTO main.item_edit ({_LOGGED}) SELECT {_LOGGED} FROM "
     new = "their_edit WHERE edit IN (SELECT edit FROM their_new) ORDER BY edit"
-    # the last edit of an item is what it is like: where that is not what stands, it is said again
+    # the last edit must equal the state of the item: append the winning state if it does not
     again = (
         f"standing s WHERE ({_STATE}) IS NOT (SELECT {_STATE} FROM main.item_edit e "
         "WHERE e.item = s.item ORDER BY e.edit DESC LIMIT 1)"
@@ -690,7 +690,7 @@ def _edits(step: MergeStep) -> None:
 
 
 def _other_fields(step: MergeStep) -> None:
-    """Merge the subtopic and the other fields of an item, which are not in its log."""
+    """Merge the subtopic and other fields of items, which are not in the log."""
     both = "to_item m JOIN their_item t ON t.item = m.theirs JOIN main.item i ON i.item = m.mine"
     from_theirs = "i.item IN (SELECT item FROM edited WHERE theirs)"
     for column, empty, label in (("subtopic", "0", "subtopic"), ("extra", _NULL, "other fields")):
@@ -712,7 +712,7 @@ _SAME_SPLIT = "m.bank = b.mine AND m.salt = t.salt AND m.commitment = t.commitme
 
 
 def _splits(step: MergeStep) -> None:
-    """Record the splits that only the other side has: a split is valid where it was made."""
+    """Add the splits of the other side."""
     step.conflict(
         "split",
         "SELECT (SELECT name FROM main.bank WHERE bank = b.mine) AS id, 'commitment' AS field, "
@@ -726,10 +726,10 @@ def _splits(step: MergeStep) -> None:
 
 
 def _graders(step: MergeStep, theirs: sqlite3.Connection) -> None:
-    """Add the graders of another collection, and map equal ones.
+    """Add the graders of the other collection and map equal ones.
 
-    Runs before items are merged: grades made without answer keys, by a grader that is known to read
-    by them there, count as made from today's keys.
+    Must run before items are merged: grades without an answer key, by a grader that uses answer
+    keys on the other side, count as made with the current keys.
     """
     mapped = []
     for stored in graders(theirs):
@@ -760,7 +760,7 @@ _BETTER = (
     "({one}.state = 0 AND {other}.state <> 0 OR {one}.reply IS NOT NULL AND {other}.reply IS NULL "
     "AND ({one}.state = 0) = ({other}.state = 0) AND {one}.rating IS {other}.rating)"
 )
-"""SQL: a grade wins over a failure, and of two equal ones the one with its reply."""
+"""SQL: a grade wins over a failure; of two equal grades, the one with a reply wins."""
 _CELL_LABEL = (
     "(SELECT model FROM main.grader WHERE grader = m.grader) || ' ' || "
     f"(SELECT {_ITEM.format(row='v')} FROM main.item_version v WHERE v.version = m.item_version) "
@@ -770,11 +770,11 @@ _CELL_LABEL = (
 _DIFFERING = (
     "CASE WHEN m.rating IS NOT t.rating THEN {} WHEN m.reply IS NOT t.reply THEN {} ELSE {} END"
 )
-"""SQL: the first field in which two grades differ."""
+"""SQL: the first differing field of two grades."""
 
 
 def _grades(step: MergeStep) -> None:
-    """Merge grades: a grade wins over a failure; of two that differ ours stays."""
+    """Merge grades: a grade wins over a failure; of different grades ours stays."""
     theirs = _THEIR_GRADES.format(theirs=step.theirs("grade"))
     same = " AND ".join(f"m.{name} = t.{name}" for name in _CELL.split(", "))
     better, worse = _BETTER.format(one="t", other="m"), _BETTER.format(one="m", other="t")
@@ -805,7 +805,7 @@ def _grades(step: MergeStep) -> None:
 
 
 def _runs(step: MergeStep) -> None:
-    """Merge runs, identified by grader and start; a copy may have a part of a run."""
+    """Merge runs, identified by grader and start; a copy may have part of a run."""
     _, columns = step.columns("run")
     same = "m.grader = t.grader AND m.started = t.started"
     spent = ", ".join(f"{name} = t.{name}" for name in columns[2:])

@@ -1,4 +1,4 @@
-"""Write pools into the store and read them: passages with judgments, rankings and grades."""
+"""Read and write pools: passages with judgments, rankings and grades."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ member AS (SELECT query, passage FROM ranked_pool UNION SELECT query, passage FR
 
 
 class BankStats(NamedTuple):
-    """The items of one kind of a bank with and without a text, and the cells of the former.
+    """Items of one kind in a bank, with and without a text, and their cells.
 
-    `cells` are those of the ranked pool, `judged_only` those of passages that are only judged.
+    `cells` counts cells of the ranked pool, `judged_only` those of passages that are only judged.
     """
 
     bank: str
@@ -81,9 +81,10 @@ class BankStats(NamedTuple):
 
 
 class PoolStats(NamedTuple):
-    """Counts of the pool: queries, (query, passage) pairs, distinct passages, pairs without a text.
+    """Counts of the pool: queries, pairs, distinct passages, pairs without a text.
 
-    `contributed` is how many (system, query, passage) there are: over `ranked` pairs, the overlap.
+    A pair is (query, passage). `contributed` counts (system, query, passage); divided by `ranked`
+    pairs it is the overlap.
     """
 
     queries: int
@@ -95,7 +96,7 @@ class PoolStats(NamedTuple):
 
 
 def pool_stats(connection: sqlite3.Connection, depth: int) -> PoolStats:
-    """Return the size of the pool of the first `depth` passages of every ranking."""
+    """Return the size of the pool of the top `depth` of every ranking."""
     row = connection.execute(
         f"{_RANKED} SELECT (SELECT count(*) FROM query), count(*), count(DISTINCT m.passage), "
         "count(*) - count(p.version), "
@@ -109,8 +110,8 @@ def pool_stats(connection: sqlite3.Connection, depth: int) -> PoolStats:
 def system_stats(connection: sqlite3.Connection, depth: int) -> list[tuple[Any, ...]]:
     """Return the contribution of every system to the pool, sorted by name.
 
-    A row has the system, its queries, its passages in the pool, how many of them another system
-    contributed too, how many have no text, and the least, mean and largest depth of its rankings.
+    A row has the system, its queries, its passages in the pool, those also contributed by other
+    systems, those without a text, and the minimum, mean and maximum depth of its rankings.
     """
     return connection.execute(
         f"{_RANKED}, brought AS MATERIALIZED (SELECT query, passage, count(*) AS systems FROM top "
@@ -128,7 +129,7 @@ def system_stats(connection: sqlite3.Connection, depth: int) -> list[tuple[Any, 
 
 
 def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:
-    """Return the cells of every kind of every bank with the pool's passages that have a text."""
+    """Return the number of cells by bank and kind, for passages with a text."""
     return records(
         BankStats,
         connection,
@@ -147,10 +148,10 @@ def bank_stats(connection: sqlite3.Connection, depth: int) -> list[BankStats]:
 
 
 def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: Edit) -> int:
-    """Add pools, such as those of a workbench file; return how many passages they held.
+    """Add pools, such as those of a Workbench file; return the number of passages.
 
-    The rankings are only staged; `apply_rankings` stores them. Raises InputError if the same
-    passage has different texts in one import.
+    Rankings are only staged; `apply_rankings` stores them. Raises InputError if the same passage
+    has different texts in one import.
     """
     count = 0
     for pool in pools:
@@ -220,11 +221,11 @@ def _put_sheets(
         key = sheet.grader.key
         identities[key] = identities.get(key, sheet.grader).widened(sheet.grader)
     keys = {key: put_grader(connection, identity) for key, identity in identities.items()}
-    # readers may give the same grade for many passages: whatever is made of it, is made once
+    # readers may share one grade object among many passages: convert it once
     cells = {(s.grader.kind, id(grade)): grade for _, s in sheets for grade in s.grades}
     item_ids = dict.fromkeys((kind, grade.item_id) for (kind, _), grade in cells.items())
     items = graded_versions(connection, query, pool.query_id, item_ids, edit)
-    # what a file says of a grader that verifies here counts as made from today's answer keys
+    # grades in a file by a grader that verifies count as made with the current answer keys
     today = answer_keys(connection, items.values())
     makers: dict[int, _Rows] = {}
     for grader in keys.values():
@@ -244,13 +245,13 @@ def _put_sheets(
 
 
 class _Rows:
-    """Make the rows of a grader's grades of one pool; each grade is converted once."""
+    """Converts the grades of a grader in one pool to rows, each grade once."""
 
     def __init__(
         self, grader: int, items: Mapping[tuple[str, str], int], answer_keys: Mapping[int, int]
     ) -> None:
         self._grader, self._items, self._answer_keys = grader, items, answer_keys
-        # by identity: the pool holds all of them meanwhile
+        # by identity, which is safe while the pool references all grades
         self._made: dict[int, GradeRow] = {}
 
     def of(self, kind: str, grade: Grade, version: int) -> GradeRow:
@@ -262,13 +263,13 @@ class _Rows:
         return (row[0], row[1], version, *row[3:])
 
 
-# ---- and out again -------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
-    """Yield the collection as pools, query by query, each as imported, with later additions.
+    """Yield the collection as pools, as imported plus later additions.
 
-    Grades are those of the current texts of passages.
+    Grades are those of current passage texts.
     """
     names, unshown = dict(graders(connection)), unshown_scales(connection)
     rows = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
@@ -335,7 +336,7 @@ def _rankings(
 
 
 class _Filed(NamedTuple):
-    """The grades of one passage by one grader, by item version."""
+    """Grades of one passage by one grader, by item version."""
 
     grades: dict[int, Grade]
     order: list[int] | None
@@ -355,7 +356,7 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
     for passage, grader, version, with_key, *grade in connection.execute(
         "SELECT p.passage, g.grader, g.item_version, g.answer_key > 1, i.item_id, g.state, "
         "g.rating, g.reply, g.rule, g.confidence, g.detail "
-        # in this order every grade is looked up by its key, and none is scanned
+        # this join order looks up every grade by key instead of scanning
         "FROM item i CROSS JOIN grader r "
         f"CROSS JOIN grade g ON g.grader = r.grader AND g.item_version = i.version AND {IN_FORCE} "
         "CROSS JOIN passage_version w ON w.version = g.passage_version "

@@ -1,4 +1,4 @@
-"""Read queries of a collection with everything that people look at: texts, replies, decisions."""
+"""Read gradebooks, and queries with texts, replies and decisions."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ WHERE i.item = ?
 
 
 class ItemRatings(NamedTuple):
-    """The ratings of one item (by the key of its text), aligned with the keys of passages' texts.
+    """Ratings of one item (by text key), aligned with the keys of passage texts.
 
-    For a text that occurs twice the last rating counts. `details` counts the cells with details.
+    For a text that occurs twice, the last rating counts. `details` counts cells with details.
     """
 
     version: int
@@ -78,7 +78,7 @@ class ItemRatings(NamedTuple):
 
 
 class ItemRow(NamedTuple):
-    """An active item: its key, id, text's key, subtopic, weight, text, answers and residue."""
+    """An active item: key, id, text key, subtopic, weight, text, answers, other fields."""
 
     item: int
     item_id: str
@@ -92,9 +92,9 @@ class ItemRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """The rows of one query for one grader: subtopics, items, passages, decisions.
+    """Rows of one query for one grader: subtopics, items, passages, decisions.
 
-    `subtopics` are (id, key, text). `column` and `row` find a cell by the keys of its texts.
+    `subtopics` are (id, key, text). `column` and `row` locate a cell by its text keys.
     """
 
     query: int
@@ -112,8 +112,8 @@ def read_gradebook(
 ) -> Gradebook:
     """Return the grades of one grader on one bank, overridden by human decisions.
 
-    `part` selects the `public` or the `sealed` items of the bank. Raises InputError if it is
-    neither, or if the bank was never split.
+    `part` selects the `public` or the `sealed` items of the bank. Raises InputError for another
+    part, or if the bank was never split.
     """
     refuse_unsound(connection)
     among = items_of_part(connection, bank, part)
@@ -152,7 +152,7 @@ def read_gradebook(
 def items_of_part(
     connection: sqlite3.Connection, bank: str, part: str | None
 ) -> Callable[[int], bool]:
-    """Return a function that tells whether an item key is in a part of a bank (None: all)."""
+    """Return a predicate for item keys in a part of a bank (None: all)."""
     if part is None:
         return lambda _: True
     if part not in PARTS:
@@ -177,7 +177,7 @@ def query_rows(
 ) -> QueryRows:
     """Read the rows of one query; `among` selects items by key.
 
-    Without `texts` the texts of passages are not read.
+    Without `texts`, passage texts are not read.
     """
     subtopics = connection.execute(
         "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic_id",
@@ -199,9 +199,9 @@ def query_grades(
     automatic: Iterable[ItemRatings],
     systems: Mapping[int, str],
 ) -> QueryGrades:
-    """Return one query as arrays: `automatic` ratings with human decisions, judgments, rankings.
+    """Return one query as arrays: ratings with decisions, judgments, rankings.
 
-    `systems` are the names by key.
+    `automatic` has the ratings of the grader, `systems` the names by key.
     """
     items, passages = rows.items, rows.passages
     subtopic_index = {name: number for number, (name, _, _) in enumerate(rows.subtopics, 1)}
@@ -215,7 +215,7 @@ def query_grades(
         ratings[at[known], rows.column[one.version]] = one.ratings[known]
     decided = tuple(_decide(rows, ratings))
     judgments = np.full((len(rows.subtopics) + 1, len(passages)), MISSING, np.int16)
-    # three texts, as those of ratings
+    # three texts, like those of ratings
     of_judged, judged, relevances = connection.execute(
         "SELECT group_concat(subtopic), group_concat(passage), group_concat(relevance) "
         "FROM judgment WHERE query = ?",
@@ -248,7 +248,7 @@ def automatic_ratings(
 ) -> Iterator[ItemRatings]:
     """Yield the grader's ratings of a query, item by item."""
     for item in rows.items:
-        # two texts, split by numpy: a tuple for every cell takes most of the time
+        # two texts, split by numpy: one tuple per cell would take most of the time
         row = connection.execute(_RATINGS, (grader, item.item)).fetchone()
         passages, values, details, cells = row
         if cells:
@@ -258,12 +258,12 @@ def automatic_ratings(
 
 
 def _numbers(text: str | None, kind: type[Number]) -> NDArray[Number]:
-    """Return the numbers that the database joined in one text; empty for NULL."""
+    """Parse numbers joined by the database in one text; empty for NULL."""
     return np.fromstring(text, kind, sep=",") if text else np.empty(0, kind)
 
 
 class Places:
-    """Find the positions of keys in an array, many at a time; -1 for unknown keys."""
+    """Find positions of many keys in an array; -1 for unknown keys."""
 
     def __init__(self, keys: NDArray[np.int64]) -> None:
         self._order = np.argsort(keys)
@@ -307,7 +307,7 @@ def _rankings(
     ).fetchall()
     if not ranked:
         return
-    # keys and ranks are whole numbers that a double holds
+    # keys and ranks are integers that fit a double
     columns = np.fromiter(chain.from_iterable(ranked), np.float64, 5 * len(ranked)).reshape(-1, 5).T
     systems, subtopics = columns[:2].astype(np.int64)
     passages = place[columns[2].astype(np.int64)].astype(np.int32)
@@ -315,7 +315,7 @@ def _rankings(
     keys = (ranks, subtopics, systems)
     order = np.lexsort(keys)
     if np.logical_and.reduce([np.diff(key[order]) == 0 for key in keys]).any():
-        # ties, which few runs have and which take most of the time
+        # ties are rare and slow to sort
         ids = [passage.passage_id for passage in rows.passages]
         by_id = np.empty(len(ids), np.int64)
         by_id[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
@@ -324,7 +324,7 @@ def _rankings(
     ranks, scores = ranks[order], scores[order]
     starts = np.flatnonzero((np.diff(systems) != 0) | (np.diff(subtopics) != 0)) + 1
     for start, end in pairwise([0, *starts.tolist(), len(order)]):
-        # parts of one array, which take less memory than arrays of their own
+        # slices of one array, which take less memory than separate arrays
         yield Ranking(
             names[int(systems[start])],
             subtopic_number[int(subtopics[start])],
@@ -365,8 +365,8 @@ def read_dossiers(
 ) -> Iterator[Dossier]:
     """Yield queries one by one, as one grader graded them on one bank: all, or those selected.
 
-    With `passages` (by id) only grades of their cells and of decided cells are read: a page shows a
-    few of thousands. Raises InputError for an unknown query.
+    With `passages` (by id), only grades of their cells and of decided cells are read, because a
+    page shows few of many. Raises InputError for an unknown query.
     """
     known = connection.execute(
         "SELECT query_id, query, text FROM query ORDER BY query_id"
@@ -389,7 +389,7 @@ def read_texts(
     cells: Iterable[tuple[str, str, str]],
     length: int,
 ) -> Mapping[tuple[str, str, str], CellTexts]:
-    """Read the texts of cells (query id, item id, passage id), `length` characters of each passage.
+    """Read texts of cells (query id, item id, passage id), cut to `length` characters.
 
     Missing cells are left out.
     """
@@ -453,7 +453,7 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
 
 
 def _cells(rows: QueryRows, passages: Collection[str]) -> AbstractSet[VersionCell]:
-    """Return the cells of some passages, and those with decisions, by the keys of their texts."""
+    """Return the cells of some passages, plus cells with decisions, by text keys."""
     versions = [one.version for one in rows.passages if one.passage_id in passages and one.version]
     return {*rows.decisions, *((item, passage) for item in rows.column for passage in versions)}
 
@@ -469,7 +469,7 @@ def _grades(
     rows: QueryRows,
     cells: AbstractSet[VersionCell] | None,
 ) -> list[Any]:
-    """Return the grades of the items of a query, or of some cells alone."""
+    """Return the grades of the items of a query, or of some cells."""
     if cells is None:
         return connection.execute(
             f"SELECT {_GRADE} FROM item i "
@@ -488,7 +488,7 @@ def _grades(
 
 
 class _Automatic(Mapping[Cell, Grade]):
-    """Grades by cell, decoded on access: a page shows a few of a thousand."""
+    """Grades by cell, decoded on access because a page shows few of many."""
 
     def __init__(self, rows: QueryRows, grades: Sequence[Any]) -> None:
         self._item_ids = [item.item_id for item in rows.items]

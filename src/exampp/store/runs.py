@@ -21,10 +21,10 @@ LEASE_SECONDS = 600.0
 
 
 class RunUsage(NamedTuple):
-    """Usage of a run: wall-clock seconds, requests, cells graded by them, tokens, cost.
+    """Usage of a run: wall-clock seconds, requests, graded cells, tokens, cost.
 
-    `requests` counts those sent to a server, with failed ones and retries. `cost` is in the
-    currency of the prices; None without prices.
+    `requests` includes failed ones and retries. `cost` is in the currency of the prices; None
+    without prices.
     """
 
     seconds: float = 0.0
@@ -38,7 +38,7 @@ class RunUsage(NamedTuple):
 
 
 def claim(connection: sqlite3.Connection, grader: int, query: int, owner: str) -> bool:
-    """Take a lease of a query, unless another process has one; inside a transaction."""
+    """Acquire the lease of a query, unless another process has it; in a transaction."""
     now = time.time()
     claimed = connection.execute(
         "INSERT INTO lease VALUES (:grader, :query, :owner, :until) ON CONFLICT DO UPDATE SET "
@@ -79,7 +79,7 @@ def release_all(connection: sqlite3.Connection, grader: int, owner: str) -> None
 
 
 class Lease(NamedTuple):
-    """A lease of a query by a process, `until` some second since 1970 unless renewed."""
+    """A process's lease of a query; `until` is in seconds since the epoch."""
 
     owner: str
     query: int
@@ -87,7 +87,7 @@ class Lease(NamedTuple):
 
 
 def leases(connection: sqlite3.Connection, grader: int) -> list[Lease]:
-    """Return the queries with leases; expired leases do not count."""
+    """Return the valid leases."""
     return records(
         Lease,
         connection,
@@ -115,7 +115,7 @@ def update_run(connection: sqlite3.Connection, run: int, spent: RunUsage) -> Non
 
 
 def usage_of(connection: sqlite3.Connection, grader: int) -> RunUsage:
-    """Return the usage of all runs of a grader together."""
+    """Return the total usage of all runs of a grader."""
     row = connection.execute(
         "SELECT total(seconds), sum(asked), sum(cells), sum(tokens_read), sum(tokens_cached), "
         "sum(tokens_written), sum(requests), sum(cost) FROM run WHERE grader = ?",
@@ -126,7 +126,7 @@ def usage_of(connection: sqlite3.Connection, grader: int) -> RunUsage:
 
 
 def unpriced_runs(connection: sqlite3.Connection, grader: int) -> int:
-    """Count the runs of a grader with requests of unknown cost, because no prices were given."""
+    """Count the runs of a grader without prices, and so with unknown cost."""
     return select_integer(
         connection,
         "SELECT count(*) FROM run WHERE grader = ? AND cost IS NULL AND tokens_read > 0",
@@ -150,12 +150,11 @@ def put_step(connection: sqlite3.Connection, name: str, fingerprint: str, at: st
 
 
 PREPARED, OPEN, COLLECTED, ENDED = "prepared", "open", "collected", "ended"
-"""Recorded and perhaps sent; known at the provider; all replies are stored; ended without replies.
-"""
+"""Recorded and perhaps sent; open at the provider; all replies stored; ended without replies."""
 
 
 FILE = "file"
-"""The provider of batches that are files."""
+"""The provider name of batch files."""
 
 
 class BatchRow(NamedTuple):
@@ -194,7 +193,7 @@ def prepare_batch(
     about: Mapping[str, Any],
     requests: Sequence[str],
 ) -> int:
-    """Record a batch that will be sent; `about` has key, provider, server, worst and at.
+    """Record a batch before it is sent; `about` has key, provider, server, worst and at.
 
     Its requests are those that are not open already: another process may have been quicker.
 
@@ -264,7 +263,7 @@ def requests_of(connection: sqlite3.Connection, batch: int) -> list[str]:
 
 
 def stored_request(connection: sqlite3.Connection, request: str) -> StoredRequest | None:
-    """Return an open request; None if it is not open."""
+    """Return a request if it is open, else None."""
     row = connection.execute(
         "SELECT batch, reply FROM batch_request WHERE request = ?", (request,)
     ).fetchone()
@@ -272,7 +271,7 @@ def stored_request(connection: sqlite3.Connection, request: str) -> StoredReques
 
 
 def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
-    """Return whether a reply has come that is not a grade yet."""
+    """Return whether a received reply is not a grade yet."""
     return bool(
         select_integer(
             connection,
@@ -284,14 +283,14 @@ def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
 
 
 def requests_without_reply(connection: sqlite3.Connection, batch: int) -> int:
-    """Return how many requests of a batch are out and have no reply."""
+    """Return the number of requests of a batch without a reply."""
     return select_integer(
         connection, "SELECT count(*) FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,)
     )
 
 
 def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str, Any]) -> int:
-    """Store replies by request; an earlier reply stays. Returns how many are new."""
+    """Store replies by request, keeping earlier ones; return the number of new ones."""
     before = connection.total_changes
     connection.executemany(
         "UPDATE batch_request SET reply = ? WHERE request = ? AND batch = ? AND reply IS NULL",
@@ -306,7 +305,7 @@ def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str
 
 
 def drop_requests(connection: sqlite3.Connection, requests: Iterable[str]) -> None:
-    """Drop requests that became grades, or that will get no reply."""
+    """Delete requests that became grades or will get no reply."""
     connection.executemany(
         "DELETE FROM batch_request WHERE request = ?", [(request,) for request in requests]
     )
@@ -321,7 +320,7 @@ def close_batch(connection: sqlite3.Connection, batch: int, state: str, status: 
 
 
 def describe_batches(rows: Sequence[BatchRow]) -> str:
-    """Describe batches and their progress, in a line."""
+    """Describe batches and their progress in one line."""
     return "; ".join(
         f"{row.remote or 'a batch'} ({counted(row.requests, 'request')}) "
         f"{'is being sent' if row.remote is None else row.said or 'sent'}"
@@ -337,11 +336,11 @@ def describe_open_batches(rows: Sequence[BatchRow]) -> str:
 
 _SERIAL = count()
 _AT_WORK: dict[str, int] = {}
-"""The runs of this process that may have leases: owner -> thread."""
+"""Runs of this process that may have leases: owner -> thread."""
 
 
 class LeaseHolder(NamedTuple):
-    """A run with leases of queries, which end at `until` (seconds since 1970) unless renewed."""
+    """A run with leases; they expire at `until` (seconds since the epoch)."""
 
     host: str
     process: int
@@ -350,25 +349,25 @@ class LeaseHolder(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """Return whether it runs on this machine, where its end is noticed at once."""
+        """Return whether it runs on this machine, where its end is detected immediately."""
         return self.host == socket.gethostname()
 
     def __str__(self) -> str:
         queries = "1 query" if self.queries == 1 else f"{self.queries} queries"
         if self.is_here:
-            return f"Process {self.process} of this machine is grading {queries}"
+            return f"Process {self.process} on this machine is grading {queries}"
         until = time.strftime("%H:%M:%S", time.localtime(self.until))
-        return f"Process {self.process} on {self.host} holds {queries} until {until}"
+        return f"Process {self.process} on {self.host} has locked {queries} until {until}"
 
 
 def new_owner() -> str:
-    """Return a unique name for a run: its host, process and number."""
+    """Return a unique name of a run: host, process and number."""
     return f"{socket.gethostname()}:{os.getpid()}:{next(_SERIAL)}"
 
 
 @contextmanager
 def at_work(owner: str) -> Iterator[None]:
-    """Mark a run as existing within the block; after it, its leases are free."""
+    """Register a run for the duration of the block; afterwards its leases are free."""
     _AT_WORK[owner] = threading.get_ident()
     try:
         yield
@@ -377,9 +376,9 @@ def at_work(owner: str) -> Iterator[None]:
 
 
 def is_gone(owner: str) -> bool:
-    """Return whether a run of this machine no longer exists; False for runs of other machines.
+    """Return whether a run on this machine is gone; False for other machines.
 
-    Another run of this thread counts as gone: it cannot continue while this one waits for it.
+    Another run of this thread counts as gone, because it cannot continue meanwhile.
     """
     host, process, _ = owner.rsplit(":", 2)
     if host != socket.gethostname():
@@ -401,7 +400,7 @@ def process_exists(process: int) -> bool:
 
 
 def others(connection: sqlite3.Connection, grader: int, owner: str) -> dict[str, list[int]]:
-    """Return the queries that other runs of a grader have leases of, by the names of the runs."""
+    """Return the queries leased by other runs of a grader, by run."""
     by_owner: dict[str, list[int]] = {}
     for lease in leases(connection, grader):
         if lease.owner != owner and not is_gone(lease.owner):
@@ -412,7 +411,7 @@ def others(connection: sqlite3.Connection, grader: int, owner: str) -> dict[str,
 def holders(
     connection: sqlite3.Connection, grader: int, owner: str = ""
 ) -> tuple[LeaseHolder, ...]:
-    """Return the runs other than `owner` that have leases of queries of a grader."""
+    """Return the runs of a grader with leases, except `owner`."""
     until = {lease.owner: lease.until for lease in leases(connection, grader)}
     return tuple(
         LeaseHolder(*_place(name), len(queries), until[name])

@@ -1,7 +1,6 @@
-"""Find records by words, without an index: all records are scanned.
+"""Search records by words, by a full scan without an index.
 
-A scan of a hundred thousand passages takes 0.1 s of a core; an index would not repay the cost that
-it adds to every import.
+A scan of a hundred thousand passages takes 0.1 s; an index would slow down every import.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from exampp.store.grades import IN_FORCE, graders
 
 SEARCH_KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LONGEST = 300
-"""Maximum characters of the searched words."""
+"""Maximum characters of a search text."""
 _BEFORE = 80
 """Characters of an excerpt before the first hit."""
 _WANTED = re.compile(r'"([^"]+)"|([^\s"]+)')
@@ -51,9 +50,9 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """The hits of one kind, in the order in which they were stored.
+    """The hits of one kind, in stored order.
 
-    `more`: there are more records than were requested.
+    `more`: further records match.
     """
 
     kind: SearchKind
@@ -76,7 +75,7 @@ class ExcerptPiece(NamedTuple):
 
 
 def excerpt_pieces(text: str, words: Sequence[str], length: int = 240) -> list[ExcerptPiece]:
-    """Return about so many characters of a text around the first word, words apart."""
+    """Return about `length` characters around the first hit, with hits as separate pieces."""
     by_length = sorted(words, key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, by_length)) or r"\Z", re.IGNORECASE)
     first = pattern.search(text)
@@ -97,7 +96,7 @@ def excerpt_pieces(text: str, words: Sequence[str], length: int = 240) -> list[E
 
 
 class _Searched(NamedTuple):
-    """The search of a kind: its rows by key, and the columns in which words are searched.
+    """The search of one kind: SQL for rows by key, and the searched columns.
 
     `rows` select query id, item id, passage id, text, about, said by, note.
     """
@@ -189,7 +188,7 @@ def search(
     bank: str | None = None,
     most: int = 20,
 ) -> list[SearchPage]:
-    """Find the first records that contain all words of a text; see `Collection.search`."""
+    """Find the first records with all words of a text; see `Collection.search`."""
     if unknown := [kind for kind in kinds if kind not in SEARCH_KINDS]:
         raise InputError(
             f"unknown kind of records {unknown[0]!r}",
@@ -197,9 +196,9 @@ def search(
             hint=f"Known: {', '.join(SEARCH_KINDS)}",
         )
     if most < 1:
-        raise InputError(f"most is {most}", field="most", hint="Give 1 or more")
+        raise InputError(f"invalid most: {most}", field="most", hint="Use 1 or more")
     if bank is not None and not item_kinds(connection, bank):
-        raise InputError(f"no bank of the name {quoted(bank)} has items", field="bank")
+        raise InputError(f"no bank {quoted(bank)} with items", field="bank")
     if grader is not None:
         identities = [stored.identity for stored in graders(connection)]
         grader = choose_grader(identities, grader=grader).key
@@ -254,7 +253,7 @@ def _search_kind(
 
 
 def _variants(word: str) -> list[str]:
-    """Return the spellings of a word: SQLite ignores case only for letters of ASCII."""
+    """Return case variants of a word; SQLite ignores case only for ASCII."""
     if word.isascii():
         return [word]
     cases = (word, word.lower(), word.upper(), word.title())

@@ -1,12 +1,12 @@
-"""The connection of every collection, with errors of exampp, checksums of rows, and short queries.
+"""The SQLite connection of collections: exampp errors, row checksums, short queries.
 
-Values that do not fit (half of a surrogate pair, an integer beyond 64 bits, a text beyond SQLite's
-limit) never reach the file. Closing reports errors that SQLite's own close ignores.
+Invalid values (lone surrogates, integers beyond 64 bits, texts beyond the limit of SQLite) never
+reach the file. Closing reports errors that the close of SQLite ignores.
 
-The table `checksum` has the number of rows of every other table, and the sum of their checksums.
-Temporary triggers of each connection that writes add up the changes of its transaction; the end of
-the transaction writes the sums in the same commit, so that a crash cannot make them wrong. If
-another program or the disk changes a row, its table no longer matches.
+The table `checksum` has the row count and the checksum of every other table. Temporary triggers of
+each writing connection add up the changes of a transaction; the sums are written in the same
+commit, so a crash cannot invalidate them. If another program or the disk changes a row, its table
+no longer matches.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TABLES = (
 
 
 class Mismatch(NamedTuple):
-    """A table that differs from its checksum: its rows when exampp wrote it, and its rows now."""
+    """A table that differs from its checksum, with its row count then and now."""
 
     table: str
     expected: int
@@ -43,10 +43,10 @@ class Mismatch(NamedTuple):
 
 
 class Checksums:
-    """Track the current transaction's changes of the checksums of tables.
+    """Tracks changes of table checksums in the current transaction.
 
-    `_added` and `_removed` hold the checksums of rows, by table. The functions that the triggers
-    call are built in: an interrupt inside a function written in Python would be lost.
+    `_added` and `_removed` have row checksums by table. The triggers call only built-in functions:
+    an interrupt inside a Python function would be lost.
     """
 
     def __init__(self) -> None:
@@ -55,9 +55,9 @@ class Checksums:
         self._watching = False
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """Forget changes that were rolled back; make the triggers in the first transaction.
+        """Discard rolled-back changes; create the triggers before the first transaction.
 
-        Called before the transaction: a rollback would remove the triggers.
+        Called before the transaction, because a rollback would remove the triggers.
         """
         self._clear()
         if not self._watching:
@@ -70,7 +70,7 @@ class Checksums:
             self._watching = True
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Write the changes of the transaction, just before it is committed."""
+        """Write the changes of the transaction just before its commit."""
         both = ((table, self._added[table], self._removed[table]) for table in self._added)
         changes = [
             (table, len(added) - len(removed), sum(added) - sum(removed))
@@ -93,14 +93,14 @@ class Checksums:
 def _create_function(
     connection: sqlite3.Connection, name: str, arguments: int, function: Callable[..., Any]
 ) -> None:
-    """Create a function that SQL calls, if the connection does not have it yet."""
-    # an interrupted call may have; SQLite refuses to create it again while a statement is active
+    """Create an SQL function, if the connection does not have it yet."""
+    # an interrupted call may have created it; SQLite refuses to do so again during a statement
     with suppress(sqlite3.OperationalError):
         connection.create_function(name, arguments, function)
 
 
 def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """Yield the triggers that note the rows added to a table and removed from it."""
+    """Yield the triggers that record added and removed rows of a table."""
     added = f"SELECT added_{table}({_checksum(connection, table, 'NEW.')});"
     removed = f"SELECT removed_{table}({_checksum(connection, table, 'OLD.')});"
     for event, body in (("INSERT", added), ("DELETE", removed), ("UPDATE", removed + added)):
@@ -111,7 +111,7 @@ def _triggers(connection: sqlite3.Connection, table: str) -> Iterator[str]:
 
 
 def _checksum(connection: sqlite3.Connection, table: str, of: str = "") -> str:
-    """Return SQL for the checksum of a row as it is read back, even with an invalid text."""
+    """Return SQL for the checksum of a stored row, even with invalid text."""
     columns = connection.execute(f"PRAGMA main.table_info({table})").fetchall()
     # -0.0 is stored as 0; texts as bytes, which may not be valid text
     forms = {"TEXT": "CAST({} AS BLOB)", "ANY": "CAST({} AS BLOB)", "REAL": "{} + 0.0"}
@@ -123,9 +123,9 @@ def _checksum(connection: sqlite3.Connection, table: str, of: str = "") -> str:
 
 
 def write_all(connection: sqlite3.Connection) -> None:
-    """Recompute the checksums of all tables, in the transaction that made or changed them.
+    """Recompute the checksums of all tables in the current transaction.
 
-    Does nothing in a schema that has none yet.
+    Does nothing if the schema has no checksums yet.
     """
     if not connection.execute(f"PRAGMA main.table_info({TABLE})").fetchall():
         return
@@ -137,10 +137,10 @@ def write_all(connection: sqlite3.Connection) -> None:
 
 
 def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
-    """Read all tables; return those whose rows are not the rows that exampp wrote."""
+    """Read all tables; return those that do not match their checksums."""
     begun = not connection.in_transaction
     if begun:
-        # rows and checksums of one moment: others may be writing
+        # a consistent snapshot of rows and checksums, as others may be writing
         connection.execute("BEGIN")
     try:
         rows = connection.execute(f"SELECT name, rows, total FROM {TABLE}").fetchall()
@@ -157,7 +157,7 @@ def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
 
 def _totals(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[int, int]]]:
     for (table,) in connection.execute(_TABLES).fetchall():
-        # NOT INDEXED: the table itself is read, not an index that repeats its columns
+        # NOT INDEXED: read the table itself, not a covering index
         count, total = connection.execute(
             f"SELECT count(*), coalesce(sum({_checksum(connection, table)}), 0) "
             f"FROM main.{table} NOT INDEXED"
@@ -166,7 +166,7 @@ def _totals(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[int, in
 
 
 ROWS = 100
-"""Rows that are fetched at a time while a result is iterated."""
+"""Rows fetched at a time during iteration."""
 _DAMAGED = ("malformed", "Could not decode to UTF-8", "corrupt")
 
 P = ParamSpec("P")
@@ -175,23 +175,23 @@ FAULTS = (sqlite3.DatabaseError, UnicodeError, OverflowError)
 
 
 class Damaged(InputError):
-    """The file of the collection is damaged, or was changed by another program."""
+    """The collection is damaged or was changed by another program."""
 
     def __init__(self, file: str, error: object, what: str = "the file is damaged") -> None:
         super().__init__(
             f"is not a readable collection: {what} ({error})",
             file=file or None,
-            hint="Take a copy that is whole",
+            hint="Use an intact copy",
         )
 
 
 class GuardedConnection(sqlite3.Connection):
-    """A connection that raises the errors of exampp.
+    """An SQLite connection that raises exampp errors.
 
-    `file` is the name in errors of the file at `path`; `written` counts transactions that write.
-    `checksums` is None until the schema is known to be exampp's; `verified`: all rows agreed with
-    their checksums. `graded_notes` are the notes on the graded file that it was made from, by
-    grader ("": of all), and such a collection cannot be written; None for others.
+    `file` is the name of `path` in errors; `written` counts write transactions. `checksums` is None
+    until the schema is verified; `verified`: all rows matched their checksums. `graded_notes` are
+    the notes on a graded file, by grader ("": all graders); such a collection is read-only. None
+    for other collections.
     """
 
     file = ""
@@ -202,7 +202,7 @@ class GuardedConnection(sqlite3.Connection):
     graded_notes: Mapping[str, Sequence[str]] | None = None
 
     def __enter__(self) -> Self:
-        """Enter as sqlite3 does, with the errors of `execute`."""
+        """Enter like sqlite3, with the errors of `execute`."""
         try:
             return super().__enter__()
         except FAULTS as error:
@@ -215,7 +215,7 @@ class GuardedConnection(sqlite3.Connection):
         trace: TracebackType | None,
         /,
     ) -> Any:
-        """Commit with the checksums of what was written, or roll back after an exception."""
+        """Commit with checksums, or roll back after an exception."""
         try:
             if kind is None and self.in_transaction and self.checksums is not None:
                 self.checksums.write(self)
@@ -224,27 +224,27 @@ class GuardedConnection(sqlite3.Connection):
             raise map_error(self, fault) from None
 
     def close(self) -> None:
-        """Close the file; StorageFault if it does not hold all that was committed."""
+        """Close the file; StorageFault if it does not contain all commits."""
         super().close()
         if self.written:
             self.written = 0
             write_back(self.path)
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:
-        """Execute as sqlite3 does; InputError for impossible values, Damaged for a bad page."""
+        """Execute like sqlite3; InputError for invalid values, Damaged for a bad page."""
         cursor = _mapped(self, Cursor, self)
         _mapped(self, sqlite3.Cursor.execute, cursor, sql, parameters)
         return cursor
 
     def executemany(self, sql: str, parameters: Any, /) -> Cursor:
-        """Execute as sqlite3 does, with the errors of `execute`."""
+        """Execute like sqlite3, with the errors of `execute`."""
         cursor = _mapped(self, Cursor, self)
         _mapped(self, sqlite3.Cursor.executemany, cursor, sql, parameters)
         return cursor
 
 
 class Cursor(sqlite3.Cursor):
-    """A cursor whose rows may lie on a damaged page."""
+    """A cursor that reports rows on damaged pages."""
 
     connection: GuardedConnection
 
@@ -275,12 +275,12 @@ def _mapped(
 
 
 def map_error(connection: GuardedConnection, error: Exception) -> BaseException:
-    """Return the exampp error for an SQLite error about a value or about the file."""
-    # functions of the checksums raise nothing themselves; Python runs handlers of signals in them
+    """Return the exampp error for an SQLite error about a value or the file."""
+    # checksum functions do not raise; Python runs signal handlers in them
     if "user-defined function raised exception" in str(error):
         return KeyboardInterrupt()
     if isinstance(error, UnicodeEncodeError):
-        what = "a text holds half of a surrogate pair, which no file can hold"
+        what = "a text contains a lone surrogate, which cannot be stored"
         return InputError(what, hint="Remove it")
     if isinstance(error, OverflowError | sqlite3.DataError):
         return InputError(f"a value is too large for a collection ({error})")
@@ -292,16 +292,16 @@ def map_error(connection: GuardedConnection, error: Exception) -> BaseException:
         return InputError(
             "was opened in another thread",
             file=connection.file or None,
-            hint="Open it with exampp.open in each thread that uses it",
+            hint="Open it separately in each thread",
         )
-    # the message of an error may quote what is damaged, and be no text then
+    # error messages may quote damaged data that is not valid text
     if isinstance(error, UnicodeError) or any(word in str(error) for word in _DAMAGED):
         return Damaged(connection.file, error)
     return storage_fault(connection.file, error) or error
 
 
 def storage_fault(file: str, error: Exception) -> Exception | None:
-    """Return the exampp error for a primary result code of SQLite that is about the file."""
+    """Return the exampp error for an SQLite result code about the file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return busy(file)
@@ -312,8 +312,8 @@ def storage_fault(file: str, error: Exception) -> Exception | None:
             file=file,
             hint=""
             if alone
-            else f"{file}-wal holds changes that are not in the file yet. "
-            "Copy both to one folder that you can write, and open the copy",
+            else f"{file}-wal has changes that are not in the file yet. Copy both to a writable "
+            "folder and open the copy",
         )
     if code == sqlite3.SQLITE_NOTADB:
         return InputError("is not an exampp collection", file=file)
@@ -324,41 +324,41 @@ def storage_fault(file: str, error: Exception) -> Exception | None:
 
 
 def busy(file: str | Path) -> CollectionBusy:
-    """Return the error for a collection that another process keeps locked."""
-    what = f"{file} is in use by another process; try again when it has finished"
+    """Return the error for a collection locked by another process."""
+    what = f"{file} is in use by another process. Try again when it has finished"
     if opens_alone(Path(file)):
-        what += ". Other machines may reach its file system: one process at a time opens it"
+        what += ". On a network file system, one process at a time can open it"
     return CollectionBusy(what)
 
 
 _REPEAT = (
-    "Everything committed before is kept. Check free space (also for temporary files), quota and "
-    "limits, then run the same command again"
+    "All earlier commits are safe. Check free space (including temporary files), quota and limits, "
+    "then run the same command again"
 )
 _STORAGE = {
     sqlite3.SQLITE_FULL: ("the disk is full", _REPEAT),
     sqlite3.SQLITE_IOERR: (
-        "the disk, a quota or a file size limit refuses to read or write it",
+        "the disk, a quota or a file size limit prevents reading or writing",
         _REPEAT,
     ),
-    sqlite3.SQLITE_NOLFS: ("the file system takes no file of this size", _REPEAT),
+    sqlite3.SQLITE_NOLFS: ("the file system does not support files of this size", _REPEAT),
     sqlite3.SQLITE_PROTOCOL: ("the file system refuses to lock it", _REPEAT),
     sqlite3.SQLITE_READONLY: (
         "cannot be written",
-        "Check the permissions of the file and of its folder, or work on a copy",
+        "Check the permissions of the file and its folder, or work on a copy",
     ),
 }
-"""The fault and its fix, by the primary result code of SQLite."""
+"""Fault and fix by SQLite result code."""
 
 
 def write_back(path: Path) -> None:
-    """Write committed pages that are still in the log (`-wal`) back into a closed collection.
+    """Write the log (`-wal`) back into a closed collection.
 
-    SQLite does so when the last connection closes, but ignores errors. If another process has the
-    file open, the log stays.
+    SQLite does so when the last connection closes, but ignores errors. If another process uses the
+    file, the log stays.
 
     Raises:
-        StorageFault: The disk refuses it. The log then holds the commits.
+        StorageFault: The disk refuses it. The commits are then in the log.
     """
     log = Path(f"{path}-wal")
     try:
@@ -369,16 +369,16 @@ def write_back(path: Path) -> None:
     try:
         with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as opened:
             opened.execute("PRAGMA synchronous = FULL")
-            # the log is opened by the first read
+            # the first read opens the log
             opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
             opened.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.DatabaseError as error:
         if storage_fault(str(path), error).__class__ is not CollectionBusy:
             raise StorageFault(
                 path,
-                f"the disk, a quota or a file size limit refuses to write it ({error})",
-                f"{log.name} beside it holds what is missing: keep both files together. Make "
-                "room, then open the collection again: exampp status",
+                f"the disk, a quota or a file size limit prevents writing ({error})",
+                f"{log.name} next to it has the missing data: keep both files together. Free "
+                "some space, then open the collection again: exampp status",
             ) from None
 
 
@@ -390,11 +390,11 @@ def check_sound(connection: sqlite3.Connection, file: Path) -> None:
 
 
 BATCH = 1000
-"""Rows or ids per statement batch: enough to amortise a statement, little memory."""
+"""Rows or ids per statement: enough to amortise it, with little memory."""
 
 
 def batches(things: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
-    """Yield the things in lists of at most `size`."""
+    """Yield lists of at most `size` things."""
     iterator = iter(things)
     while batch := list(islice(iterator, size)):
         yield batch
@@ -403,12 +403,12 @@ def batches(things: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
 def insert(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> int:
     """Insert one row; return its key.
 
-    Without RETURNING: an interrupt before its row is fetched would leave a statement in progress,
-    as long as the traceback is referenced, and nothing could be committed meanwhile.
+    Does not use RETURNING: an interrupt before the row is fetched would leave a statement open as
+    long as the traceback is referenced, and block commits.
     """
     key = connection.execute(sql, parameters).lastrowid
     if key is None:
-        raise ValueError("the statement inserts nothing")
+        raise ValueError("the statement inserted nothing")
     return key
 
 
@@ -418,31 +418,31 @@ def column(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> li
 
 
 def pairs(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> dict[Any, Any]:
-    """Return the second value of every row by the first."""
+    """Return a dict from the first to the second value of every row."""
     return dict(connection.execute(sql, parameters).fetchall())
 
 
 def records(
     make: Callable[..., T], connection: sqlite3.Connection, sql: str, parameters: Any = ()
 ) -> list[T]:
-    """Return a record of every row."""
+    """Return every row as a record."""
     return list(starmap(make, connection.execute(sql, parameters).fetchall()))
 
 
 def select_integer(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> int:
-    """Return the number that a query gives, 0 if it gives none."""
+    """Return the number selected by a query, 0 without a row."""
     return int(connection.execute(sql, parameters).fetchone()[0] or 0)
 
 
 def exists(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> bool:
-    """Return whether a query gives a row."""
+    """Return whether a query returns a row."""
     return connection.execute(sql, parameters).fetchone() is not None
 
 
 def keys(
     connection: sqlite3.Connection, table: str, column: str, ids: Collection[str]
 ) -> dict[str, int]:
-    """Return the keys of those ids that are in the table."""
+    """Return the keys of ids that are in the table."""
     return pairs(
         connection,
         f"SELECT {column}, {table} FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))",
@@ -453,7 +453,7 @@ def keys(
 def intern(
     connection: sqlite3.Connection, table: str, column: str, ids: Iterable[str]
 ) -> dict[str, int]:
-    """Return the key of each id, which is added if it is new."""
+    """Return the key of each id, adding new ids."""
     unique = list(dict.fromkeys(ids))
     for identifier in unique:
         check_id(identifier)
@@ -468,14 +468,14 @@ def intern(
 
 
 def extra_json(value: Any) -> str | None:
-    """Return JSON text for an `extra` column; None for an empty value."""
+    """Return an `extra` column as JSON text; None for an empty value."""
     if not value:
         return None
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def from_json(text: str | None) -> Any:
-    """Return the value of a column of JSON; None for NULL. Raises Damaged if it is not JSON."""
+    """Parse a JSON column; None for NULL. Raises Damaged if it is invalid."""
     try:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError) as error:

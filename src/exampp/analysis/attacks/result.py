@@ -314,7 +314,7 @@ class AttackReport(Result):
             "guessing": self._guessing(),
         }
 
-    def figure(self) -> Figure:
+    def plot(self) -> Figure:
         """Return the plot of the lift of every attack over its control."""
         lifts = [
             (f"{one.attack.name} {one.attack.about}", lift.value, lift.low, lift.high, one.succeeds)

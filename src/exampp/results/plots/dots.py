@@ -60,7 +60,7 @@ def dots(
 
     Args:
         names: The names of the rows.
-        series: What is drawn; a legend names them where there are several with labels.
+        series: What is drawn; a legend names them where all have labels.
         across: The encoding of values.
         beside: Move the series of a row apart.
         zero: Draw a line at 0.
@@ -78,7 +78,7 @@ def dots(
     }
 
     def styled(values: Sequence[str]) -> dict[str, Any]:
-        return nominal("series", labels, values, legend if all(labels[1:]) else None)
+        return nominal("series", labels, values, legend if all(labels) else None)
 
     inks = styled([one.colour for one in series])
     look = {
@@ -284,6 +284,53 @@ def renormalised(scores: Sequence[Spread]) -> list[Spread]:
         for one in scores
         if one.value is not None
     ]
+
+
+# ---- values with intervals -----------------------------------------------------------------------
+
+
+def intervals_figure(
+    rows: Sequence[Spread],
+    quantity: str,
+    title: str,
+    subtitle: str = "",
+    *,
+    name: str,
+    draft: bool = False,
+    zero: bool = False,
+) -> Figure:
+    """Draw named values with their intervals, in the given order; undefined ones are left out.
+
+    Args:
+        rows: Names, values and intervals; equal names are one row.
+        quantity: The title of the axis.
+        title: The title of the figure.
+        subtitle: What the bars are.
+        name: The name of the figure.
+        draft: Whether the grades are drafts.
+        zero: Draw a line at 0.
+    """
+    known = [one for one in rows if one.value is not None]
+    alt = f"Nothing to draw: {quantity} is undefined."
+    if known:
+        values = [one.value or 0.0 for one in known]
+        alt = (
+            f"Dot plot of {len(known)} values of {quantity}, from {min(values):.3f} to "
+            f"{max(values):.3f}. First: {known[0].system} at {values[0]:.3f}."
+        )
+    axis = quantitative("value", quantity, {"zero": zero, "nice": True}, grid=False, tickCount=6)
+    names = list(dict.fromkeys(one.system for one in known))
+    return Figure(
+        name=name,
+        title=title,
+        subtitle=subtitle,
+        alt=alt,
+        draft=draft,
+        spec=dots(names, [DotSeries("", known)], axis, zero=zero, limit=2 * NAME_WIDTH)
+        if known
+        else {},
+        data=Table.of(["name", "value", "low", "high"], rows, title),
+    )
 
 
 # ---- corrected leaderboards, ranks, attacks ------------------------------------------------------

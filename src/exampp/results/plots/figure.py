@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -48,12 +49,14 @@ _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _INKS: Mapping[Theme, str] = {"light": "#1f2328", "dark": "#e6e8eb", "page": "currentColor"}
 # a transparent picture may be opened on a background on which it is unreadable
 _GROUNDS: Mapping[Theme, str] = {"light": "#ffffff", "dark": "#14171a", "page": "transparent"}
+_FITTING = '<svg style="max-width: 100%; height: auto" '
+"""The start of a picture that is no wider than the cell of a notebook."""
 _PNG_SCALE = 2
 _PIXEL_POINTS = 2 / 3
 """Points of a pixel on paper: labels of 11 pixels are 7.3 points high, the smallest, of 9, 6."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Figure:
     """A plot: `name` for files, `title` and `subtitle` above it, `alt` as its text alternative.
 
@@ -139,6 +142,35 @@ class Figure:
             self.themed(theme), vl_version=_VERSION, scale=_PNG_SCALE
         )
         return drawn
+
+    def save(self, path: str | Path, theme: Theme = "light") -> None:
+        """Write the figure to a file, in the format of its ending; see `FORMATS`.
+
+        Raises:
+            InputError: The ending is unknown, or there is nothing to draw.
+        """
+        write = writer(path)
+        if not self.spec:
+            raise InputError(self.alt)
+        Path(path).write_bytes(write(self, theme))
+
+    def __repr__(self) -> str:
+        return f"<figure {self.title}; save it with .save({f'{self.name}.svg'!r})>"
+
+    def _repr_html_(self) -> str:
+        """Return the figure for notebooks; its values where it cannot be drawn."""
+        if not self.spec:
+            return f"<p>{escape(self.alt)}</p>"
+        try:
+            drawn = self.svg("page")
+        except InputError as error:
+            return f"<p>{escape(str(error))}</p>{self.data._repr_html_()}"
+        below = f"<br><small>{escape(self.subtitle)}</small>" if self.subtitle else ""
+        return (
+            f'<figure style="margin: 0 0 1rem; color: inherit"><figcaption><strong>'
+            f"{escape(self.title)}</strong>{below}</figcaption>"
+            f"{drawn.replace('<svg ', _FITTING, 1)}</figure>"
+        )
 
     def json(self, theme: Theme = "light") -> str:
         """Return the Vega-Lite specification, with its data, as JSON."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from exampp.records.calibration import CalibrationBin
 from exampp.results.plots.figure import (
     ACCENT,
+    ALARM,
     GREY,
     SERIES,
     Figure,
@@ -180,6 +182,49 @@ class RankPair(NamedTuple):
     system: str
     official: float
     ours: float
+
+
+def item_scatter(
+    points: Sequence[tuple[str, float, float, bool]], *, draft: bool = False, name: str = "items"
+) -> Figure:
+    """Draw the difficulty of items against their correlation with the rest of the exam.
+
+    `points` are item, difficulty, correlation, and whether the item should be reviewed.
+    """
+    places = {
+        "x": quantitative("difficulty", "mean credit of systems", {"domain": [0, 1]}, tickCount=6),
+        "y": quantitative(
+            "rest", "correlation with the rest of the exam", {"nice": True}, tickCount=6
+        ),
+    }
+    counts = Counter((round(one[1], 2), round(one[2], 2), one[3]) for one in points)
+    data = inline_rows(
+        ("difficulty", "rest", "review", "size"),
+        [[*place, 40 * count] for place, count in counts.items()],
+    )
+    zero = inline_rows(("difficulty", "rest"), [[0, 0], [1, 0]])
+    colour = nominal("review", [False, True], [ACCENT, ALARM])
+    size = {"field": "size", "type": "quantitative", "scale": None, "legend": None}
+    layers = [
+        layer("line", places, zero, strokeDash=[5, 4], opacity=0.45, color=GREY),
+        layer("point", {**places, "color": colour, "size": size}, data, filled=True, opacity=0.75),
+    ]
+    flagged = sum(one[3] for one in points)
+    alt = "Nothing to draw: no item tells systems apart."
+    if points:
+        alt = (
+            f"Scatter plot of {len(points)} items by difficulty and correlation with the rest of "
+            f"the exam; {flagged} should be reviewed."
+        )
+    return Figure(
+        name=name,
+        title="Items by difficulty and agreement with the rest of the exam",
+        subtitle=f"Larger dots: several items; orange: review ({flagged} of {len(points)})",
+        alt=alt,
+        draft=draft,
+        spec={"width": 1.4 * _SIZE, "height": _SIZE, "layer": layers} if points else {},
+        data=Table.of(["item", "difficulty", "item_rest", "review"], points, "Items"),
+    )
 
 
 def rank_scatter(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from fastapi import APIRouter, Form, Query, Response
 from fastapi.responses import HTMLResponse
 
-from exampp.analysis import figures
 from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total
 from exampp.analysis.verdict import about_bias
 from exampp.errors import InputError
@@ -133,7 +132,7 @@ def _context(
 
 def ordered_systems(board: Leaderboard, column: int) -> list[Spread]:
     """Return the systems with mean and standard error in a column, best first."""
-    spreads = figures.spreads(board.columns[column], board.column_systems)
+    spreads = board.columns[column].spreads(board.column_systems)
     return sorted(spreads, key=lambda one: (one.value is None, -(one.value or 0.0), one.system))
 
 
