@@ -130,7 +130,7 @@ def test_other_graders_have_not_graded_it(folder: Path, tmp_path: Path) -> None:
         for battery, why in (
             (None, "no attacks to show"),
             (folder / "my.attacks.exam", "has not graded the battery"),
-            (tmp_path / "my.exam", "is no battery of attacks"),
+            (tmp_path / "my.exam", "is not a battery of attacks"),
         ):
             with pytest.raises(InputError, match=why):
                 exam.grades().attacks(battery)

@@ -548,7 +548,7 @@ def _others(open_: int, rest: int) -> str:
 
 def _apart(data: ReportData) -> Iterator[Line]:
     if any(pair.p is not None for pair in data.tested.pairs):
-        yield Line("Can systems be told apart?", data.tested.headline, "differences")
+        yield Line("Do systems differ?", data.tested.headline, "differences")
 
 
 def _official(data: ReportData) -> Iterator[Line]:
@@ -591,7 +591,7 @@ def _people(data: ReportData) -> Iterator[Line]:
             "doubt" if doubt else "",
         )
     else:
-        yield Line("Agreement with people", "Nobody judged what was graded.", "", "doubt")
+        yield Line("Agreement with people", "No graded passage has a judgment.", "", "doubt")
 
 
 def _decisions(data: ReportData) -> Iterator[Line]:

@@ -389,11 +389,11 @@ class GradesBase(ABC):
         return [*comparisons, *(one for pairs in among.values() for one in pairs)]
 
 
-# ---- run files in the place of rankings --------------------------------------------------------
+# ---- run files instead of stored rankings ------------------------------------------------------
 
 
 def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
-    """Return the gradebook with the systems of run files instead of its own, if any are given.
+    """Return the gradebook with the systems of the run files, if given, instead of the stored ones.
 
     Raises InputError if no query of the runs is known.
     """

@@ -120,7 +120,7 @@ class Decisions:
         grader: GraderIdentity | None = None,
         bank: str | None = None,
     ) -> Sequence[Dispute]:
-        """Return the cells of today's texts on which assessors differ and nobody has adjudicated.
+        """Return the cells of current texts on which assessors differ without adjudication.
 
         All of them, or those that concern one grader, one bank, or one query.
         """

@@ -654,7 +654,7 @@ def _table_roles(source: GivenFile, renaming: Renaming) -> Roles | None:
             is_plain = not lines_in_memory(source.path) and _is_known(names, ",")
             if is_plain or roles is None:
                 return None
-            # the fields of a passage alone are no sign that a row is not a result, too
+            # rows with only the fields of a passage may still be results
             is_result = roles.keys() & {"rank", "score", "system", "relevance"}
             strict = _strict_kind(source)
             is_misread = is_result and source.role is None and strict in ("passages", "queries")
@@ -670,7 +670,7 @@ def _rows_by_kind(
     `answers` are the references of this file and earlier ones; all are correct answers.
     """
     parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {kind: {} for kind in _KINDS}
-    # beside responses, what was retrieved for them is a system of its own
+    # retrieved contexts of responses are a separate system
     retrieved = "{}:contexts" if any(one.response for _, one in records) else "{}"
     for number, one in records:
         name = one.system or system

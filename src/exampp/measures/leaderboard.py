@@ -41,7 +41,7 @@ from exampp.sanitize import or_default
 
 
 class MissingPrerequisite(NamedTuple):
-    """A prerequisite that a gradebook lacks, with its effect and a fix."""
+    """A missing prerequisite of a gradebook, with its effect and a fix."""
 
     cause: str
     hint: str

@@ -136,7 +136,7 @@ class CellDecision:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A cell on which assessors differ and nobody has adjudicated.
+    """A cell on which assessors differ without adjudication.
 
     `decisions` are those in force, one per assessor, oldest first. `verdict`: they are yes (1) or
     no (0), not ratings. `versions` are the texts that they are about.
@@ -187,7 +187,7 @@ def replaces(later: Decision, earlier: Decision) -> bool:
     """Return whether a later decision on the same cell replaces an earlier one."""
     if later.adjudicates:
         return earlier.adjudicates
-    # an adjudication that was withdrawn is nobody's
+    # a withdrawn adjudication counts for no assessor
     stood = not earlier.adjudicates or earlier.rating is not None
     return stood and later.author == earlier.author
 
@@ -203,7 +203,7 @@ def effective_decision(decisions: Sequence[Decision]) -> Decision | None:
 
 
 def disputed(decisions: Sequence[Decision]) -> bool:
-    """Return whether assessors differ and nobody has adjudicated."""
+    """Return whether assessors differ without adjudication."""
     ratings = {one.rating for one in standing_decisions(decisions).values()}
     return len(ratings) > 1 and adjudication(decisions) is None
 

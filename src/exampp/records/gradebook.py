@@ -55,7 +55,7 @@ class DecidedCell:
     """A cell with human decisions: the grader's rating (MISSING: none), and the people.
 
     `people` are those whose decisions are in force, including an adjudicator; `disputed`: they
-    differ and nobody has adjudicated.
+    differ without adjudication.
     """
 
     item_id: str

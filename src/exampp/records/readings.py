@@ -41,7 +41,7 @@ NO_ANSWER = "no answer"
 _BECAUSE: Mapping[str, str] = {
     "answered": "the reply is text without a number",
     "unanswerable": "the reply says that there is no answer",
-    NO_ANSWER: "the extracted answer says that there is none; nobody was asked",
+    NO_ANSWER: "the extracted answer says that there is none; no model was needed",
     UNMATCHED: "the extracted answer matches no known one",
     **dict.fromkeys(MATCHED, "the extracted answer matches a known one"),
 }

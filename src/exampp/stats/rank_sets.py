@@ -14,9 +14,9 @@ methods for finite populations; Mashreghi, Haziza & Léger (2016), A survey of b
 finite population sampling (a population made of 1 / pi copies, for Poisson sampling).
 
 Ranks, pairs and correlations of one leaderboard under many specifications are counted. A
-specification is one way to make the leaderboard among those that could be defended. They are no
-sample, so that nothing here is a probability and there are no p-values: what is counted is how many
-of the ways that were declared agree.
+specification is one way to make the leaderboard among those that could be defended. They are not
+a sample, so nothing here is a probability and there are no p-values: the result is how many of the
+declared ways agree.
 
 Source: Steegen, Tuerlinckx, Gelman and Vanpaemel, *Increasing Transparency Through a Multiverse
 Analysis*, Perspectives on Psychological Science 11 (2016); Simonsohn, Simmons and Nelson,
@@ -222,7 +222,7 @@ def pair_tests(
 
     `covariance` is that of the scores, `freedom` [n, n] the degrees of freedom of the standard
     error of each difference, `resolved` [n, n] which pairs there is evidence about. Student's t
-    for a pair; for all, the quantile of the largest of all |t| of samples drawn anew.
+    for a pair; for all, the quantile of the largest of all |t| of resamples.
     """
     variance = np.diag(covariance)
     squared = variance[:, None] + variance[None, :] - 2 * covariance

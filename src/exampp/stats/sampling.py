@@ -166,7 +166,7 @@ def totals(
         V[s, t] = sum_sample (1 - pi) / pi^2 e_s e_t        with e_s = A_s (y - f)
 
     It is unbiased whatever f is, if f does not use the label of the unit itself; f changes the
-    variance alone. Where systems have verdicts of their own on a unit (does any of its passages
+    variance alone. If systems have separate verdicts on a unit (does any of its passages
     cover the item?), y and f are [systems, units].
 
     Sources: Särndal, Swensson & Wretman (1992), Model assisted survey sampling, sections 6.3 and

@@ -284,7 +284,7 @@ def how_made(connection: sqlite3.Connection, path: Path) -> Mapping[str, str | i
     about = about_battery(connection)
     if about is None:
         raise InputError(
-            "is no battery of attacks",
+            "is not a battery of attacks",
             file=path,
             hint="Make one: exampp analyze attacks COLLECTION --build",
         )

@@ -355,8 +355,7 @@ class FileBatches(OpenAIBatches):
 
 
 def read_replies(path: Path) -> Iterator[BatchLine | int]:
-    """Yield the lines of a file of replies; the line number for a line that is no object with an
-    id.
+    """Yield the lines of a file of replies; an invalid line gives its number.
 
     Raises:
         InputError: The file cannot be read.

@@ -254,7 +254,7 @@ def method_scores(
         f"the order of {ordered_by}. Best: {', '.join(best)}."
     )
     if not drawn:
-        why = f"no system is in {ordered_by}" if not order else "no method tells the systems apart"
+        why = f"no system is in {ordered_by}" if not order else "no method separates the systems"
         alt = f"Nothing to draw: {why}."
     axis = quantitative(
         "value", "re-normalised score (best system 1, worst 0)", {"nice": False}, format=".2f"

@@ -3,7 +3,7 @@
 A figure holds a Vega-Lite specification that leaves ink and ground to the theme: `light` and `dark`
 for files, `page` for a page, where the ground is transparent, the ink is the colour of the text
 around it, and the title stands in the page. Series take colours that keep a
-contrast of 3 on white and on near-black, and are told apart by those who cannot see some of them
+contrast of 3 on white and on near-black, and remain distinct for colour-blind readers
 (after Okabe and Ito 2008, the light ones darkened).
 """
 
@@ -129,7 +129,7 @@ class Figure:
     def pdf(self, theme: Theme = "light") -> bytes:
         """Return the figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
         if theme == "page":
-            raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
+            raise InputError("the theme page has no colours", hint="Choose light or dark")
         drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
         content: bytes = _converter().svg_to_pdf(_in_points(drawn))
         return content
@@ -137,7 +137,7 @@ class Figure:
     def png(self, theme: Theme = "light") -> bytes:
         """Return the figure as PNG at double resolution; InputError as for `svg`."""
         if theme == "page":
-            raise InputError("the theme page has no ink of its own", hint="Choose light or dark")
+            raise InputError("the theme page has no colours", hint="Choose light or dark")
         drawn: bytes = _converter().vegalite_to_png(
             self.themed(theme), vl_version=_VERSION, scale=_PNG_SCALE
         )
