@@ -65,10 +65,10 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(source)):
-            # a backslash marks a pattern
-            text = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(text, str) and " " in text and "\\" not in text:
-                yield node.lineno, text
+            if isinstance(node, ast.Constant):
+                text = node.value if isinstance(node.value, str) else ""
+                if " " in text and "\\" not in text:  # a backslash marks a pattern
+                    yield node.lineno, text
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
                 yield token.start[0], token.string

@@ -109,7 +109,7 @@ def test_sealing_and_proving(exam: Path, tmp_path: Path, exampp_command: Command
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (("show", "{exam}", "--bank", "x"), "unknown bank 'x'. It has main"),
+        (("show", "{exam}", "--bank", "x"), "the collection has no bank 'x'. It has main"),
         (("edit", "{exam}", "retire", "none"), "the bank has no item 'none'"),
         (("edit", "{exam}", "melt", "none"), "'melt' is not one of"),
         (("edit", "{exam}", "add", "q1"), "add takes a query and a text"),

@@ -372,7 +372,10 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--grader", "draft", "--prompt", "dl-questions"], "writes no texts. Give hf or openai"),
+        (
+            ["--grader", "draft", "--prompt", "dl-questions"],
+            "cannot generate text. Use hf or openai",
+        ),
         (["--grader", "openai", "--prompt", "dl-questions"], "missing model"),
         (["--grader", "openai", "--prompt", "dl"], "unknown prompt 'dl'"),
         (

@@ -237,11 +237,11 @@ class OpenAIOptions(TextOptions):
     @property
     def sampling(self) -> dict[str, Any]:
         """Sampling parameters: the `sent` options that have a value."""
-        chosen = {name: getattr(self, name) for name in _SENT}
-        chosen |= {name: _SENT[name].unless for name in self.assumed}
+        parameters = {name: getattr(self, name) for name in _SENT}
+        parameters |= {name: _SENT[name].unless for name in self.assumed}
         # a server with seeds would repeat its reply
-        chosen["seed"] += self.repetition - 1
-        return {name: value for name, value in chosen.items() if value not in (None, {})}
+        parameters["seed"] += self.repetition - 1
+        return {name: value for name, value in parameters.items() if value not in (None, {})}
 
     @property
     def assumed(self) -> frozenset[str]:
@@ -273,7 +273,7 @@ def declared_options(record: Any) -> Mapping[str, Option]:
         InputError: A field is not declared with `option`, or its type is not str, int, float or
             Mapping.
     """
-    found = {}
+    options = {}
     hints = get_type_hints(record)
     for one in fields(record):
         kinds = [kind for kind in get_args(hints[one.name]) if kind is not types.NoneType]
@@ -289,8 +289,8 @@ def declared_options(record: Any) -> Mapping[str, Option]:
             )
         value = declared.unless if one.default is None else one.default
         default = "" if value is None else f" [default: {value}]"
-        found[one.name] = declared._replace(type=kind, help=declared.help + default)
-    return found
+        options[one.name] = declared._replace(type=kind, help=declared.help + default)
+    return options
 
 
 def read_options(
@@ -336,18 +336,18 @@ PARAMETERS: Mapping[str, str] = {
 
 
 def _checked(name: str, value: Any, declared: Option) -> Any:
-    read, wanted = _READERS[declared.type]
-    found = read(value)
-    if found is not None and declared.choices and found not in declared.choices:
-        found, wanted = None, f"one of {', '.join(declared.choices)}"
-    if found is not None and _is_out_of_bounds(found, declared):
-        found = None
+    read, expected = _READERS[declared.type]
+    parsed = read(value)
+    if parsed is not None and declared.choices and parsed not in declared.choices:
+        parsed, expected = None, f"one of {', '.join(declared.choices)}"
+    if parsed is not None and _is_out_of_bounds(parsed, declared):
+        parsed = None
         bounds = {"{:g} or more": declared.least, "more than {:g}": declared.above}
         bounds["{:g} at most"] = declared.most
-        wanted = ", ".join(text.format(n) for text, n in bounds.items() if n is not None)
-    if found is None:
-        raise InputError(f"{name.replace('_', '-')} is {value!r}", hint=f"It must be {wanted}")
-    return found
+        expected = ", ".join(text.format(n) for text, n in bounds.items() if n is not None)
+    if parsed is None:
+        raise InputError(f"{name.replace('_', '-')} is {value!r}", hint=f"It must be {expected}")
+    return parsed
 
 
 def _is_out_of_bounds(value: Any, declared: Option) -> bool:
@@ -361,10 +361,10 @@ def _is_out_of_bounds(value: Any, declared: Option) -> bool:
 
 def _json_object(value: Any) -> Any:
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        parsed = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return None
-    return dict(found) if isinstance(found, Mapping) else None
+    return dict(parsed) if isinstance(parsed, Mapping) else None
 
 
 def _number(value: Any) -> float | None:

@@ -218,8 +218,8 @@ class Outbox:
             pause = BACKOFF * 2**attempt if failure.wait is None else failure.wait
             longest = LONGEST_BACKOFF if self._pause is None else self._pause
             wait_until_halted(self._halted, min(pause, longest))
-            if doubtful and (found := self._search_provider(row)):
-                return found
+            if doubtful and (earlier := self._search_provider(row)):
+                return earlier
             if self._halted.is_set():
                 break
         if doubtful:
@@ -238,11 +238,11 @@ class Outbox:
 
     def _find_again(self, row: BatchRow) -> None:
         """Record the id of a batch that had none; close one that never arrived."""
-        found = self._search_provider(row)
-        if found is None:
+        batch = self._search_provider(row)
+        if batch is None:
             self._close(row, ENDED, "never sent")
         else:
-            self._opened(row, found)
+            self._opened(row, batch)
 
     def _search_provider(self, row: BatchRow) -> BatchStatus | None:
         """Return the batch at the provider under a row's key; None if it never arrived."""
@@ -310,10 +310,10 @@ class Outbox:
             self._refused(row, status)
             return
         requests = kept.requests_of(self._connection, row.batch)
-        found = self._download(row, status, requests)
-        torn, seen = found.torn, found.answered
+        download = self._download(row, status, requests)
+        torn, seen = download.torn, download.answered
         self._torn += bool(torn)
-        if torn and self._torn < (MOST_SILENT if found.passes else DOWNLOADS):
+        if torn and self._torn < (MOST_SILENT if download.passes else DOWNLOADS):
             return
         if torn and not self.gives_up:
             raise Unfinished(
@@ -325,7 +325,9 @@ class Outbox:
         lost = [request for request in requests if request not in seen]
         for request in lost:
             times = self.tried.get(request, FailedTries()).times
-            self.tried[request] = FailedTries(times + 1, found.passing.get(request, status.state))
+            self.tried[request] = FailedTries(
+                times + 1, download.passing.get(request, status.state)
+            )
         if status.cancelled and lost and not self.gives_up:
             self.why = (
                 f"the batch {status.remote} was cancelled by another program: "
@@ -351,30 +353,30 @@ class Outbox:
 
     def _download(self, row: BatchRow, status: BatchStatus, requests: Sequence[str]) -> _Download:
         """Store all readable results."""
-        wanted, found = set(requests), _Download()
+        wanted, download = set(requests), _Download()
         try:
             for some in in_parts(self.service.results(status)):
-                self._store(row, (line for line in some if line.request in wanted), found)
+                self._store(row, (line for line in some if line.request in wanted), download)
         except TruncatedResults as error:
-            found.torn = str(error)
+            download.torn = str(error)
         except CallFailed as failed:
-            found.torn, found.passes = (
+            download.torn, download.passes = (
                 failed.failure.reason,
                 failed.failure.action is RetryAction.RETRY,
             )
-        return found
+        return download
 
-    def _store(self, row: BatchRow, lines: Iterable[BatchLine], found: _Download) -> None:
+    def _store(self, row: BatchRow, lines: Iterable[BatchLine], download: _Download) -> None:
         """Store the first reply to each request; for transient errors only record the reason."""
         replies: dict[str, dict[str, object]] = {}
         for line in lines:
-            if line.request in found.answered or line.request in found.passing:
+            if line.request in download.answered or line.request in download.passing:
                 continue
             if why := self._adapter.transient(line):
-                found.passing[line.request] = why
+                download.passing[line.request] = why
             else:
                 replies[line.request] = {"status": line.status, "body": line.body}
-                found.answered.add(line.request)
+                download.answered.add(line.request)
         with self._connection, transaction(self._connection):
             kept.put_replies(self._connection, row.batch, replies)
 
@@ -385,7 +387,7 @@ class Outbox:
             InputError: No line answers any of them.
         """
         rows = {row.batch: row for row in self.out(grader)}
-        found, bad = _Download(), list[int]()
+        download, bad = _Download(), list[int]()
         for some in in_parts(read_replies(path)):
             bad += [line for line in some if isinstance(line, int)]
             by_batch: dict[int, list[BatchLine]] = {}
@@ -393,18 +395,18 @@ class Outbox:
                 if known := kept.stored_request(self._connection, line.request):
                     by_batch.setdefault(known.batch, []).append(line)
             for batch in by_batch.keys() & rows.keys():
-                self._store(rows[batch], by_batch[batch], found)
-        if not (found.answered or found.passing):
+                self._store(rows[batch], by_batch[batch], download)
+        if not (download.answered or download.passing):
             what = "no line answers a pending request"
             hint = "Use the reply file for a --batch-file, with the same options"
             raise InputError(what, file=path, hint=hint)
         if bad:
             unreadable = f"{counted(len(bad), 'line')} cannot be read, the first at line {bad[0]}"
             self.notes.append(f"{path.name}: {unreadable}")
-        for request, why in found.passing.items():
+        for request, why in download.passing.items():
             self.tried[request] = FailedTries(1, why)
         with self._connection, transaction(self._connection):
-            kept.drop_requests(self._connection, found.passing)
+            kept.drop_requests(self._connection, download.passing)
         for row in rows.values():
             if not kept.requests_without_reply(self._connection, row.batch):
                 self._close(row, COLLECTED, "read")
@@ -628,10 +630,10 @@ class BatchGrader(Grader):
     def _reply(self, ask: Request, pending: Pending, *, sends: bool) -> Reply:
         body = self._adapter.body(ask)
         request = request_id(self._name, body)
-        found = kept.stored_request(self._connection, request)
-        if found is not None and found.reply is not None:
-            return self._claim(ask, request, found.reply)
-        if found is not None or request in pending.requests:
+        stored = kept.stored_request(self._connection, request)
+        if stored is not None and stored.reply is not None:
+            return self._claim(ask, request, stored.reply)
+        if stored is not None or request in pending.requests:
             return PUT_OFF
         tried = self._outbox.tried.get(request, FailedTries())
         if tried.times >= MOST_TRIES:
@@ -644,15 +646,15 @@ class BatchGrader(Grader):
             )
         return PUT_OFF
 
-    def _claim(self, ask: Request, request: str, reply: Mapping[str, Any]) -> Reply:
+    def _claim(self, pending: Request, request: str, reply: Mapping[str, Any]) -> Reply:
         """Return a stored reply, or postpone it if the server needs another form of request."""
-        read = self._adapter.read(ask, BatchLine(request, reply["status"], reply["body"]))
+        read = self._adapter.read(pending, BatchLine(request, reply["status"], reply["body"]))
         if read.changed:
             with self._connection, transaction(self._connection):
                 kept.drop_requests(self._connection, [request])
             return PUT_OFF
         self._why = self._why or read.error
-        self._given[ask.key] = request
+        self._given[pending.key] = request
         self._budget.settle(0.0, read.reply.usage)
         return read.reply
 

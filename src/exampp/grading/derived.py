@@ -118,10 +118,10 @@ def label_collection(
         InputError: A source grader has no grades here, or another scale.
     """
     calibration = frozen if isinstance(frozen, Calibration) else calibration_format.read(frozen)
-    found = [_source(graders(connection), source, path) for source in calibration.sources]
+    source_graders = [_source(graders(connection), source, path) for source in calibration.sources]
     books = [
         read_gradebook(connection, one, bank_of_kind(connection, bank, one.identity.kind, path))
-        for one in found
+        for one in source_graders
     ]
     folds = {query: fold.model for fold in calibration.folds for query in fold.queries}
     identity = identity_of(calibration)

@@ -139,11 +139,11 @@ def _merge_together(
     """Merge these copies in one transaction; return the counts and conflicts of each."""
     with attached(connection, copies):
         with connection, transaction(connection):
-            found = [
+            conflicts = [
                 merge_attached(connection, number, other, at) for number, other in enumerate(copies)
             ]
             reverify_answers(connection)
-        return found
+        return conflicts
 
 
 def _distinct(into: Path, paths: Sequence[str | Path]) -> list[Path]:

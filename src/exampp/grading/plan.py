@@ -96,11 +96,11 @@ def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
         )
 
 
-def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str, str]:
+def _unnumbered(grader: Grader, prompt: Prompt, requested: str | None) -> dict[str, str]:
     declared = grader.unnumbered if prompt.reading == SELF_RATING else None
     if declared is not None:
-        return unnumbered_setting(wanted or declared)
-    if wanted is not None:
+        return unnumbered_setting(requested or declared)
+    if requested is not None:
         why = (
             f"the prompt {prompt.name!r} does not request a self-rating"
             if prompt.reading != SELF_RATING
@@ -200,9 +200,9 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     values = {option: value for option, value in options.items() if value is not None}
     if "unnumbered" in values:
         raise InputError("a generated bank has no ratings", hint="Remove --unnumbered")
-    for option, wanted in backend.writes.items():
-        if (value := values.setdefault(option, wanted)) != wanted:
-            raise InputError(f"generating a bank needs {option} {wanted!r}, not {value!r}")
+    for option, required in backend.writes.items():
+        if (value := values.setdefault(option, required)) != required:
+            raise InputError(f"generating a bank needs {option} {required!r}, not {value!r}")
     if "max_new_tokens" in declared_options(backend.options):
         values.setdefault("max_new_tokens", WRITTEN_TOKENS)
     return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), values)
@@ -236,7 +236,7 @@ def make_grading(
     prompt_kind(prompt, values.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
     if cluster is None:
-        made = check_grader(make_grader(name, prompt, values))
+        grader = check_grader(make_grader(name, prompt, values))
     elif name == "openai":
         raise InputError(
             "requests to a server are sent from this machine; workers would not speed them up",
@@ -248,13 +248,13 @@ def make_grading(
             # workers run in other folders
             values["model"] = str(Path(model).resolve())
         make = partial(make_grader, name, prompt, values)
-        made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
-    made = wrap(made) if wrap else made
+        grader = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
+    grader = wrap(grader) if wrap else grader
     if "prompt" not in values:
-        prompt = load_grading_prompt(default_prompt(made, backend.prompt))
+        prompt = load_grading_prompt(default_prompt(grader, backend.prompt))
     return join_grading(
-        made,
-        made.model_name or values.get("model", name),
+        grader,
+        grader.model_name or values.get("model", name),
         prompt,
         values.get("kind"),
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
@@ -457,14 +457,14 @@ def _grading_of(
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
-    wanted = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
-    prompt = load_grading_prompt(wanted.prompt or default_prompt(own))
+    named = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
+    prompt = load_grading_prompt(named.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
-    name = function.name or wanted.model or own.model_name or type(own).__name__
+    name = function.name or named.model or own.model_name or type(own).__name__
     if cluster is not None:
         own = _on_workers(own, cluster)
     return join_grading(
-        own, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
+        own, name, prompt, named.kind, unnumbered=named.unnumbered, settings=settings
     )
 
 
@@ -479,8 +479,8 @@ _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 def parse_shard(text: str) -> Shard:
     """Return a part of the passages, as in `3/16`; raise InputError for any other text."""
-    found = _SHARD.fullmatch(text) if isinstance(text, str) else None
-    number, of = map(int, found.groups()) if found else (0, 0)
+    match = _SHARD.fullmatch(text) if isinstance(text, str) else None
+    number, of = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= of:
         raise InputError(f"shard is {text!r}", hint="Write number/count, from 1/16 to 16/16")
     return Shard(number, of)
@@ -500,19 +500,19 @@ def function_grading(
     Raises:
         InputError: The function has no name, or an option belongs to other graders.
     """
-    wanted = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
+    call_options = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
     checked = _checked_name(settings.name)
     low, high = check_scale(settings.scale or USUAL_SCALE)
     grader: Grader = FunctionGrader(
         function,
         (low, high),
-        concurrency=wanted.concurrency,
+        concurrency=call_options.concurrency,
         same_text_same_grade=settings.same_text_same_grade,
     )
-    if wanted.kind is None and len(kinds) > 1:
+    if call_options.kind is None and len(kinds) > 1:
         what = f"there are items of kind {' and '.join(kinds)}; which are to be graded?"
         raise InputError(what, hint="Set kind")
-    kind = wanted.kind or (kinds[0] if kinds else KINDS[0])
+    kind = call_options.kind or (kinds[0] if kinds else KINDS[0])
     if cluster is not None:
         grader = _on_workers(grader, cluster)
     # a function sees the query, so its ratings depend on the query text, too
@@ -588,7 +588,7 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         spent.asked,
         None if each.seconds is None else each.seconds * planned.asks,
         (prices or Prices()).at(grader.share).of(each, planned.asks),
-        tuple(_shown(one) for one in sample[:2]),
+        tuple(_texts_of(one) for one in sample[:2]),
         count_judged_only(run.connection, key, run.exam)[0],
     )
 
@@ -650,15 +650,19 @@ def _sample(run: GradingRun) -> Iterator[SentPrompt]:
 
 
 def _tokens(grader: Grader, prompt: SentPrompt, measured: bool) -> int:
-    ask = prompt.ask
+    request = prompt.request
     if measured:
-        return grader.length(ask.user, ask.system)
-    text = f"{ask.system}{ask.user}" or f"{ask.item}{ask.passage}"
+        return grader.length(request.user, request.system)
+    text = f"{request.system}{request.user}" or f"{request.item}{request.passage}"
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _shown(prompt: SentPrompt) -> str:
-    ask = prompt.ask
-    if ask.user:
-        return f"[system]\n{ask.system}\n\n[user]\n{ask.user}" if ask.system else ask.user
-    return f"[item]\n{ask.item}\n\n[passage]\n{ask.passage}"
+def _texts_of(prompt: SentPrompt) -> str:
+    request = prompt.request
+    if request.user:
+        return (
+            f"[system]\n{request.system}\n\n[user]\n{request.user}"
+            if request.system
+            else request.user
+        )
+    return f"[item]\n{request.item}\n\n[passage]\n{request.passage}"

@@ -263,7 +263,10 @@ def _read_all(
             grade = read_again(rules, one)
             if grade.state is one.state and one.state in _WITHOUT_TEXT:
                 result.kept[one.state] += 1
-            change = (_shown(one.state, one.rating), _shown(grade.state, grade.rating))
+            change = (
+                _outcome_text(one.state, one.rating),
+                _outcome_text(grade.state, grade.rating),
+            )
             if change[0] != change[1]:
                 result.changes[change] += 1
             rows.append(_row(target, rules, one, grade))
@@ -275,5 +278,5 @@ def _read_all(
         )
 
 
-def _shown(state: State, rating: int | None) -> str:
+def _outcome_text(state: State, rating: int | None) -> str:
     return str(rating) if state is State.GRADED else state.name.lower()

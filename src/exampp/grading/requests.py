@@ -44,7 +44,7 @@ class Grading:
 class SentPrompt(NamedTuple):
     """A request; `kept` counts the remaining characters of a truncated passage."""
 
-    ask: Request
+    request: Request
     kept: int | None = None
 
 

@@ -441,25 +441,25 @@ class GradingRun:
         if fault := describe_mismatch(self._replies.arrived[0], self._waiting):
             self._replies.arrived.popleft()
             raise InputError(fault, hint="A grader yields each request once, with its Reply")
-        ask, reply = self._replies.arrived[0]
-        query, one, pending, limit = self._waiting[ask.key]
+        request, reply = self._replies.arrived[0]
+        query, one, pending, limit = self._waiting[request.key]
         if reply.later:
             self._put_off[query] = None
-            self._forget(ask)
+            self._forget(request)
             return
         reply = sanitize_reply(reply)
         if reply.fault and self._takes_less_than(limit):
             self._again[query] = None
-            self._count_reply(ask, reply, 0)
+            self._count_reply(request, reply, 0)
             return
         grade = self.grading.rules.read(one, reply, pending)
         # if the repeated request fails, the first reply remains
         if not (reply.fault and one.cells in self._repeated):
-            self._store(ask.key, one, grade)
+            self._store(request.key, one, grade)
         if self._repeats_once(query, one, grade.state):
-            self._count_reply(ask, reply, 0)
+            self._count_reply(request, reply, 0)
             return
-        self._count_reply(ask, reply, len(one.cells))
+        self._count_reply(request, reply, len(one.cells))
         self._count_failure(one, reply, grade)
         self._tried.difference_update(one.cells)
 
@@ -478,9 +478,9 @@ class GradingRun:
         now = self.grading.grader.limit
         return now is not None and (limit is None or now < limit)
 
-    def _count_reply(self, ask: Request, reply: Reply, cells: int) -> None:
+    def _count_reply(self, request: Request, reply: Reply, cells: int) -> None:
         """Count a reply and forget its request; an interrupt now loses nothing."""
-        self._forget(ask)
+        self._forget(request)
         spent, usage = self._progress.spent, reply.usage
         self._progress.asked += 1
         self._progress.spent = spent._replace(
@@ -491,10 +491,10 @@ class GradingRun:
             tokens_written=spent.tokens_written + usage.written,
         )
 
-    def _forget(self, ask: Request) -> None:
-        query = self._waiting[ask.key].query
+    def _forget(self, request: Request) -> None:
+        query = self._waiting[request.key].query
         self._replies.arrived.popleft()
-        del self._waiting[ask.key]
+        del self._waiting[request.key]
         self._close(query)
 
     def _count_failure(self, one: PendingCells, reply: Reply, grade: Grade) -> None:

@@ -115,23 +115,23 @@ _STATES = tuple(state.name.lower() for state in State)
 
 def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
     """Return the tables `readings`, `spent` and `graders`, and `batches` if any are open."""
-    found = grading_status(connection)
+    statuses = grading_status(connection)
     batches = batches_table(connection)
     return {
-        "readings": readings_table(found),
+        "readings": readings_table(statuses),
         "spent": spent_table(connection),
         **({"batches": batches} if batches.rows else {}),
-        "graders": status_table(found),
+        "graders": status_table(statuses),
     }
 
 
 def status_table(entries: Sequence[GraderStatus]) -> Table:
     """Count cells by grader and bank: graded, pending, and without a grade by reason."""
-    found: list[tuple[Value, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     notes: list[str] = []
     for one in entries:
         cells = [one.states.get(state, 0) for state in _STATES]
-        found.append(
+        rows.append(
             (grader_label(one.grader), one.bank or "queries", one.due, *cells, one.grader.key)
         )
         details = [
@@ -145,19 +145,19 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         ]
         notes += [f"{grader_label(one.grader)}: {text}" for text in details if text]
     return Table.of(
-        ["grader", "bank", "due", *_STATES, GRADER_KEY], found, notes=list(dict.fromkeys(notes))
+        ["grader", "bank", "due", *_STATES, GRADER_KEY], rows, notes=list(dict.fromkeys(notes))
     )
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:
     """Count cells by grader, bank and rule of reading, each with a meaning and an example."""
-    found: list[tuple[Value, ...]] = [
+    rows: list[tuple[Value, ...]] = [
         (grader_label(one.grader), one.bank or "queries", *row, one.grader.key)
         for one in entries
         for row in rules_table(one.readings, one.grader)
     ]
     return Table.of(
-        ["grader", "bank", *COLUMNS, GRADER_KEY], found, "Rules of reading, by number of grades"
+        ["grader", "bank", *COLUMNS, GRADER_KEY], rows, "Rules of reading, by number of grades"
     )
 
 
@@ -187,7 +187,7 @@ def batches_table(connection: sqlite3.Connection) -> Table:
 
 def spent_table(connection: sqlite3.Connection) -> Table:
     """Return time, requests, tokens and cost of each grader, summed over all runs."""
-    found: list[tuple[Value, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     notes = []
     for key, identity in graders(connection):
         spent, unpriced = usage_of(connection, key), unpriced_runs(connection, key)
@@ -198,7 +198,7 @@ def spent_table(connection: sqlite3.Connection) -> Table:
         seconds = round(spent.seconds, 1)
         requests = (spent.asked, spent.requests)
         row = (grader_label(identity), seconds, *requests, *tokens, spent.cost, identity.key)
-        found.append(row)
+        rows.append(row)
         if unpriced and spent.cost is not None:
             notes.append(
                 f"{grader_label(identity)}: the cost excludes "
@@ -208,4 +208,4 @@ def spent_table(connection: sqlite3.Connection) -> Table:
     names += ["tokens read", "tokens cached", "share cached", "tokens written", "cost"]
     decimals = {"seconds": 1, "cost": 6}
     heads = [*(Column(name, decimals.get(name, 3)) for name in names), GRADER_KEY]
-    return Table.of(heads, found, "Time, tokens and cost of grading, all runs", notes)
+    return Table.of(heads, rows, "Time, tokens and cost of grading, all runs", notes)

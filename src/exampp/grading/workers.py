@@ -422,11 +422,11 @@ class GradingWorker:
             asks = []
             for key, *texts in rows:
                 try:
-                    filled = build_request(prompt, kind, self._grader, key, _due(*texts))
+                    filled = build_request(prompt, kind, self._grader, key, _pending_cells(*texts))
                 except InputError as error:
                     replies.append((key, Reply("", fault=str(error))))
                     continue
-                asks.append(filled.ask)
+                asks.append(filled.request)
                 if filled.kept is not None:
                     lengths[key] = filled.kept
             replies += (
@@ -438,7 +438,9 @@ class GradingWorker:
         return replies
 
 
-def _due(query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any) -> PendingCells:
+def _pending_cells(
+    query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any
+) -> PendingCells:
     return PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
 
 
@@ -540,21 +542,21 @@ class RayWorkers:
         under = self._under.pop(reference)
         worker, batch = under
         try:
-            found = self._ray.get(reference)
+            outcome = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            gone = isinstance(error, self._ray.exceptions.RayActorError)
+            is_lost = isinstance(error, self._ray.exceptions.RayActorError)
             if batch is None:
                 self._stillborn += 1
-                self._refused += not gone or self._stillborn > STILLBORN
+                self._refused += not is_lost or self._stillborn > STILLBORN
             self._drop(worker)
             reason = _reason(error, loaded=batch is not None)
-            return WorkerLost(worker, reason, refused=batch is None and not gone)
+            return WorkerLost(worker, reason, refused=batch is None and not is_lost)
         if batch is not None:
-            return BatchAnswered(worker, batch, found)
-        if isinstance(found, WorkerFacts):
-            return WorkerJoined(worker, found)
+            return BatchAnswered(worker, batch, outcome)
+        if isinstance(outcome, WorkerFacts):
+            return WorkerJoined(worker, outcome)
         self.dismiss(worker)
-        return WorkerLost(worker, found, refused=True)
+        return WorkerLost(worker, outcome, refused=True)
 
     def _drop(self, worker: str) -> None:
         actor = self._actors.pop(worker)

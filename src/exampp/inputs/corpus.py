@@ -43,12 +43,12 @@ def look_up(
         InputError: The corpus has none of them, so its ids differ from those of the runs.
     """
     sought = wanted | set(without_text(connection))
-    found = False
+    is_known = False
     for batch in batches(find_passages(corpus, sought, on_error)):
-        found = True
+        is_known = True
         put_passages(connection, batch)
     missing = without_text(connection)
-    if sought and not found and len(missing) == len(sought):
+    if sought and not is_known and len(missing) == len(sought):
         raise InputError(
             f"the corpus has none of the {counted(len(missing), 'passage')} without text, such "
             f"as {missing[0]!r}",
@@ -99,15 +99,15 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
     encoded = {identifier.encode(): identifier for identifier in wanted}
     for number, line in read_lines(path):
         try:
-            found = encoded.get(identify(line, number))
-            if found is None:
+            wanted_id = encoded.get(identify(line, number))
+            if wanted_id is None:
                 continue
-            passage = replace(passages.parse_passage(line, path, number), passage_id=found)
+            passage = replace(passages.parse_passage(line, path, number), passage_id=wanted_id)
         except InputError as error:
             on_error(error.at(path, number))
             continue
         if passage.text.strip():
-            del encoded[found.encode()]
+            del encoded[wanted_id.encode()]
             yield passage
 
 

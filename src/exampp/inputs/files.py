@@ -332,8 +332,8 @@ def read_tables(
     """Return the files, custom tables split into known kinds, and the rows of all tables."""
     data = dict(_data_rows(files, on_error))
     with reading_from_memory(data):
-        found, parts = _unfold(files, system, on_error, renaming)
-        return found, {**data, **parts, **_renamed(found, data, renaming, on_error)}
+        split, parts = _unfold(files, system, on_error, renaming)
+        return split, {**data, **parts, **_renamed(split, data, renaming, on_error)}
 
 
 def _data_rows(files: Iterable[GivenFile], on_error: OnError) -> Iterator[tuple[Path, MemoryLines]]:
@@ -357,21 +357,21 @@ def _renamed(
     Raises:
         InputError: No table has one of the named columns, or a run names no system.
     """
-    found: dict[Path, MemoryLines] = {}
+    rows_of: dict[Path, MemoryLines] = {}
     for source in files:
         path, columns = source.path, renaming.columns
         if columns and (path in data or _has_fields(path, columns.values())):
             rows = rag.raw_rows(path, on_error)
-            found[path] = list(as_lines(renaming.rows(str(path), rows, is_table=path in data)))
+            rows_of[path] = list(as_lines(renaming.rows(str(path), rows, is_table=path in data)))
         elif (columns or _may_be_table(source)) and path not in data and path.is_file():
             may_be_bank = (source.kind, source.role) == (None, None)
             of_table = renaming.table(path, on_error, may_be_bank=may_be_bank)
             if of_table is not None:
-                found[path] = of_table
+                rows_of[path] = of_table
         if source.data is not None and source.role == "runs" and source.system is None:
-            check_systems(str(path), found.get(path, data[path]))
+            check_systems(str(path), rows_of.get(path, data[path]))
     renaming.check()
-    return found
+    return rows_of
 
 
 def _has_fields(path: Path, columns: Collection[str]) -> bool:
@@ -472,9 +472,9 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
         raise InputError("the folder has no files", file=source.path)
     names: dict[str, Path] = {}
     for file in files:
-        found = _detected(source._replace(path=file), system)
-        if found.kind not in _RANKED:
-            yield Known(file, *found)
+        detected = _detected(source._replace(path=file), system)
+        if detected.kind not in _RANKED:
+            yield Known(file, *detected)
             continue
         name = system_of(file)
         if (other := names.setdefault(name, file)) != file:
@@ -484,7 +484,7 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
                 file=file,
                 hint="Rename one of them",
             )
-        yield Known(file, *found, system=name)
+        yield Known(file, *detected, system=name)
 
 
 # ---- rag -----------------------------------------------------------------------------------------
@@ -502,20 +502,20 @@ def _unfold(
 
     Such files are those of RAG programs, and tables with one retrieved or judged passage per row.
     """
-    found: list[GivenFile] = []
+    kept_files: list[GivenFile] = []
     rows: dict[Path, MemoryLines] = {}
     answers: Answers = {}
     for source in files:
         parts = _parts(source, system, on_error, renaming, answers)
         if parts is None:
-            found.append(source)
+            kept_files.append(source)
             continue
         for part, lines in parts.items():
             # messages name the part and the line of the file
             path = Path(f"{source.path} ({part})")
-            found.append(GivenFile(path, part))
+            kept_files.append(GivenFile(path, part))
             rows[path] = list(as_lines(lines))
-    return found, rows
+    return kept_files, rows
 
 
 def _parts(

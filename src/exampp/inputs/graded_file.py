@@ -63,22 +63,22 @@ class GradedFile:
         named = ("", "") if bank is None else (bank.name, _digest(bank))
         how = (__version__, DIGEST, self.on_error, repr(scale))
         key = content_hash(*how, _digest(path), *named)[:32]
-        found = graded_cache.find_cached(key, path)
-        if found is None:
-            found = connect_memory(path)
+        cached = graded_cache.find_cached(key, path)
+        if cached is None:
+            cached = connect_memory(path)
             try:
-                self._import(found, bank, scale, skipped)
+                self._import(cached, bank, scale, skipped)
             except BaseException:
-                found.close()
+                cached.close()
                 raise
-            found.verified = True
-            graded_cache.store_cached(key, found)
-        notes = from_json(read_step(found, _STEP))
-        found.graded_notes = {
+            cached.verified = True
+            graded_cache.store_cached(key, cached)
+        notes = from_json(read_step(cached, _STEP))
+        cached.graded_notes = {
             key: [note.replace(_HERE, str(self.path)) for note in some]
             for key, some in notes.items()
         }
-        return found
+        return cached
 
     def _import(
         self,
@@ -111,7 +111,7 @@ class GradedFile:
             if replaced.file:
                 place = f"{replaced.file}:{replaced.line}"
                 notes[""].append(f"Invalid characters were replaced (first: {place}).")
-            of_scales = dict(self._notes_of_scales(connection, given=scale is not None))
+            of_scales = dict(self._notes_of_scales(connection, is_given=scale is not None))
             if scale is not None and not of_scales:
                 raise InputError(
                     "every grader already has a scale", file=self.path, hint="Remove --scale"
@@ -121,12 +121,14 @@ class GradedFile:
             put_step(connection, _STEP, cached, edit.at)
 
     def _notes_of_scales(
-        self, connection: GuardedConnection, *, given: bool
+        self, connection: GuardedConnection, *, is_given: bool
     ) -> Iterator[tuple[str, list[str]]]:
         from exampp.formats.workbench_graders import scale_note
 
         for one in graders(connection):
-            if note := scale_note(one.identity, "given" if given else "inferred from the labels"):
+            if note := scale_note(
+                one.identity, "given" if is_given else "inferred from the labels"
+            ):
                 yield one.identity.key, list(note)
 
 

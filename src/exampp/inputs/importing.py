@@ -96,11 +96,11 @@ class ImportReport(Result):
             for one in self.differences
         ]
         notes = ["Dry run: nothing was imported."] if self.dry_run else []
-        found = {
+        named_tables = {
             "files": Table.of(["file", "kind", "records"], files, notes=self.remarks),
             "changes": Table.of(["thing", "now", *_TOLD], rows, notes=notes),
         }
-        return {**found, "findings": self.findings} if self.findings.rows else found
+        return {**named_tables, "findings": self.findings} if self.findings.rows else named_tables
 
     def to_json(self) -> str:
         """Return all fields, with examples."""
@@ -138,10 +138,10 @@ class ImportReport(Result):
         return replace(self, skipped=count, skipped_first=tuple(first))
 
 
-def overwrite_error(found: Sequence[Protected]) -> InputError:
+def overwrite_error(changes: Sequence[Protected]) -> InputError:
     """Return the error for an import that would change protected records, with examples of each."""
     groups: dict[tuple[str, str], list[Protected]] = {}
-    for one in found:
+    for one in changes:
         groups.setdefault((one.difference.thing, one.why), []).append(one)
     lines = []
     for (thing, why), some in groups.items():
@@ -167,12 +167,14 @@ def import_files(
         InputError: A file is malformed or of unknown kind, or graded content or manually edited
             items would change without `update`.
     """
-    with collect_warnings() as heard:
+    with collect_warnings() as warnings:
         renaming = Renaming(importer.columns)
         sources, rows = read_tables(sources, importer.system, importer.on_error, renaming)
         with reading_from_memory(rows):
             report = _import_files(importer, sources, corpus)
-    return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)
+    return replace(
+        report, remarks=warnings.sentences(), unread=warnings.unread, stored=warnings.stored
+    )
 
 
 def _import_files(
@@ -185,8 +187,14 @@ def _import_files(
     importer.log.collects = corpus is not None
     before = counts(importer.connection)
     try:
-        with importer.connection, transaction(importer.connection), count_replacements() as found:
-            report = replace(_import_all(importer, with_kinds, corpus, before), replaced=found)
+        with (
+            importer.connection,
+            transaction(importer.connection),
+            count_replacements() as replacements,
+        ):
+            report = replace(
+                _import_all(importer, with_kinds, corpus, before), replaced=replacements
+            )
             if importer.dry_run:
                 raise _Undone
     except _Undone:
@@ -209,13 +217,13 @@ def _import_all(
     changed = ImportLog(connection)
     begin_import(connection)
     changes = connection.total_changes
-    for path, found, by_name, system in with_kinds:
+    for path, kind, by_name, system in with_kinds:
         next_file(connection)
         try:
-            records = _load(importer, path, found, system)
+            records = _load(importer, path, kind, system)
         except InputError as error:
             raise error.at(path) from None
-        files.append(ImportedFile(str(path), found, records, by_name))
+        files.append(ImportedFile(str(path), kind, records, by_name))
     changed.note_rankings()
     staged = apply_rankings(connection)
     put_query_items(connection, importer.edit)

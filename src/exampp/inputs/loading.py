@@ -111,13 +111,13 @@ class QueryPlaces:
             self._ids = {}
             for query_id, known in known_queries(self.connection).items():
                 self._ids.setdefault(known.strip(), []).append(query_id)
-        found = self._ids.get(text.strip(), [])
-        if len(found) == 1:
-            return found[0]
-        if (generated := text_digest(text)) in found:
+        ids = self._ids.get(text.strip(), [])
+        if len(ids) == 1:
+            return ids[0]
+        if (generated := text_digest(text)) in ids:
             return generated
         raise InputError(
-            f"{'several queries have' if found else 'no query has'} the text {brief(text)}",
+            f"{'several queries have' if ids else 'no query has'} the text {brief(text)}",
             field="query",
             hint="Import the queries first, or add a column query_id",
         )
@@ -126,8 +126,8 @@ class QueryPlaces:
         """Return the only query whose text has this MD5; None for several or none."""
         if self._of_texts is None:
             self._of_texts = queries_of_texts(self.connection)
-        found = self._of_texts.get(generated, [])
-        return found[0] if len(found) == 1 else None
+        ids = self._of_texts.get(generated, [])
+        return ids[0] if len(ids) == 1 else None
 
     def _resolve(self, written: str) -> tuple[int, int]:
         if written in self.queries:
@@ -149,11 +149,11 @@ class QueryPlaces:
 
 def queries_of_texts(connection: sqlite3.Connection) -> dict[str, list[str]]:
     """Return the ids of the queries that have a text, by the MD5 of the text."""
-    found: dict[str, list[str]] = {}
+    ids_by_digest: dict[str, list[str]] = {}
     for query_id, text in known_queries(connection).items():
         if text.strip():
-            found.setdefault(text_digest(text), []).append(query_id)
-    return found
+            ids_by_digest.setdefault(text_digest(text), []).append(query_id)
+    return ids_by_digest
 
 
 def unmet(connection: sqlite3.Connection, path: Path, queries: Sequence[Query]) -> list[Query]:
@@ -364,27 +364,27 @@ class Loader:
                 "without text with --unknown-passages keep",
             )
 
-    def queries(self, found: Iterable[Query]) -> int:
+    def queries(self, records: Iterable[Query]) -> int:
         """Load queries and their subtopics."""
-        queries = list(found)
+        queries = list(records)
         put_queries(self.connection, unmet(self.connection, self.path, queries))
         return len(queries)
 
-    def passages(self, found: Iterable[Passage]) -> int:
+    def passages(self, records: Iterable[Passage]) -> int:
         """Load passages with their texts."""
-        return len(put_passages(self.connection, found))
+        return len(put_passages(self.connection, records))
 
-    def data_set(self, found: Iterable[DataSet]) -> int:
+    def data_set(self, records: Iterable[DataSet]) -> int:
         """Load the queries and judgments of a data set."""
         count = 0
-        for one in found:
+        for one in records:
             count += self.queries(one.queries)
             count += self.judgments(one.judgments)
         return count
 
-    def bank(self, found: Iterable[BankEntry]) -> int:
+    def bank(self, records: Iterable[BankEntry]) -> int:
         """Load items."""
-        return put_bank(self.connection, self.by.bank, self._of_known(found), self.by.edit)
+        return put_bank(self.connection, self.by.bank, self._of_known(records), self.by.edit)
 
     def _of_known(self, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
         """Yield the entries of a bank whose queries are known or have a text in the file.
@@ -413,10 +413,10 @@ class Loader:
         if bare and is_list:
             note_bare(self.path, bare)
 
-    def judgments(self, found: Iterable[Judgment]) -> int:
+    def judgments(self, records: Iterable[Judgment]) -> int:
         """Load human judgments."""
         count = 0
-        for batch in batches(found):
+        for batch in batches(records):
             ids = intern(self.connection, "passage", "passage_id", [j.passage_id for j in batch])
             rows = [
                 (*self.places.find(j.query_id), ids[j.passage_id], j.relevance, None) for j in batch
@@ -425,10 +425,10 @@ class Loader:
             count += len(batch)
         return count
 
-    def pooled(self, found: Iterable[PooledText]) -> int:
+    def pooled(self, records: Iterable[PooledText]) -> int:
         """Add passages to the pools of their queries."""
         count = 0
-        for batch in batches(found):
+        for batch in batches(records):
             known = []
             for one in batch:
                 try:
@@ -442,14 +442,14 @@ class Loader:
             count += len(known)
         return count
 
-    def graded(self, found: Iterable[QueryPool]) -> int:
+    def graded(self, records: Iterable[QueryPool]) -> int:
         """Load graded passages with their rankings and judgments."""
         if self.by.scale is None:
-            return put_pools(self.connection, found, self.by.edit)
+            return put_pools(self.connection, records, self.by.edit)
         graders: dict[str, GraderIdentity] = {}
 
         def seen() -> Iterator[QueryPool]:
-            for pool in found:
+            for pool in records:
                 for sheet in (sheet for passage in pool.passages for sheet in passage.sheets):
                     if has_open_scale(sheet.grader) and sheet.grader.highest > 1:
                         graders[sheet.grader.key] = sheet.grader
@@ -462,9 +462,9 @@ class Loader:
             set_scale(self.connection, put_grader(self.connection, identity), self.by.scale)
         return count
 
-    def assignments(self, found: Iterable[Assigned]) -> int:
+    def assignments(self, records: Iterable[Assigned]) -> int:
         """Load answers with the nuggets that they support: a bank, passages, rankings, grades."""
-        assigned = list(found)
+        assigned = list(records)
         for one in assigned:
             if one.system:
                 self.by.log.see(self.path, one.query_id, one.system)
@@ -475,13 +475,13 @@ class Loader:
         put_pools(self.connection, pools, self.by.edit)
         return len(assigned)
 
-    def judged(self, found: Iterable[Judged]) -> int:
+    def judged(self, records: Iterable[Judged]) -> int:
         """Load relevance judgments that name texts instead of ids, as direct grades.
 
         They belong to the query and the passage with these texts; if missing, both are added with
         the MD5 of the text as id.
         """
-        judged = list(found)
+        judged = list(records)
         queries = queries_with_text(self.connection, {one.query for one in judged})
         passages = passages_with_text(self.connection, {one.passage for one in judged})
         pools: dict[str, dict[str, PooledPassage]] = {}
@@ -497,9 +497,9 @@ class Loader:
         put_pools(self.connection, loaded, self.by.edit)
         return len(judged)
 
-    def runs(self, found: Iterable[RankedPassage]) -> int:
+    def runs(self, records: Iterable[RankedPassage]) -> int:
         """Load the rankings of one or several systems."""
-        return self._stage((ranked, None) for ranked in top(found, self.by.depth))
+        return self._stage((ranked, None) for ranked in top(records, self.by.depth))
 
     def _stage(self, rows: Iterable[tuple[RankedPassage, Residue]], is_logged: bool = True) -> int:
         """Stage rankings for `apply_rankings`; return their number.
@@ -524,7 +524,7 @@ class Loader:
             count += len(batch)
         return count
 
-    def responses(self, found: Iterable[Response]) -> int:
+    def responses(self, records: Iterable[Response]) -> int:
         """Split generated responses into passages and rank them in order.
 
         A ranking stores the citations of its passages. With `cited`, cited passages are retrieved,
@@ -535,7 +535,7 @@ class Loader:
 
         def rows() -> Iterator[tuple[RankedPassage, Residue, Passage]]:
             nonlocal count
-            for response in found:
+            for response in records:
                 if self.by.is_named and self.by.system:
                     response = replace(response, system=self.by.system)
                 try:
@@ -559,14 +559,14 @@ class Loader:
         self.retrieved(citing, quoted=True)
         return count
 
-    def retrieved(self, found: Iterable[Retrieved], *, quoted: bool = False) -> int:
+    def retrieved(self, records: Iterable[Retrieved], *, quoted: bool = False) -> int:
         """Load retrieved passages with their rankings.
 
         `quoted` texts are excerpts of documents in reports; they do not change a known text.
         """
         others: dict[str, None] = {}
         count = 0
-        for one in found:
+        for one in records:
             try:
                 ranking = list(top(one.ranking, self.by.depth))
                 self.places.bring(ranking[0].query_id, one.query_text)
@@ -597,9 +597,9 @@ class Loader:
             )
         return count
 
-    def decisions(self, found: Iterable[CellDecision]) -> int:
+    def decisions(self, records: Iterable[CellDecision]) -> int:
         """Load human decisions of another collection."""
-        return put_decisions(self.connection, found)
+        return put_decisions(self.connection, records)
 
 
 LOADERS: Mapping[type, Callable[[Loader, Iterable[Any]], int]] = {
@@ -678,14 +678,14 @@ def _citations(response: Response) -> Iterator[Retrieved]:
         yield Retrieved(ranking, texts)
 
 
-def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
+def _assigned_pools(assignments: Iterable[Assigned]) -> Iterator[QueryPool]:
     """Yield assignments as pools: every answer is one passage of rank 1, with its grades.
 
     An answer of several runs is one passage with several rankings; a passage that no system ranks
     has none. Raises InputError if the grades of one passage differ.
     """
     by_query: dict[str, dict[str, PooledPassage]] = {}
-    for one in found:
+    for one in assignments:
         pool = by_query.setdefault(one.query_id, {})
         key = one.passage_id or text_digest(one.answer)
         known = pool.setdefault(
@@ -706,11 +706,11 @@ def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
         yield QueryPool(query_id, tuple(pool.values()))
 
 
-def _assigned_bank(found: Iterable[Assigned]) -> Iterator[BankEntry]:
+def _assigned_bank(assignments: Iterable[Assigned]) -> Iterator[BankEntry]:
     """Yield the nuggets of each query once."""
     items: dict[str, dict[str, Item]] = {}
     texts: dict[str, str] = {}
-    for one in found:
+    for one in assignments:
         texts[one.query_id] = texts.get(one.query_id) or one.query_text
         of_query = items.setdefault(one.query_id, {})
         for item in one.items:

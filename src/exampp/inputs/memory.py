@@ -274,14 +274,14 @@ def _plain_row(row: Any) -> Row:
             f"a row is {type(row).__name__}, which has no column names",
             hint='Pass dicts, such as {"query_id": "q1", "text": "..."}',
         )
-    found = {}
+    values = {}
     for key, value in row.items():
         if not isinstance(key, str):
             raise InputError(f"the name of column {brief(key)} is not a text")
         plain = _json_value(value, key)
         if plain is not None:
-            found[key] = _checked_id(plain, key)
-    return found
+            values[key] = _checked_id(plain, key)
+    return values
 
 
 def _checked_id(value: Any, key: str) -> Any:
@@ -304,8 +304,8 @@ def _json_value(value: Any, key: str) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        found = float(value)
-        return None if math.isnan(found) else found if math.isfinite(found) else str(found)
+        number = float(value)
+        return None if math.isnan(number) else number if math.isfinite(number) else str(number)
     if isinstance(value, Mapping):
         return {str(name): _json_value(part, key) for name, part in value.items()}
     if isinstance(value, list | tuple):

@@ -33,10 +33,10 @@ def read_officials(official: Officials) -> dict[str, dict[str, float]]:
     if not isinstance(official, Mapping) or _is_one(official):
         return {"official": _of_memory("official", official)}
     return {
-        str(name): leaderboards.read(found)
-        if isinstance(found, str | Path)
-        else _of_memory(f"official[{name!r}]", found)
-        for name, found in official.items()
+        str(name): leaderboards.read(source)
+        if isinstance(source, str | Path)
+        else _of_memory(f"official[{name!r}]", source)
+        for name, source in official.items()
     }
 
 

@@ -36,16 +36,16 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
     systems = Table.of(
         _SYSTEM_COLUMNS, system_stats(connection, depth), _caption(total, depth), _notes(total)
     )
-    found = bank_stats(connection, depth)
+    stats = bank_stats(connection, depth)
     banks = Table.of(
         ["bank", "kind", "items", "cells"],
         [
             ("queries" if one.kind == "query" else one.bank, one.kind, one.items, one.cells)
-            for one in found
+            for one in stats
             if one.items
         ],
         caption="Cells to grade",
-        notes=[note for one in found for note in _cell_notes(one) if note],
+        notes=[note for one in stats for note in _cell_notes(one) if note],
     )
     return systems, banks
 

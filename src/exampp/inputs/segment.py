@@ -102,15 +102,15 @@ def _cut(piece: _Piece, limit: int, spans: Spans) -> Iterator[_Piece]:
 
 def split_sentences(text: str) -> list[str]:
     """Return the non-blank sentences of a paragraph, split at line ends, too."""
-    found, start = [], 0
+    sentences, start = [], 0
     for end in _SENTENCE_END.finditer(text):
         head = text[start : end.end()].strip()
         if _ABBREVIATION.search(head):
             continue
-        found.append(head)
+        sentences.append(head)
         start = end.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
+    sentences.append(text[start:].strip())
+    return [sentence for sentence in sentences if sentence]
 
 
 def windows(text: str, limit: int, spans: Spans) -> list[str]:
@@ -178,10 +178,10 @@ def blocks(text: str) -> list[str]:
         reducer = _Reducer()
         reducer.feed(text)
         reducer.close()
-        found = [" ".join(words.split()) for words in reducer.texts]
+        paragraphs = [" ".join(words.split()) for words in reducer.texts]
     else:
-        found = [part.strip() for part in _BLANK_LINES.split(text.replace("\r\n", "\n"))]
-    return [part for part in found if part]
+        paragraphs = [part.strip() for part in _BLANK_LINES.split(text.replace("\r\n", "\n"))]
+    return [part for part in paragraphs if part]
 
 
 class _Reducer(HTMLParser):

@@ -165,12 +165,14 @@ class ExamJudge:
         """
         wanted = JudgeSettings.of(settings)
         known = {} if nugget_banks is None else nugget_banks.banks
-        given = [known[one.request_id] for one in rag_topics if one.request_id in known]
-        due = [one for one in rag_topics if one.request_id not in known]
-        if not due:
-            return type(nugget_banks).from_banks_list(given)
+        existing = [known[one.request_id] for one in rag_topics if one.request_id in known]
+        topics_without = [one for one in rag_topics if one.request_id not in known]
+        if not topics_without:
+            return type(nugget_banks).from_banks_list(existing)
         reports = rag_responses if wanted.grounded else ()
-        with _collection(_Case.of(due, reports, wanted, corpus), llm_config, settings) as exam:
+        with _collection(
+            _Case.of(topics_without, reports, wanted, corpus), llm_config, settings
+        ) as exam:
             run = exam.bank().generation(
                 "openai",
                 prompt=wanted.nugget_prompt,
@@ -179,15 +181,15 @@ class ExamJudge:
                 **_model(llm_config, wanted),
             )
             why = {one.subject.query_id: one.reason for one in run.steps() if not one.items}
-            made = _banks_of(exam)
-        if without := [one.request_id for one in due if one.request_id not in made]:
+            generated = _banks_of(exam)
+        if without := [one.request_id for one in topics_without if one.request_id not in generated]:
             reason = why.get(without[0]) or run.why_stopped or "the model generated none"
             raise Unfinished(
-                f"no nuggets for {len(without)} of {len(due)} topics, the first "
+                f"no nuggets for {len(without)} of {len(topics_without)} topics, the first "
                 f"{without[0]!r}: {reason}. The other nuggets are stored; the same command "
                 "continues"
             )
-        return NuggetBanks.from_banks_list([*given, *made.values()])
+        return NuggetBanks.from_banks_list([*existing, *generated.values()])
 
     def create_qrels(
         self,
@@ -242,14 +244,16 @@ class ExamJudge:
             (row.system, row.query_id, row.measure): row.value or 0.0 for row in board.per_query()
         }
         spec = LeaderboardSpec(
-            measures=tuple(MeasureSpec(name, description=_said(name, board)) for name in measures)
+            measures=tuple(
+                MeasureSpec(name, description=_measure_label(name, board)) for name in measures
+            )
         )
         _warn_of_ungraded(book)
         builder = LeaderboardBuilder(spec)
         for report in case.reports:
             run, topic = report.metadata.run_id, report.metadata.topic_id
-            found = {name: values.get((run, topic, str(m)), 0.0) for name, m in measures.items()}
-            builder.add(run_id=run, topic_id=topic, values=found)
+            scores = {name: values.get((run, topic, str(m)), 0.0) for name, m in measures.items()}
+            builder.add(run_id=run, topic_id=topic, values=scores)
         topics = [one.request_id for one in rag_topics]
         return builder.build(expected_topic_ids=topics, on_missing="fix_aggregate")
 
@@ -281,12 +285,12 @@ class _Case(NamedTuple):
         keys = ("request_id", "title", "problem_statement", "background")
         queries = [{key: getattr(one, key) or "" for key in keys} for one in topics]
         known = {one.request_id for one in topics}
-        found = [one for one in reports or () if one.metadata.topic_id in known]
-        found.sort(key=lambda one: (one.metadata.run_id, one.metadata.topic_id))
+        own_reports = [one for one in reports or () if one.metadata.topic_id in known]
+        own_reports.sort(key=lambda one: (one.metadata.run_id, one.metadata.topic_id))
         if banks is not None:
             some = [bank for topic, bank in banks.banks.items() if topic in known]
             banks = type(banks).from_banks_list(some)
-        return cls(queries, found, settings, corpus, banks)
+        return cls(queries, own_reports, settings, corpus, banks)
 
     @property
     def rows(self) -> dict[str, Any]:
@@ -320,9 +324,11 @@ def _cited(report: Any) -> Iterator[dict[str, Any]]:
         yield {"query_id": report.metadata.topic_id, "docno": key, "rank": rank}
 
 
-def _collection(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]) -> Collection:
+def _collection(
+    case: _Case, llm_config: LlmConfigBase, given_settings: Mapping[str, Any]
+) -> Collection:
     """Return the collection of a case, named by a hash of its content; create it if missing."""
-    folder = llm_config.cache_dir or Path(given.get("outdir") or ".") / "exampp-cache"
+    folder = llm_config.cache_dir or Path(given_settings.get("outdir") or ".") / "exampp-cache"
     folder.mkdir(parents=True, exist_ok=True)
     rows, tokens = case.rows, case.settings.passage_tokens
     with tempfile.TemporaryDirectory() as place:
@@ -330,8 +336,8 @@ def _collection(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]
         if case.banks is not None:
             write_nugget_banks_generic(case.banks, bank)
         nuggets = bank.read_text(encoding="utf-8") if case.banks is not None else ""
-        held = json.dumps([case.queries, rows, case.corpus, tokens], sort_keys=True)
-        name = f"exampp-{content_hash(held, nuggets)[:16]}.exam"
+        content = json.dumps([case.queries, rows, case.corpus, tokens], sort_keys=True)
+        name = f"exampp-{content_hash(content, nuggets)[:16]}.exam"
         exam = create(folder / name, exist_ok=True)
         exam.add(queries=case.queries)
         if rows:
@@ -362,8 +368,8 @@ def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any])
         for select in ("new", "failed"):
             run = exam.grading("openai", select=select, depth=_ALL, **options)
             for progress in run.steps():
-                said = progress
-            print(f"[exampp] {said}", file=sys.stderr)
+                message = progress
+            print(f"[exampp] {message}", file=sys.stderr)
             if run.why_stopped:
                 raise Unfinished(f"{run.why_stopped}. The same command continues")
             book = exam.grades(run.grading.identity.key).gradebook
@@ -445,7 +451,7 @@ def _report_labels(
             yield topic, doc_id_md5(text), int(label)
 
 
-def _said(name: str, board: Leaderboard) -> str:
+def _measure_label(name: str, board: Leaderboard) -> str:
     counts = next(one.min_rating for one in board.columns)
     return f"{name} of exampp by {board.grader.name}" + (
         "" if counts is None else f", ratings from {counts} count"

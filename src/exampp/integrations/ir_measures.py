@@ -64,10 +64,10 @@ class ExamMeasure(Measure):
     def column(self, run: Mapping[str, Sequence[ScoredPassage]]) -> MeasureColumn:
         """Return the values of a run: query to (passage, score)."""
         cutoff = self.params.get("cutoff")
-        wanted = parse_measure(self.measure if cutoff is None else f"{self.measure}@{cutoff}")
+        measures = parse_measure(self.measure if cutoff is None else f"{self.measure}@{cutoff}")
         book = with_runs(self.grades.gradebook, {"run": run})
         min_rating = self.params.get("min_rating")
-        return evaluate_gradebook(book, [wanted], min_rating).columns[0]
+        return evaluate_gradebook(book, [measures], min_rating).columns[0]
 
 
 def exam_measure(exam: Exam, name: str, *, min_rating: int | None = None) -> ExamMeasure:
@@ -128,9 +128,9 @@ def _label(grades: Grades) -> str | None:
         str(grades.gradebook.bank_label),
     )
     if key not in _SEEN:
-        stem, taken = Path(grades.path).stem, set(_SEEN.values())
-        others = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
-        free = next(name for name in (stem, *others) if name not in taken)
+        stem, earlier = Path(grades.path).stem, set(_SEEN.values())
+        others = (f"{stem}-{number}" for number in range(2, len(earlier) + 3))
+        free = next(name for name in (stem, *others) if name not in earlier)
         _SEEN[key] = free if _SEEN else None
     return _SEEN[key]
 
@@ -146,21 +146,21 @@ class _Evaluator(providers.Evaluator):
         scored: defaultdict[str, list[ScoredPassage]] = defaultdict(list)
         for one in RunConverter(run).as_namedtuple_iter():
             scored[str(one.query_id)].append((str(one.doc_id), float(one.score)))
-        for wanted in self._wanted:
-            column = wanted.column(scored)
+        for by_query in self._wanted:
+            column = by_query.column(scored)
             (values,), (counts,) = column.values.values, column.values.counts
             of_exam = {
                 query for query, valid in zip(column.query_ids, counts, strict=True) if valid
             }
-            _warn_of_queries(wanted, self._judged - of_exam, of_exam - self._judged)
+            _warn_of_queries(by_query, self._judged - of_exam, of_exam - self._judged)
             for query_id, value, valid in zip(column.query_ids, values, counts, strict=True):
                 if valid:
-                    yield Metric(query_id=query_id, measure=wanted, value=float(value))
+                    yield Metric(query_id=query_id, measure=by_query, value=float(value))
 
 
-def _warn_of_queries(wanted: ExamMeasure, left_out: set[str], added: set[str]) -> None:
+def _warn_of_queries(measure: ExamMeasure, left_out: set[str], added: set[str]) -> None:
     """Warn if exam and qrels have different queries, because the means then differ, too."""
-    told = [
+    differences = [
         f"{counted(len(queries), 'query')} {what} ({', '.join(sorted(queries)[:5])}"
         f"{' ...' if len(queries) > 5 else ''})"
         for queries, what in (
@@ -169,9 +169,9 @@ def _warn_of_queries(wanted: ExamMeasure, left_out: set[str], added: set[str]) -
         )
         if queries
     ]
-    if told:
+    if differences:
         warnings.warn(
-            f"{wanted}: {'; '.join(told)}. pt.Experiment needs the same queries for all "
+            f"{measure}: {'; '.join(differences)}. pt.Experiment needs the same queries for all "
             "measures: pass topics and qrels of the exam's queries",
             stacklevel=2,
         )

@@ -155,10 +155,10 @@ def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDA
 def _by_subtopic(item_subtopics: bytes) -> tuple[tuple[int, NDArray[np.intp]], ...]:
     """Yield (subtopic, its items), used by every measure, threshold and cutoff."""
     numbers = np.frombuffer(item_subtopics, np.int32)
-    found = tuple((int(one), np.flatnonzero(numbers == one)) for one in np.unique(numbers))
-    for _, items in found:
+    groups = tuple((int(one), np.flatnonzero(numbers == one)) for one in np.unique(numbers))
+    for _, items in groups:
         items.flags.writeable = False
-    return found
+    return groups
 
 
 def _exam_id(query: QueryGrades, subtopic: int) -> str:

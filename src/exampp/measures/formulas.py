@@ -106,10 +106,10 @@ def trec_scores(
         names = {index: trec_name(tasks[index].measure) or "" for index in members}
         evaluator = pytrec_eval.RelevanceEvaluator(labels, set(names.values()), level, judged_only)
         for system, run in enumerate(ranked.runs()):
-            found = evaluator.evaluate(run)
+            values_of_run = evaluator.evaluate(run)
             for column, query_id in enumerate(query_ids):
-                if query_id in found:
-                    of_query = found[query_id]
+                if query_id in values_of_run:
+                    of_query = values_of_run[query_id]
                     for index, name in names.items():
                         values[index][system, column] = of_query[name]
     return [_cut_rank(task.measure, table) for task, table in zip(tasks, values, strict=True)]

@@ -342,7 +342,7 @@ def _unknown_name_error(name: str) -> InputError:
 
 
 def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
-    found: list[tuple[str, ParamValue]] = []
+    params: list[tuple[str, ParamValue]] = []
     rest = (inside or "").strip()
     while rest:
         match = _PARAM.match(rest)
@@ -351,9 +351,9 @@ def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
                 f"the parameters of the measure {text!r} are invalid",
                 hint="Write them as name=value, separated by commas",
             )
-        found.append((match[1], _read_value(match[2], text)))
+        params.append((match[1], _read_value(match[2], text)))
         rest = rest[match.end() :].strip()
-    return found
+    return params
 
 
 def _read_value(raw: str, text: str) -> ParamValue:
@@ -415,18 +415,18 @@ def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | f
 
 
 def _checked_param(name: str, kind: MeasureKind, key: str, value: ParamValue) -> ParamValue:
-    wanted = kind.params.get(key)
-    if wanted is None:
+    expected_type = kind.params.get(key)
+    if expected_type is None:
         known = ", ".join(kind.params) or "none"
         raise InputError(
             f"the measure {name} has no parameter {key!r}", hint=f"Its parameters are {known}"
         )
-    if wanted is float and type(value) is int:
+    if expected_type is float and type(value) is int:
         value = float(value)
-    if wanted is dict and isinstance(value, tuple):
+    if expected_type is dict and isinstance(value, tuple):
         return tuple(sorted(dict(value).items()))
-    if type(value) is not wanted or value not in CHOICES.get(key, (value,)):
-        expected = " or ".join(CHOICES.get(key, ())) or _EXPECTED[wanted]
+    if type(value) is not expected_type or value not in CHOICES.get(key, (value,)):
+        expected = " or ".join(CHOICES.get(key, ())) or _EXPECTED[expected_type]
         raise InputError(f"{key} of the measure {name} must be {expected}, not {value!r}")
     if key == "rel" and isinstance(value, int) and not 1 <= value < 2**15:
         raise InputError(f"rel of the measure {name} must be 1 or more, not {value}")

@@ -134,15 +134,15 @@ class _Answered(NamedTuple):
 def _answered(book: Gradebook, k: int) -> list[_Answered]:
     """Return the queries that any system answers, by id."""
     number = {system: row for row, system in enumerate(book.systems)}
-    found = []
+    answered_queries = []
     for query in sorted(book.queries, key=lambda one: one.query_id):
         cut: list[Indices | None] = [None] * len(number)
         for ranking in query.rankings:
             if not ranking.subtopic and len(ranking.passages):
                 cut[number[ranking.system]] = ranking.passages[:k]
         if any(one is not None for one in cut):
-            found.append(_Answered(query, tuple(cut)))
-    return found
+            answered_queries.append(_Answered(query, tuple(cut)))
+    return answered_queries
 
 
 def _discounts(measure: Measure, k: int) -> Floats:
@@ -151,8 +151,8 @@ def _discounts(measure: Measure, k: int) -> Floats:
         return np.full(k, 1 / k)
     p = measure.param("p")
     p = p if isinstance(p, float) else _PATIENCE
-    found: Floats = (1 - p) * np.power(p, np.arange(k, dtype=np.float64))
-    return found
+    discounts: Floats = (1 - p) * np.power(p, np.arange(k, dtype=np.float64))
+    return discounts
 
 
 def _passages(
@@ -258,22 +258,22 @@ def _covering(
 ) -> Ints:
     """Count the passages that cover each item, per system: [systems, items]."""
     covers = query.ratings[:, items] >= min_rating
-    found = np.zeros((len(passages), len(items)), np.int64)
+    counts = np.zeros((len(passages), len(items)), np.int64)
     for row, one in enumerate(passages):
         if one is not None:
-            found[row] = covers[one].sum(axis=0)
-    return found
+            counts[row] = covers[one].sum(axis=0)
+    return counts
 
 
 def _lists(answered: list[_Answered]) -> Ints:
     """Number the distinct lists returned for a query, per system: [systems, queries]."""
-    found = np.zeros((len(answered[0].passages) if answered else 0, len(answered)), np.int64)
+    numbers = np.zeros((len(answered[0].passages) if answered else 0, len(answered)), np.int64)
     for column, (_, passages) in enumerate(answered):
         known: dict[bytes, int] = {}
         for row, one in enumerate(passages):
             key = b"" if one is None else one.tobytes()
-            found[row, column] = known.setdefault(key, len(known))
-    return found
+            numbers[row, column] = known.setdefault(key, len(known))
+    return numbers
 
 
 def _no_units_error() -> InputError:
@@ -313,7 +313,7 @@ def item_verdicts(
     for (query_id, item_id, passage_id), rating in decided.items():
         rated.setdefault((query_id, item_id), {})[passage_id] = rating
     number = {system: row for row, system in enumerate(book.systems)}
-    found: dict[tuple[str, str], ItemVerdict] = {}
+    verdicts: dict[tuple[str, str], ItemVerdict] = {}
     for query in book.queries:
         if query.query_id not in wanted:
             continue
@@ -336,8 +336,8 @@ def item_verdicts(
             undecided = (returned[~is_final] & ~known).sum(axis=0)
             left = [place for place in order if undecided[place]]
             left.sort(key=lambda place: -int(undecided[place]))
-            found[query.query_id, item_id] = ItemVerdict(
+            verdicts[query.query_id, item_id] = ItemVerdict(
                 np.where(is_final, covered.astype(np.float64), np.nan),
                 tuple(query.passage_ids[place] for place in left),
             )
-    return found
+    return verdicts

@@ -53,8 +53,8 @@ class RankedExams:
     @property
     def answered(self) -> NDArray[np.bool_]:
         """Whether each system returned passages, exams x systems."""
-        found = [one.layout.answered for one in self.exams]
-        return np.array(found, np.bool_).reshape(len(found), len(self.systems))
+        by_exam = [one.layout.answered for one in self.exams]
+        return np.array(by_exam, np.bool_).reshape(len(by_exam), len(self.systems))
 
     def runs(self) -> Iterator[Run]:
         """Yield the run of every system over the exams, one at a time to save memory."""
@@ -110,8 +110,8 @@ def by_score() -> Order:
     def order(query: QueryGrades, ranking: Ranking) -> Indices:
         if query.query_id not in sorted_otherwise:
             sorted_otherwise.clear()
-            found = _with_step(query, lambda later, before: ~(later < before))
-            sorted_otherwise[query.query_id] = {(one.system, one.subtopic) for one in found}
+            unsorted = _with_step(query, lambda later, before: ~(later < before))
+            sorted_otherwise[query.query_id] = {(one.system, one.subtopic) for one in unsorted}
         if (ranking.system, ranking.subtopic) not in sorted_otherwise[query.query_id]:
             return ranking.passages
         return ranking.passages[_descending(ranking, lambda: place(query))]
@@ -220,8 +220,8 @@ def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
     queries = tuple(_with_rankings(q, rankings.get(q.query_id, {})) for q in gradebook.queries)
     notes = gradebook.notes
     if unknown:
-        shown = ", ".join(list(unknown)[:3]) + (" and others" if len(unknown) > 3 else "")
-        notes += (f"Skipped {counted(len(unknown), 'unknown query')} of the runs: {shown}.",)
+        first_names = ", ".join(list(unknown)[:3]) + (" and others" if len(unknown) > 3 else "")
+        notes += (f"Skipped {counted(len(unknown), 'unknown query')} of the runs: {first_names}.",)
     return replace(gradebook, queries=queries, systems=tuple(runs), notes=notes)
 
 

@@ -112,8 +112,8 @@ def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, 
     collection = values.pop("collection")
     given = given or GateOptions()
     names = [one.name for one in fields(GateOptions)]
-    chosen = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
-    return collection, replace(GateOptions(**values), **chosen)
+    options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    return collection, replace(GateOptions(**values), **options)
 
 
 def run_gate(collection: str | Path, options: GateOptions) -> GateResult:

@@ -122,20 +122,22 @@ def fill_request(
     def put(match: re.Match[str]) -> str:
         return slots[match[2]] if match[2] else f"{{{match[1]}}}"
 
-    asked = prompt.keys_instruction if wish.keys else prompt.instruction
-    instruction = PLACEHOLDER.sub(put, asked)
+    template = prompt.keys_instruction if wish.keys else prompt.instruction
+    instruction = PLACEHOLDER.sub(put, template)
     many = f"{prompt.makes}s"
     used = {*placeholders(prompt.user), *placeholders(prompt.system)}
     if "known" in used:
         pass
     elif wish.more and known:
-        listed = "\n".join(f"- {text}" for text in known)
-        instruction = _MORE.format(many=many, known=listed, count=wish.more) + instruction
+        numbered = "\n".join(f"- {text}" for text in known)
+        instruction = _MORE.format(many=many, known=numbered, count=wish.more) + instruction
     elif wish.more:
         instruction = f"Give exactly {wish.more} {many}. {instruction}"
     if passages and "passages" not in used:
-        listed = "\n".join(f"Passage {n}: {_shortened(text)}" for n, text in enumerate(passages, 1))
-        instruction = _GROUNDED.format(passages=listed) + instruction
+        numbered = "\n".join(
+            f"Passage {n}: {_shortened(text)}" for n, text in enumerate(passages, 1)
+        )
+        instruction = _GROUNDED.format(passages=numbered) + instruction
     slots["instruction"] = instruction
     user = PLACEHOLDER.sub(put, prompt.user)
     if instruction and "instruction" not in used:
@@ -271,12 +273,12 @@ def _peeled(text: str, openings: Sequence[re.Pattern[str]]) -> str:
     while before != text:
         before = text
         for opening in openings:
-            found = opening.match(text)
-            if found and found.end() < len(text):
-                text = text[found.end() :].strip()
+            mark = opening.match(text)
+            if mark and mark.end() < len(text):
+                text = text[mark.end() :].strip()
         for around in _AROUND:
-            if found := around.fullmatch(text):
-                text = found["inner"].strip()
+            if mark := around.fullmatch(text):
+                text = mark["inner"].strip()
     return text
 
 
@@ -343,8 +345,8 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
         return ParsedItems((), "the reply is empty")
     if is_refusal(text):
         return ParsedItems((), "the model refused")
-    for rule, found in _readings(text, kind, truncated):
-        items = _cleaned(found)
+    for rule, parsed in _readings(text, kind, truncated):
+        items = _cleaned(parsed)
         if items and all(is_refusal(one.text) for one in items):
             return ParsedItems((), "the model refused")
         items = tuple(one for one in items if not is_refusal(one.text))
@@ -389,16 +391,16 @@ def _values(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder()
     place = 0
     for _ in range(_MOST_STARTS):
-        found = _OPENING.search(text, place)
-        if found is None:
+        opening = _OPENING.search(text, place)
+        if opening is None:
             return
         try:
-            data, place = decoder.raw_decode(text, found.start())
+            data, place = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
-            if found[0] == "{" or _JSON_LIKE.match(text, found.start()):
+            if opening[0] == "{" or _JSON_LIKE.match(text, opening.start()):
                 # a value inside a broken one is incomplete
                 return
-            place = found.end()
+            place = opening.end()
         else:
             yield data
 
@@ -408,7 +410,7 @@ def _literal(text: str) -> Any:
     start = _JSON_LIKE.search(text) or _OPENING.search(text)
     if start is None or _ADJACENT.search(text):
         return None
-    ends = [found.end() for found in _CLOSING.finditer(text, start.end())]
+    ends = [match.end() for match in _CLOSING.finditer(text, start.end())]
     for end in ends[: -_MOST_ENDS - 1 : -1]:
         try:
             with warnings.catch_warnings():
@@ -480,24 +482,28 @@ def _parsed_lines(text: str, kind: str) -> list[ParsedItem]:
 def _list_items(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
     """Return the numbered lines of a text, else its bullets, else its lines that are questions."""
     lines = text.splitlines()
-    found: list[str] = []
+    items: list[str] = []
     last = ""
     for pattern in (_NUMBERED_LINE, _BULLET):
-        if found:
+        if items:
             break
         marked = [
             (line, _without_list_mark(match)) for line in lines if (match := pattern.match(line))
         ]
-        found = [said for _, said in marked if not said.rstrip("* ").endswith(":")]
+        items = [
+            text_of_item
+            for _, text_of_item in marked
+            if not text_of_item.rstrip("* ").endswith(":")
+        ]
         last = marked[-1][0] if marked else ""
-    if not found and kind == "question":
-        found = [line for line in lines if line.strip().endswith("?")]
-        found = found if len(found) > 1 else []
+    if not items and kind == "question":
+        items = [line for line in lines if line.strip().endswith("?")]
+        items = items if len(items) > 1 else []
         last = ""
-    if truncated and found and last == lines[-1]:
+    if truncated and items and last == lines[-1]:
         # the model was stopped within its last line
-        found = found[:-1]
-    return [ParsedItem(said) for said in found]
+        items = items[:-1]
+    return [ParsedItem(text_of_item) for text_of_item in items]
 
 
 def _without_list_mark(line: re.Match[str]) -> str:
@@ -507,9 +513,9 @@ def _without_list_mark(line: re.Match[str]) -> str:
     return f"**{line['said']}" if whole else line["said"]
 
 
-def _cleaned(found: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
+def _cleaned(parsed: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
     """Return the items without marks, empty ones and duplicates."""
-    items = list(found)
+    items = list(parsed)
     texts = strip_list_markup([one.text for one in items])
     items = [
         ParsedItem(text, tuple(map(strip_markup, one.answers)))

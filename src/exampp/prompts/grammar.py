@@ -248,16 +248,16 @@ def _read_fields(
     """
     final = {at: field for at, field in fields.items() if field["final"]}
     counting = final or fields
-    found = agreed([_read(field, scale) for field in counting.values()])
+    stated = agreed([_read(field, scale) for field in counting.values()])
     last, field = list(counting.items())[-1]
     others = [field.string[field.end() :]]
     for at, sentence in enumerate(_QUOTATION.sub("", one) for one in sentences):
         revised = at > last and _REVISES.search(sentence)
         if at not in fields and (revised or (not final and forms.name.search(sentence))):
             others.append(sentence)
-    if found.rating is not None and scale.mentions("\n".join(others)) - {found.rating}:
+    if stated.rating is not None and scale.mentions("\n".join(others)) - {stated.rating}:
         return ReadRating(None, "several")
-    return found
+    return stated
 
 
 def _read_statements(
@@ -267,8 +267,8 @@ def _read_statements(
     last_line = text.rpartition("\n")[2].rstrip(" .!)]}\"'")
     matches = [forms.alone.match(text), forms.alone.fullmatch(last_line)]
     matches += map(forms.statement.match, sentences)
-    found = [_read(match, scale) for match in matches if match]
-    one = agreed(found) if found else ReadRating(None, "no verdict")
+    ratings = [_read(match, scale) for match in matches if match]
+    one = agreed(ratings) if ratings else ReadRating(None, "no verdict")
     if one.rating is not None and scale.mentions(_QUOTATION.sub("", text)) - {one.rating}:
         return ReadRating(None, "several")
     return one
@@ -287,8 +287,8 @@ def _read(match: re.Match[str], scale: ReplyScale) -> ReadRating:
     return scale.value_of(match["value"])
 
 
-def agreed(found: Sequence[ReadRating]) -> ReadRating:
+def agreed(ratings: Sequence[ReadRating]) -> ReadRating:
     """Return the rating that all readings share, or the first reading without a rating."""
-    unread = [one for one in found if one.rating is None]
-    several = len({one.rating for one in found}) > 1
-    return unread[0] if unread else ReadRating(None, "several") if several else found[0]
+    unread = [one for one in ratings if one.rating is None]
+    several = len({one.rating for one in ratings}) > 1
+    return unread[0] if unread else ReadRating(None, "several") if several else ratings[0]

@@ -136,12 +136,12 @@ def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")
 
 def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
     """Return the fault of an unknown slot, and the hint."""
-    listed = ", ".join(f"{{{slot}}}" for slot in known)
+    slots = ", ".join(f"{{{slot}}}" for slot in known)
     near = suggest(name, known)
     return (
         f"the prompt uses {{{name}}}, which is not a slot",
         f"{near} " * bool(near)
-        + f"The slots are {listed}; write {{{{{name}}}}} for the braces themselves",
+        + f"The slots are {slots}; write {{{{{name}}}}} for the braces themselves",
     )
 
 
@@ -319,11 +319,11 @@ def _check_slots(prompt: Prompt) -> None:
 
 def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
     for kind in prompt.grades if prompt.user else ():
-        for wanted, why in zip(_NEEDED[kind], _WITHOUT, strict=True):
-            if not set(wanted) & {"nugget" if slot == "nuggets" else slot for slot in used}:
-                listed = " or ".join(f"{{{slot}}}" for slot in wanted)
+        for needed, why in zip(_NEEDED[kind], _WITHOUT, strict=True):
+            if not set(needed) & {"nugget" if slot == "nuggets" else slot for slot in used}:
+                slots = " or ".join(f"{{{slot}}}" for slot in needed)
                 raise InputError(
-                    f"the text has no {listed}: {why}", field="user", hint=f"Add {listed} to it"
+                    f"the text has no {slots}: {why}", field="user", hint=f"Add {slots} to it"
                 )
 
 

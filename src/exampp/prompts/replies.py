@@ -196,10 +196,10 @@ def _stated(text: str, scale: ReplyScale) -> ReadRating:
         return find_rating(around, scale)
     if not named or "{" in around:
         return _NO_VALUE
-    found = agreed([one for final, one in named if final] or [one for _, one in named])
-    if found.rating is not None and find_rating(around, scale).rating not in (None, found.rating):
+    stated = agreed([one for final, one in named if final] or [one for _, one in named])
+    if stated.rating is not None and find_rating(around, scale).rating not in (None, stated.rating):
         return ReadRating(None, "several")
-    return found
+    return stated
 
 
 def _stated_value(value: object, scale: ReplyScale) -> ReadRating:
@@ -207,10 +207,10 @@ def _stated_value(value: object, scale: ReplyScale) -> ReadRating:
         return ReadRating(int(value is True or value == 1), "json")
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return _NO_VALUE
-    found = find_rating(str(value), scale)
-    if found.rating is None:
-        return _NO_VALUE if found.rule == "no verdict" else found
-    return ReadRating(found.rating, "json")
+    stated = find_rating(str(value), scale)
+    if stated.rating is None:
+        return _NO_VALUE if stated.rule == "no verdict" else stated
+    return ReadRating(stated.rating, "json")
 
 
 # ---- readers -------------------------------------------------------------------------------------
@@ -230,10 +230,10 @@ def _graded(rating: int, rule: str) -> Outcome:
     return Outcome(State.GRADED, rating, rule)
 
 
-def _outcome(reply: RawReply, found: ReadRating) -> Outcome:
+def _outcome(reply: RawReply, stated: ReadRating) -> Outcome:
     """Return the outcome of a reply: a rating, refused, an error, or unparsed by a rule."""
-    if found.rating is not None:
-        return _graded(found.rating, found.rule)
+    if stated.rating is not None:
+        return _graded(stated.rating, stated.rule)
     text = plain_reply(reply.text)
     if is_refusal(text):
         return _REFUSED
@@ -241,14 +241,14 @@ def _outcome(reply: RawReply, found: ReadRating) -> Outcome:
         return _unparsed("error")
     if is_blank_answer(text) and not looks_like_json(reply.text):
         return _unparsed("empty")
-    return _unparsed(found.rule)
+    return _unparsed(stated.rule)
 
 
 def _read_rating(reply: RawReply) -> Outcome:
-    found = _stated(reply.text, ReplyScale(reply.lowest, reply.highest, reply.field))
-    if found.rule == "no verdict" and not holds_number(reply.text):
-        found = ReadRating(None, "no value" if _NAMED_RATING.search(reply.text) else "no number")
-    return _outcome(reply, found)
+    rating = _stated(reply.text, ReplyScale(reply.lowest, reply.highest, reply.field))
+    if rating.rule == "no verdict" and not holds_number(reply.text):
+        rating = ReadRating(None, "no value" if _NAMED_RATING.search(reply.text) else "no number")
+    return _outcome(reply, rating)
 
 
 def _read_self_rating(reply: RawReply) -> Outcome:
@@ -270,9 +270,9 @@ def answer_text(reply: str, field: str = "") -> str:
     text = strip_thoughts(reply) or ""
     values = json_values(text)[0] if looks_like_json(text) else []
     for name in (_plain_name(field), *_ANSWER_NAMES):
-        found = [value for known, value in values if name and known == name]
-        if found and isinstance(found[-1], str):
-            return found[-1].strip()
+        values_of_name = [value for known, value in values if name and known == name]
+        if values_of_name and isinstance(values_of_name[-1], str):
+            return values_of_name[-1].strip()
     return text.strip()
 
 
@@ -294,13 +294,13 @@ def _read_extraction(reply: RawReply) -> Outcome:
 
 
 def _read_thresholds(reply: RawReply) -> Outcome:
-    wanted = reply.highest - reply.lowest
+    count = reply.highest - reply.lowest
     rising = all(low <= high for low, high in pairwise(reply.thresholds))
-    if len(reply.thresholds) != wanted or not rising:
+    if len(reply.thresholds) != count or not rising:
         raise InputError(
             f"the thresholds are {list(reply.thresholds)}",
             field="thresholds",
-            hint=f"Use {wanted} numbers in ascending order",
+            hint=f"Use {count} numbers in ascending order",
         )
     try:
         score = float(reply.text)

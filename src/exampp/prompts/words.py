@@ -26,8 +26,8 @@ _MARGIN = 1.4
 def _common_words() -> Mapping[str, frozenset[str]]:
     """Return the most common words of each known language, by its English name."""
     text = (resources.files(__package__) / "languages.toml").read_text(encoding="utf-8")
-    found = parse_toml(text, "languages.toml", "")
-    return {name: frozenset(words.split()) for name, words in found.items()}
+    languages = parse_toml(text, "languages.toml", "")
+    return {name: frozenset(words.split()) for name, words in languages.items()}
 
 
 def language_of(texts: Iterable[str]) -> str | None:
@@ -215,12 +215,12 @@ def best_span(passage: str, wanted: str) -> tuple[int, int]:
         return 0, 0
     if literal := find_words(wanted.strip().removesuffix("."), passage):
         return literal
-    most, found = 0, (0, 0)
+    most, best = 0, (0, 0)
     for start, end in sentence_spans(passage):
         shared = len(stems & content_stems(passage[start:end]))
         if shared > most:
-            most, found = shared, (start, end)
-    return found
+            most, best = shared, (start, end)
+    return best
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -256,12 +256,12 @@ def find_words(wanted: str, text: str) -> tuple[int, int] | None:
     """
     # Encode each word as one character, so that searching words is searching characters.
     codes: dict[str, str] = {}
-    sought = "".join(code for code, _ in _coded(wanted.strip(), codes))
+    coded_words = "".join(code for code, _ in _coded(wanted.strip(), codes))
     coded = _coded(text, codes)
-    start = "".join(code for code, _ in coded).find(sought) if sought else -1
+    start = "".join(code for code, _ in coded).find(coded_words) if coded_words else -1
     if start < 0:
         return None
-    return coded[start][1].start(), coded[start + len(sought) - 1][1].end()
+    return coded[start][1].start(), coded[start + len(coded_words) - 1][1].end()
 
 
 def _coded(text: str, codes: dict[str, str]) -> list[tuple[str, re.Match[str]]]:

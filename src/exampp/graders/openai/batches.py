@@ -222,14 +222,14 @@ class OpenAIBatches:
         after = ""
         while True:
             page = self._call("GET", f"/batches?limit={PAGE}{after}")
-            found = [one for one in page.get("data") or [] if isinstance(one, Mapping)]
-            for one in found:
+            batches = [one for one in page.get("data") or [] if isinstance(one, Mapping)]
+            for one in batches:
                 if _count(one.get("created_at")) >= earliest:
                     yield _status(one)
-            old = found and _count(found[-1].get("created_at")) < earliest
-            if not found or old or not page.get("has_more"):
+            old = batches and _count(batches[-1].get("created_at")) < earliest
+            if not batches or old or not page.get("has_more"):
                 return
-            after = f"&after={found[-1].get('id')}"
+            after = f"&after={batches[-1].get('id')}"
 
     def look(self, remote: str) -> BatchStatus:
         """Return the status of a batch."""
@@ -252,10 +252,10 @@ class OpenAIBatches:
                 stream.seek(0)
                 number = 0
                 for number, line in enumerate(_lines(stream, whole=broken is None), 1):
-                    found = _json_object(line)
-                    if found is None:
+                    result = _json_object(line)
+                    if result is None:
                         raise TruncatedResults(f"line {number} is not a JSON object")
-                    yield read_result(found)
+                    yield read_result(result)
                 if broken is not None:
                     if number:
                         raise TruncatedResults(f"the file ends after line {number}")
@@ -295,12 +295,12 @@ class OpenAIBatches:
                 )
 
         with BackgroundLoop("exampp-batches") as loop:
-            found = loop.run(send())
-        if sink is None and not isinstance(found, Mapping | RequestFailure):
-            found = RequestFailure(RetryAction.RETRY, "the reply is not a JSON object", lost=True)
-        if isinstance(found, RequestFailure):
-            raise CallFailed(found)
-        return found
+            outcome = loop.run(send())
+        if sink is None and not isinstance(outcome, Mapping | RequestFailure):
+            outcome = RequestFailure(RetryAction.RETRY, "the reply is not a JSON object", lost=True)
+        if isinstance(outcome, RequestFailure):
+            raise CallFailed(outcome)
+        return outcome
 
 
 class FileBatches(OpenAIBatches):
@@ -364,8 +364,8 @@ def read_replies(path: Path) -> Iterator[BatchLine | int]:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    found = _json_object(line)
-                    yield read_result(found) if found and found.get("custom_id") else number
+                    reply = _json_object(line)
+                    yield read_result(reply) if reply and reply.get("custom_id") else number
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from None
 
@@ -429,10 +429,10 @@ def _lines(stream: BinaryIO, *, whole: bool) -> Iterator[bytes]:
 
 def _json_object(text: bytes) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, Mapping) else None
+    return value if isinstance(value, Mapping) else None
 
 
 def _count(value: object) -> int:

@@ -291,20 +291,20 @@ async def send_json(
     if failure is not None:
         # outside the handlers, because errors of the transport contain the request with its key
         return failure
-    found, readable = _parse(response.body)
+    content, readable = _parse(response.body)
     if response.status >= 300:
-        body = found if isinstance(found, Mapping) else response.body.decode(errors="replace")
+        body = content if isinstance(content, Mapping) else response.body.decode(errors="replace")
         return failure_of_status(response.status, body, response.headers, server, model)
     if sink is not None:
         return None
     if not readable:
         return RequestFailure(RetryAction.RETRY, "the reply is not JSON", lost=True, malformed=True)
-    if isinstance(found, dict) and found.get("error") and not found.get("choices"):
+    if isinstance(content, dict) and content.get("error") and not content.get("choices"):
         # some gateways report a failure of the server behind them with status 200
-        code = found["error"].get("code") if isinstance(found["error"], dict) else None
+        code = content["error"].get("code") if isinstance(content["error"], dict) else None
         status = code if isinstance(code, int) and code >= 400 else 502
-        return failure_of_status(status, found, response.headers, server, model)
-    return found
+        return failure_of_status(status, content, response.headers, server, model)
+    return content
 
 
 def _parse(body: bytes) -> tuple[Any, bool]:
@@ -500,7 +500,7 @@ class Client:
     async def _exchange(
         self, path: str, body: Mapping[str, Any], read: Callable[[Any], Read]
     ) -> Read | RequestFailure:
-        found = await send_json(
+        outcome = await send_json(
             self._session,
             self.address,
             ("POST", path),
@@ -508,10 +508,10 @@ class Client:
             model=self._options.model or "",
             timeout=self._options.timeout,
         )
-        if isinstance(found, RequestFailure):
-            return found
+        if isinstance(outcome, RequestFailure):
+            return outcome
         try:
-            return read(found)
+            return read(outcome)
         except MALFORMED_ERRORS as error:
             reason = describe_malformed(error)
             return RequestFailure(RetryAction.RETRY, reason, lost=True, malformed=True)
@@ -680,17 +680,17 @@ def _refused_parameter(status: int, parameter: str, message: str) -> str:
 
 def _error_parts(body: object) -> tuple[str, str, str]:
     """Return message, code and parameter of an error in any known format."""
-    found = _error_object(body)
-    if not found:
+    error = _error_object(body)
+    if not error:
         return str(body.get("error", "") if isinstance(body, Mapping) else body or ""), "", ""
-    message = found.get("message") or found.get("detail") or found.get("msg") or ""
-    code = found.get("code") or found.get("type") or ""
-    return str(message), str(code), str(found.get("param") or "")
+    message = error.get("message") or error.get("detail") or error.get("msg") or ""
+    code = error.get("code") or error.get("type") or ""
+    return str(message), str(code), str(error.get("param") or "")
 
 
 def _error_object(body: object) -> Mapping[str, Any]:
-    found = body.get("error", body) if isinstance(body, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    return error if isinstance(error, Mapping) else {}
 
 
 def _context_in(message: str, error: Mapping[str, Any]) -> int | None:

@@ -332,10 +332,10 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
     async with open_session() as session:
 
         async def get(path: str) -> Mapping[str, Any]:
-            found = await send_json(
+            outcome = await send_json(
                 session, address, ("GET", path), None, model=model, timeout=PROPERTIES_SECONDS
             )
-            return found if isinstance(found, Mapping) else {}
+            return outcome if isinstance(outcome, Mapping) else {}
 
         if context := context_of(await get(PROPERTIES), "default_generation_settings"):
             return context
@@ -352,10 +352,10 @@ async def probe_logprobs(client: Client, mode: Mode) -> tuple[int, float]:
     )
     for top in (TOP_LOGPROBS, FEWER_LOGPROBS):
         body = mode.text_body("", user, 1) | {"logprobs": True, "top_logprobs": top}
-        found = await _probe_feature(client, mode, body)
-        if found is not None:
+        reply = await _probe_feature(client, mode, body)
+        if reply is not None:
             return (
-                (top, sum(mode.label_chances(found).values())) if len(found.first) > 1 else (0, 0)
+                (top, sum(mode.label_chances(reply).values())) if len(reply.first) > 1 else (0, 0)
             )
     return 0, 0
 
@@ -366,9 +366,9 @@ async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
     limit = max(JSON_TOKENS, options.max_new_tokens or 0)
     schema = object_schema("number", {"type": "integer", "enum": [UNLIKELY]})
     body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
-    found = await _probe_feature(client, mode, body)
+    reply = await _probe_feature(client, mode, body)
     try:
-        return found is not None and bool(json.loads(found.text) == {"number": UNLIKELY})
+        return reply is not None and bool(json.loads(reply.text) == {"number": UNLIKELY})
     except ValueError:
         return False
 

@@ -136,33 +136,35 @@ class Mode:
 
     def read(self, data: Any, requests: Sequence[Request]) -> ReadReplies:  # noqa: ARG002
         """Return the reply; raises one of `MALFORMED_ERRORS`."""
-        found = read_completion(data)
-        usage = found.usage or Usage()
-        if self.decode == "labels" and not found.refusal:
-            return ReadReplies([self._likeliest_label(found, usage)], found.usage)
-        reply = Reply(found.text, truncated=found.truncated, usage=usage, detail=found.detail)
+        completion = read_completion(data)
+        usage = completion.usage or Usage()
+        if self.decode == "labels" and not completion.refusal:
+            return ReadReplies([self._likeliest_label(completion, usage)], completion.usage)
+        reply = Reply(
+            completion.text, truncated=completion.truncated, usage=usage, detail=completion.detail
+        )
         if self.decode == "labels":
-            reply = Reply(found.text, usage=usage, detail=found.detail)
-        return ReadReplies([reply], found.usage)
+            reply = Reply(completion.text, usage=usage, detail=completion.detail)
+        return ReadReplies([reply], completion.usage)
 
-    def _likeliest_label(self, found: Completion, usage: Usage) -> Reply:
-        if not found.first:
+    def _likeliest_label(self, completion: Completion, usage: Usage) -> Reply:
+        if not completion.first:
             raise Malformed("it has no log-probabilities")
-        chances = self.label_chances(found)
+        chances = self.label_chances(completion)
         mass = sum(chances.values())
-        detail = {"outside": round(max(0.0, 1.0 - mass), 6), "said": found.text}
+        detail = {"outside": round(max(0.0, 1.0 - mass), 6), "said": completion.text}
         if mass < self.least_mass or not mass:
             # exampp stopped it after its first token, so it is incomplete
-            return Reply(found.text, truncated=True, usage=usage, detail=detail)
+            return Reply(completion.text, truncated=True, usage=usage, detail=detail)
         scores = {label: chance / mass for label, chance in chances.items()}
         best = max(scores, key=scores.__getitem__)
         return Reply(best, scores=scores, usage=usage, detail=detail)
 
-    def label_chances(self, found: Completion) -> dict[str, float]:
+    def label_chances(self, completion: Completion) -> dict[str, float]:
         """Return the probability of each label as the first token."""
         chances = dict.fromkeys(self.labels, 0.0)
         named = {_fold(label): label for label in self.labels}
-        for token, chance in found.first:
+        for token, chance in completion.first:
             if label := named.get(_fold(token)):
                 chances[label] += chance
         return chances
@@ -286,7 +288,7 @@ def _first_tokens(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
     if token["token"] not in [one["token"] for one in top]:
         top.append(token)
     # different tokens can have the same text: partial characters are all shown as one sign
-    found = tuple((str(one["token"]), math.exp(min(float(one["logprob"]), 0.0))) for one in top)
-    if any(math.isnan(chance) for _, chance in found):
+    tokens = tuple((str(one["token"]), math.exp(min(float(one["logprob"]), 0.0))) for one in top)
+    if any(math.isnan(chance) for _, chance in tokens):
         raise Malformed("a log-probability is not a number")
-    return found
+    return tokens
