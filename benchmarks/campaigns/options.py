@@ -894,7 +894,7 @@ def run(
     monkeypatch.setattr(web, "serve", recorded)
     undrawn = SimpleNamespace(vegalite_to_svg=lambda *drawn, **how: f"<svg {drawn} {how}/>")
     monkeypatch.setattr(figure, "_converter", lambda: undrawn)
-    monkeypatch.setattr(notes, "most_severe", tuple)
+    monkeypatch.setattr(notes, "by_severity", lambda found: (tuple(found), ()))
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
 
     here = Path(shutil.copytree(example, tmp_path / "here"))
@@ -972,7 +972,7 @@ ELSEWHERE = {
     *(
         "--grace",
         "--max-failures",
-        "--files",
+        *("--files", "--serve", "--port"),
         "--notes",
         "--sample",
         "--price-hour",
@@ -982,7 +982,8 @@ ELSEWHERE = {
 }
 """Options that need an interrupt or another run (tests/cli/test_interrupting.py), failures, a
 measured time, a cluster or a provider of batches (tests/grade), or that a command has which tells
-the time (tests/cli/test_help.py), or a terminal (tests/cli/test_terminal.py)."""
+the time (tests/cli/test_help.py, tests/cli/test_commands.py), or a terminal
+(tests/cli/test_terminal.py)."""
 
 
 @pytest.mark.parametrize("name", OPTIONS)

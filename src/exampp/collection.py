@@ -32,6 +32,7 @@ from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import remove_systems, system_counts
+from exampp.store.pages import write_pages
 from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
@@ -164,7 +165,9 @@ class Systems(Result):
         if not names:
             raise InputError("no system to remove", hint="Name one")
         with self.connection, transaction(self.connection):
-            return remove_systems(self.connection, dict.fromkeys(names))
+            removed = remove_systems(self.connection, dict.fromkeys(names))
+            write_pages(self.connection)
+        return removed
 
 
 class Collection:

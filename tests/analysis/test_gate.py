@@ -320,7 +320,7 @@ def test_draft_grades_are_said_everywhere() -> None:
 def test_checks_raise_what_tests_understand() -> None:
     book = book_of({"s": EIGHT})
     judged(book, "Cover@20>=0.4").check()
-    with pytest.raises(GateFailed, match=r"Gate failed: 1 failed[\s\S]*Cover@20>=0.9"):
+    with pytest.raises(GateFailed, match=r"Gate failed: of 1 check, 1 failed[\s\S]*Cover@20>=0.9"):
         judged(book, "Cover@20>=0.9").check()
     with pytest.raises(GateUndecided, match="cannot be told"):
         judged(book, "Cover@20>=0.7").check()
@@ -356,7 +356,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory, demo_exam: Path) -> Path:
         ("made.exam --baseline last.json --margin 0.02", 0, "baseline last.json"),
         # without requirements, the measures of the baseline count
         ("made.exam --baseline last.json --margin 0.02", 0, "nDCG@10>=baseline-0.02"),
-        ("made.exam --baseline made.exam --margin 0.02", 0, "(7 passed)"),
+        ("made.exam --baseline made.exam --margin 0.02", 0, "of 7 checks, 7 passed"),
         ("made.exam -r nDCG@10>=baseline --baseline last.csv", 0, "passed"),
         ("made.exam --baseline made.exam --margin 0", 0, "passed"),
         ("made.exam --baseline random.run --margin 0.02 --system dense", 0, "0.022"),

@@ -247,7 +247,7 @@ def test_min_rating_moves_strict_and_merge() -> None:
     assert counts(found, layout="STRICT")["0+1+2+3+4", "0+1+2"] == 3
     with pytest.raises(InputError, match=r"9 makes no sense.*Choose from 1 to 5"):
         find_agreements([book], min_rating=9)
-    with pytest.raises(InputError, match=r"no layout 'MEDIUM'.*GRADED, MERGE"):
+    with pytest.raises(InputError, match=r"unknown layout 'MEDIUM'.*GRADED, MERGE"):
         find_agreements([book], layouts=["MEDIUM"])
     with pytest.raises(InputError, match="at least 1 item"):
         find_agreements([book], at_least=[0])

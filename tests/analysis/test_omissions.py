@@ -111,7 +111,7 @@ def test_ungraded_cells_are_counted_in_a_note() -> None:
 def test_tables_hold_all_of_it() -> None:
     result = found(one_query())
     shown = result.render()
-    assert "retrieved, not said" in shown
+    assert "retrieved, not in answer" in shown
     assert "text of q/i1" in shown
     assert set(result.records()) == {"systems", "items"}
     assert set(result.tables(limit=0)) == {"systems"}

@@ -90,7 +90,7 @@ def test_people_stand_beside_the_grader(graded: Path) -> None:
 
 
 def test_a_grader_that_is_not_there(graded: Path) -> None:
-    with pytest.raises(InputError, match=r"no grader fits; these graded:\n  draft"):
+    with pytest.raises(InputError, match=r"no grader fits\. Graders of this collection:\n  draft"):
         run(graded, "--grader", "gpt")
     with pytest.raises(InputError, match="7 makes no sense"):
         run(graded, "--min-rating", 7)

@@ -204,3 +204,38 @@ def test_what_is_given_twice_or_empty_is_refused(
     assert (ran.code, ran.out) == (2, "")
     assert fault in ran.err
     assert exampp_command("evaluate", graded, "-m", "AP", "-m", "RR").code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("grade my.exam", "exampp grade needs --grader. Grade with hf"),
+        ("report my.exam", "exampp report needs --output. Write the page to this file"),
+        ("compare my.exam bm25", "exampp compare needs B. System B"),
+        (
+            "import answers.csv",
+            "answers.csv: not a collection of exampp. Name the collection first",
+        ),
+        ("import my.exam", "no files to import"),
+    ],
+)
+def test_what_is_missing_is_named_with_its_meaning(
+    exampp_command: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("answers.csv").write_text("question,system,answer\n")
+    ran = exampp_command(*line.split())
+    assert (ran.code, said in ran.err) == (2, True), ran.err
+
+
+def test_the_demo_opens_its_pages(
+    tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[object] = []
+    monkeypatch.setattr("exampp.web.serve", lambda path, port: served.extend([path, port]))
+    made = tmp_path / "made.exam"
+    assert exampp_command("demo", made, "--port", "0").code == 2
+    ran = exampp_command("demo", made, "--serve", "--port", "0")
+    assert (ran.code, served) == (0, [made, 0]), ran.err
+    with exampp.open(made) as exam:
+        assert exam.grades().evaluate(["Cover@20"]).systems

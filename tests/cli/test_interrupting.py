@@ -163,7 +163,7 @@ def test_a_query_held_on_another_machine_is_told_at_once(
     monkeypatch.setattr("exampp.grading.run.time.sleep", interrupted_once)
     ran = exampp_command("grade", graded, "--grader", "draft", "--grace", "0")
     found = re.search(
-        r"Process 12 on node7 holds 1 query until (\d\d:\d\d:\d\d)\. That is", ran.err
+        r"Process 12 on node7 has locked 1 query until (\d\d:\d\d:\d\d)\. That is", ran.err
     )
     assert found, ran.err
     there = time.strptime(found[1], "%H:%M:%S")
@@ -171,7 +171,7 @@ def test_a_query_held_on_another_machine_is_told_at_once(
     assert ahead % (24 * 60) in (9, 10)  # a lease lasts ten minutes
     assert f"until {found[1]}. Waiting for that\n" in ran.err
     assert (ran.code, "2 of 8 cells done" in ran.out) == (1, True)
-    assert "Process 12 on node7 holds 1 query" in exampp_command("status", graded).out
+    assert "Process 12 on node7 has locked 1 query" in exampp_command("status", graded).out
 
 
 def test_a_process_of_this_machine_is_waited_for_by_name(

@@ -255,7 +255,7 @@ def test_a_plot_without_rankings_says_so(tmp_path: Path, exampp_command: Command
     for kind in ("leaderboard", "heatmap", "methods"):
         ran = exampp_command("plot", kind, path, "-o", tmp_path / "x.csv")
         assert ran.code == 2
-        assert "There are no rankings, so there are no systems to compare. Import runs" in ran.err
+        assert "No ranking is imported, so there are no systems to compare. Import runs" in ran.err
     assert exampp_command("plot", "grades", path, "-o", tmp_path / "x.csv").code == 0
 
 
@@ -273,7 +273,8 @@ def test_all_who_graded_the_bank_stand_side_by_side(
         )
         exam.grade(lambda item, passage: 5 * (int(item.text) <= int(passage.text)), name="up")
         exam.grade(lambda item, passage: 5 * (int(item.text) >= int(passage.text)), name="down")
-    assert "choose one with --grader" in exampp_command("report", "two.exam", "-o", "r.html").err
+    several = exampp_command("report", "two.exam", "-o", "r.html")
+    assert "Choose one, such as --grader up (" in several.err
     arguments = ("report", "two.exam", "-o", "r.html", "--json", "r.json", "-m", "Cover@5")
     ran = exampp_command(*arguments, "--grader", "up")
     assert ran.code == 0, ran.err

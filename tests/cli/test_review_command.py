@@ -41,7 +41,7 @@ def test_for_people_a_table_per_item_with_the_ends_first(
         ["5", "5", "p1", "judged", "3"],
         ["0", "0", "p2", "judged", "1"],
     ]
-    assert first.splitlines()[-1] == "* 2 of 3 cells are shown"
+    assert first.splitlines()[-1] == "* 2 of 3 cells are shown."
     assert second.splitlines()[0] == f"q1 why is the sky blue: {SECOND}"
 
 
@@ -140,7 +140,7 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
     ran = exampp_command("evaluate", exam)
     assert "; 1 cell decided by 2 people, disputed\n" in ran.out
     ran = exampp_command("evaluate", exam, "--decisions", "without")
-    assert "Ignored as requested: 1 cell decided by 2 people, disputed." in ran.out
+    assert "Human decisions are left out: 1 cell decided by 2 people, disputed." in ran.out
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
         (["review", "EXAM"], "no list is named"),
         (["review", "EXAM", "bogus"], "'bogus' is not one of"),
         (["review", "EXAM", "grid", "--query", "q9"], "no query 'q9'"),
-        (["review", "EXAM", "verify", "--item", "zz"], "no item's id is 'zz'"),
+        (["review", "EXAM", "verify", "--item", "zz"], "no item id starts with 'zz'"),
         (["review", "EXAM", "verify", "--grader", "gpt"], "no grader fits"),
     ],
 )

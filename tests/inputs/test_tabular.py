@@ -204,6 +204,8 @@ def test_what_is_ambiguous_is_refused_with_the_option_that_decides(
     [
         ("Frage,Modell,Antwort", ROWS,
          {"question": "Frage", "system": "Modell", "answer": "Antwort"}, RESPONSES),
+        ("Frage,Modell,Antwort", ROWS,
+         {"query": "Frage", "model": "Modell", "response": "Antwort"}, ["v1", "v2"]),
         ("question,model,text", ROWS, {"answer": "text"}, RESPONSES),
         ("question,model,text", ROWS, {"text": "text"}, ["v1", "v2"]),
         ("question,gpt,mistral", [("Why?", "a", "b"), ("Who?", "c", "d")],

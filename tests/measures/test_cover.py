@@ -464,7 +464,7 @@ def test_without_importances_only_all_has_a_value() -> None:
     assert means(found)["both", "NuggetVital@5"] is None
     assert means(found)["both", "NuggetWeighted@5"] is None
     (said,) = [note for note in found.notes if "vital or okay" in note]
-    assert said.startswith("The bank does not say which items are vital or okay")
+    assert said.startswith("No item is vital or okay")
 
 
 def test_importances_that_are_none_are_listed_and_count_in_all_alone() -> None:

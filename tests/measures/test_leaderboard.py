@@ -228,10 +228,10 @@ def test_notes_on_subtopics_and_policies() -> None:
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        (None, "There are no queries, so no value is defined."),
-        (make_query([[]]), "There are no items of this kind, so no value is defined."),
+        (None, "No query is imported, so no value is defined."),
+        (make_query([[]]), "The bank has no items of this kind, so no value is defined."),
         (make_query([[N, N]]), "No cell has a grade, so no measure has a value."),
-        (make_query([[5, N]]), "There are no rankings, so there are no systems to compare."),
+        (make_query([[5, N]]), "No ranking is imported, so there are no systems to compare."),
     ],
 )
 def test_why_there_is_nothing_is_told_from_the_data(query: QueryGrades | None, note: str) -> None:

@@ -62,7 +62,7 @@ def test_the_leaderboard_says_what_people_decided_and_what_it_is_without(path: P
         "of 1 pairs of systems change places (--decisions without)."
     ) in board.notes
     assert caption(board).endswith(f"; {BY_PEOPLE}")
-    assert f"Ignored as requested: {BY_PEOPLE}." in other.notes
+    assert f"Human decisions are left out: {BY_PEOPLE}." in other.notes
     assert "decided" not in caption(other)
 
 
@@ -88,7 +88,7 @@ def test_what_changes_nothing_is_said_too(tmp_path: Path) -> None:
         board = opened.grades().evaluate(["Cover@20", "P@20"], min_rating=4)
     assert untouched.without_decisions is None
     assert not any("decided" in note or "decision" in note for note in untouched.notes)
-    assert "Human decisions change no mean (--decisions without)." in board.notes
+    assert "No mean changes without human decisions." in board.notes
 
 
 def test_analyses_and_the_report_take_the_choice(path: Path) -> None:
@@ -111,13 +111,13 @@ def test_analyses_and_the_report_take_the_choice(path: Path) -> None:
         assert [int(book.queries[0].ratings[0].max()) for book in labels] == [1, 5]
         report = json.loads(report_json(opened.grades().report(min_rating=4)))
         plain = json.loads(report_json(opened.grades(decisions="without").report(min_rating=4)))
-    assert "with and without what people decided" in json.dumps(report)
-    assert "with and without what people decided" not in json.dumps(plain)
+    assert "with and without human decisions" in json.dumps(report)
+    assert "with and without human decisions" not in json.dumps(plain)
     side = next(
         block
         for section in report["sections"]
         for block in section["blocks"]
-        if "without what people decided" in str(block.get("caption"))
+        if "without human decisions" in str(block.get("caption"))
     )
     assert [list(row.values()) for row in side["rows"]] == [
         ["beta", 0.25, 0.0, 0.25, 1, 2],

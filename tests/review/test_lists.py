@@ -172,7 +172,7 @@ def test_passages_without_a_grade_are_not_said_to_be_missing(tmp_path: Path) -> 
         opened.import_files(more, judged)
         table = opened.grades().review("missing", min_relevant=1)
         assert column(table, "passage") == ["p1", "p2", "p3"]
-        assert "relevant passages left out, without a grade: 1" in table.notes
+        assert "1 passage left out, relevant and without a grade." in table.notes
 
 
 def unjudged(folder: Path, runs: str = exams.RUN) -> exampp.Collection:
@@ -205,7 +205,8 @@ def test_by_the_rank_agreement_of_systems(tmp_path: Path) -> None:
         table = opened.grades().review("missing", min_rating=5)
         assert column(table, "passage") == ["p2", "p3"]
         assert any(
-            note.startswith("by systems (queries: 2): passages that") for note in table.notes
+            note.startswith("By systems (2 queries): passages that most systems")
+            for note in table.notes
         )
 
 
@@ -224,7 +225,7 @@ def test_by_graders_of_the_query_itself(tmp_path: Path) -> None:
         for by in ("auto", "graders"):
             table = grades.review("spurious", min_relevant=1, by=by)
             assert {row["item"]: row["count"] for row in rows_of(table)} == {SUNSET: 1, SCATTER: 1}
-            assert any(note.startswith("by graders (queries: 2)") for note in table.notes)
+            assert any(note.startswith("By graders (2 queries)") for note in table.notes)
         table = grades.review("spurious")
         assert {row["item"]: row["count"] for row in rows_of(table)} == {SUNSET: 1, SCATTER: 2}
         # two graders of three decide
@@ -283,8 +284,9 @@ def test_extracted_answers_stand_beside_the_grades(collection: exampp.Collection
         ("p4", 0, "none"),
         ("p2", 4, "none"),
     ]
-    (wide,) = collection.grades(prompt=RATED).review_tables("grid", query_id="q1", width=60)
+    wide, items = collection.grades(prompt=RATED).review_tables("grid", query_id="q1", width=60)
     assert [row[4] for row in wide.rows] == ["5 blue light", "4 none", "0 none"]
+    assert [row[0] for row in items.rows] == list(range(1, len(items.rows) + 1))
 
 
 def test_what_is_not_there_is_said(collection: exampp.Collection) -> None:

@@ -24,7 +24,8 @@ READS: dict[str, Callable[[exampp.Collection], object]] = {
 def test_a_damaged_page_is_a_sentence_that_says_what_helps(tmp_path: Path, table: str) -> None:
     path = exams.damaged(tmp_path, table)
     said = [said_of(path, read) for read in READS.values()]
-    assert sum(map(bool, said)) >= 2
+    # evaluation reads copies of rankings, which are whole
+    assert sum(map(bool, said)) >= (1 if table == "ranking" else 2)
     for text in filter(None, said):
         assert "my.exam: is not a readable collection: the file is damaged" in text
         assert "Use an intact copy" in text

@@ -429,7 +429,7 @@ def _beyond(book: Gradebook, at_least: Sequence[int]) -> Iterator[Note]:
 
 
 def _unlabelled(units: RatedUnits) -> Iterator[Note]:
-    """Note judged passages that a grader did not label, or that there are no judgments."""
+    """Note judged passages without a label, or missing judgments."""
     judged = units.judgments != MISSING
     if not judged.any():
         yield note("no-judgments")

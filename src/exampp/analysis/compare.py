@@ -176,7 +176,7 @@ class QueryDifference:
 ReadDossiers = Callable[[Sequence[str]], Iterable[Dossier]]
 """Reads the texts and grades of some queries."""
 QUERIES = 5
-"""So many queries are explained to people unless they say otherwise."""
+"""Queries that are explained to people by default."""
 _NAMED = 10
 _TITLE = 80
 """Characters of a query's text above its items."""

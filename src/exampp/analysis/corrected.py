@@ -49,9 +49,9 @@ from exampp.stats.sampling import (
 
 Scope = Literal["pool", "queries"]
 FEWEST_UNITS = 20
-"""Of units drawn by chance on which two systems differ: a small variance of fewer says nothing."""
+"""Least drawn units on which two systems differ; the variance of fewer is unreliable."""
 FEWEST_QUERIES_APART = 10
-"""Minimum of queries on which two systems differ; resamples of fewer may have none."""
+"""Least queries on which two systems differ; resamples of fewer may miss them all."""
 FEWEST_OF_SYSTEM = 10
 """Of sampled units that count for a system: with fewer its score has no interval."""
 
@@ -373,7 +373,7 @@ def corrected_section(results: Sequence[Corrected | str]) -> Section:
             blocks.append(Notices((f"{one}.",), "note"))
         else:
             blocks += [*one.tables().values(), one.plot()]
-    return Section("corrected", "What people would say of all of it", tuple(blocks))
+    return Section("corrected", "The leaderboard, corrected by people", tuple(blocks))
 
 
 # ---- correcting ----------------------------------------------------------------------------------

@@ -243,10 +243,11 @@ class GateResult(Result):
         """The verdict with the requirements that decide it, in words."""
         word = {"cannot be told": "undecided"}.get(self.verdict, self.verdict)
         counts = ", ".join(f"{count} {verdict}" for verdict, count in self.counts.items())
+        checks = counted(len(self.rows), "check")
         failed = [row for row in self.rows if row.verdict in ("failed", "missing")]
         named = [f"{row.system} {row.requirement}".strip() for row in failed]
         which = f" ({listed(named)})" if named else ""
-        return f"Gate {word}: {counts}{which}."
+        return f"Gate {word}: of {checks}, {counts}{which}."
 
     def plot(self) -> Figure:
         """Plot the mean of every requirement, or its difference to the baseline, with bounds."""

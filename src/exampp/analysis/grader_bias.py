@@ -184,7 +184,14 @@ def grader_bias(book: Gradebook, depth: int = DEPTH) -> GraderBias:
         return replace(none, reason=reason)
     biases = system_biases(pool)
     systems = [_row(name, row, pool, biases, returned) for row, name in enumerate(book.systems)]
-    systems.sort(key=lambda one: (one.verdict == "cannot tell", -abs(one.matched or 0), one.system))
+    # two systems mirror each other but for rounding errors
+    systems.sort(
+        key=lambda one: (
+            one.verdict == "cannot tell",
+            -round(abs(one.matched or 0), 9),
+            one.system,
+        )
+    )
     return replace(none, systems=tuple(systems), spread=biases.spread)
 
 

@@ -92,7 +92,9 @@ class Omissions(Result):
         if limit and self.items:
             count = len(self.items)
             notes = [note("omitted-shown", limit=limit, count=count)] if count > limit else []
-            found["items"] = Table.of(_ITEM, self.items[:limit], "Retrieved and not said", notes)
+            found["items"] = Table.of(
+                _ITEM, self.items[:limit], "Retrieved but not in the answer", notes
+            )
         return found
 
     def records(self) -> dict[str, Table]:
@@ -102,10 +104,10 @@ class Omissions(Result):
     def _systems(self) -> Table:
         columns = [
             *(Column("system", key="answer"), Column("retrieved", readers="people")),
-            *(Column("said", readers="people"), *programs_only("retrieved")),
-            Column("retrieved, said", key="both"),
-            Column("retrieved, not said", key="unsaid"),
-            Column("said, not retrieved", key="unretrieved"),
+            *(Column("in answer", readers="people"), *programs_only("retrieved")),
+            Column("retrieved, in answer", key="both"),
+            Column("retrieved, not in answer", key="unsaid"),
+            Column("in answer, not retrieved", key="unretrieved"),
             *(Column("neither"), Column("difference", readers="people")),
             *programs_only("difference", "low", "high"),
             *(Column("loses more", key="loses_more"), *programs_only("queries")),

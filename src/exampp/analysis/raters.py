@@ -330,9 +330,7 @@ def check_layouts(layouts: Sequence[str]) -> tuple[Layout, ...]:
     for name in layouts:
         known = [layout for layout in LAYOUTS if layout == name.upper()]
         if not known:
-            raise InputError(
-                f"there is no layout {name!r}", hint=f"Choose from {', '.join(LAYOUTS)}"
-            )
+            raise InputError(f"unknown layout {name!r}", hint=f"Choose from {', '.join(LAYOUTS)}")
         found += known
     return tuple(dict.fromkeys(found))
 

@@ -43,7 +43,7 @@ from exampp.records.readings import (
 from exampp.records.wording import counted
 from exampp.results import page
 from exampp.results.notes import Note, labelled
-from exampp.results.page import Block, Document, Facts, Folded, Section, Text
+from exampp.results.page import Block, Document, Facts, Folded, Section, Text, Verdict
 from exampp.results.result import Table
 from exampp.results.view import interval_text
 
@@ -103,9 +103,16 @@ def report(
         title=labelled(source.title or source.name, draft=book.grader.is_draft),
         subtitle=f"{counted(len(book.systems), 'system')} on "
         f"{counted(len(book.queries), 'query')}, graded by {book.grader.name}",
-        sections=tuple(section for section in sections if section.blocks),
+        sections=tuple(_with_verdict(one, sections[0]) for one in sections if one.blocks),
         colophon=source.made,
     )
+
+
+def _with_verdict(section: Section, summary: Section) -> Section:
+    """Return the section with the line of the summary that refers to it, if it has no verdict."""
+    lines = (line for one in summary.blocks if isinstance(one, Verdict) for line in one.lines)
+    found = (line.answer for line in lines if line.section == section.key)
+    return section if section.verdict else replace(section, verdict=next(found, ""))
 
 
 # ---- sections ------------------------------------------------------------------------------------
@@ -129,7 +136,7 @@ def _evaluated(data: ReportData) -> Section:
         ("Grader", grader.model),
         ("Prompt", f"{grader.prompt}, graded against each {grader.kind}"),
         ("Scale", f"{grader.lowest} to {grader.highest}"),
-        ("Counts as covered", f"rated {settings.min_rating} or above"),
+        ("Covered", f"rated {settings.min_rating} or above"),
         ("Relevance label", _label_words(settings.labelling)),
         ("Ranked passages", f"{ranked:,}"),
         ("Human judgments", f"{judged:,}" if judged else "none"),
@@ -165,7 +172,7 @@ def _provenance(data: ReportData) -> Section:
         if value
     ]
     facts.append(("Key", grader.key))
-    return Section("provenance", "The grader, to the letter", (Facts(tuple(facts)),))
+    return Section("provenance", "All settings of the grader", (Facts(tuple(facts)),))
 
 
 def _missing_table(data: ReportData) -> Table | Text:
@@ -185,11 +192,11 @@ def _missing_table(data: ReportData) -> Table | Text:
         notes.append(f"No system answers {', '.join(nobody)}.")
     if not rows:
         return Text(
-            f"Every cell that {main.measure} reads has a grade, and every system answers every "
-            f"query{' that any answers' if nobody else ''}. {' '.join(notes)}".strip()
+            f"Every cell behind {main.measure} has a grade, and every system answers every "
+            f"query{' that any system answers' if nobody else ''}. {' '.join(notes)}".strip()
         )
     columns = ["system", "missing cells", "ungraded passages", "unanswered queries"]
-    return Table.of(columns, rows, f"What is missing among what {main.measure} reads", notes)
+    return Table.of(columns, rows, f"Missing cells and passages behind {main.measure}", notes)
 
 
 def _leaderboard(data: ReportData) -> Section:
@@ -230,7 +237,7 @@ def _people(data: ReportData) -> Table | None:
         for system in data.board.systems
     ]
     columns = ["system", "with", "without", "change", "place", "place without"]
-    caption = f"{data.name} with and without what people decided"
+    caption = f"{data.name} with and without human decisions"
     return Table.of(columns, rows, caption, [f"{describe_oversight(data.board.oversight)}."])
 
 
@@ -240,9 +247,8 @@ def _differences(data: ReportData) -> Section:
     table = leaderboard_table(data.tested, data.board)
     caption, notes = f"{data.name} with intervals and letters", pair_notes(data.tested)
     plain = replace(table, caption=caption, notes=notes, verdict="")
-    title = "Do the systems differ?"
     folded = Folded("Interval and letters of every system", plain)
-    return Section.of("differences", title, [folded], data.tested.headline)
+    return Section("differences", "Do the systems differ?", (folded,))
 
 
 def _graders(data: ReportData) -> Section:

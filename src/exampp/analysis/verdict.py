@@ -568,11 +568,11 @@ def _official(data: ReportData) -> Iterator[Line]:
         if not values:
             continue
         shown = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-        sentence = f"{statistic.meaning} with {official}: {shown}."
+        sentence = f"{statistic.meaning.partition(',')[0]} with {official}: {shown}."
         own = values.get(data.name)
         weakest = own is not None and len(values) > 1 and own <= min(values.values())
         if weakest:
-            sentence += f" The figures below show {data.name}, which agrees least of these."
+            sentence += f" The figures below show {data.name}, the lowest of these."
         yield Line("Official leaderboard", sentence, "official", "doubt" if weakest else "")
 
 
@@ -603,4 +603,4 @@ def _decisions(data: ReportData) -> Iterator[Line]:
             "Decisions", f"Left out: {describe_oversight(book.left_out)}.", "evaluated", "doubt"
         )
     if not book.oversight.cells and not book.left_out.cells:
-        yield Line("Decisions", "People decided no cell.", "")
+        yield Line("Decisions", "No cell has a human decision.", "")

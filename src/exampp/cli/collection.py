@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -21,7 +22,7 @@ from exampp.records.selection import BankName, CollectionFile, Display, OnBadLin
 from exampp.records.wording import counted
 
 if TYPE_CHECKING:
-    from exampp.inputs.importing import ImportReport
+    from exampp.inputs.importing import ImportedFile, ImportReport
 
 
 def plugins(display: Display) -> None:
@@ -84,6 +85,13 @@ def demo(
             help="Write the files of the documentation to this folder, to try its commands.",
         ),
     ] = None,
+    serve: Annotated[
+        bool, keyword("--serve", help="Open the pages in the browser afterwards, until Ctrl-C.")
+    ] = False,
+    port: Annotated[
+        int | None,
+        keyword(min=0, max=65535, help="Serve on this port; 0: a free one. [default: 8765]"),
+    ] = None,
 ) -> None:
     """Import, grade and evaluate a small example, offline, in under a minute.
 
@@ -93,6 +101,8 @@ def demo(
     from exampp.formats.output import temporary_file
     from exampp.store.connection import link_collection
 
+    if port is not None and not serve:
+        raise InputError("--port counts only for --serve", hint="Add --serve, or leave it out")
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
@@ -105,7 +115,13 @@ def demo(
             if files:
                 opened.export(files / "graded.jsonl.gz")
         link_collection(temporary, path)
-    print_line(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n\nNext:")
+    print_line(f"\nDone in {time.monotonic() - started:.0f} s. The collection is {path}\n")
+    if serve:
+        from exampp import web
+
+        web.serve(path, port=web.PORT if port is None else port)
+        return
+    print_line("Next:")
     for arguments, what in _next(path, files):
         print_line(f"  {command(*arguments)}\n      {what}")
 
@@ -116,9 +132,10 @@ def _fill(opened: exampp.Collection) -> None:
     from exampp.demo import demo_files
     from exampp.measures.board import wide_leaderboard
 
-    print_line("1. Import: queries, passages, two banks, judgments and the runs of 5 systems")
+    print_line("1. Import queries, passages, banks, judgments, runs and answers")
     report = opened.import_files(*demo_files())
-    print_line("   " + ", ".join(f"{count} {thing}" for thing, count in report.after.items()))
+    counts = (f"{count} {thing}" for thing, count in report.after.items() if count)
+    print_line(f"   {', '.join(counts)}")
     print_line("2. Grade every passage against every question, with the offline draft grader")
     print_line(f"   {work(opened.grading('draft'))}")
     print_line("3. Evaluate\n")
@@ -127,11 +144,10 @@ def _fill(opened: exampp.Collection) -> None:
 
 def _next(path: Path, files: Path | None) -> Iterator[tuple[Sequence[object], str]]:
     """Yield the arguments of the next commands to try, and the purpose of each."""
-    yield ("status", path), "what it holds, what is graded"
-    yield ("evaluate", path, "--per-query"), "every system on every topic"
-    measures = ("-m", "AP", "-m", "P@10", "--qrels", "exam.qrels")
-    yield ("evaluate", path, *measures), "measures, and qrels to keep"
-    yield ("grade", path, "--grader", "draft", "--kind", "nugget"), "grade the nuggets too"
+    yield ("compare", path, "dense", "rewrite"), "equal scores, and where the systems differ"
+    yield ("analyze", "significance", path), "which systems differ significantly"
+    yield ("review", path, "spurious"), "questions that non-relevant passages answer"
+    yield ("serve", path), "review and analysis in the browser"
     if files is None:
         yield ("demo", "--files", "tour"), "write the files that the documentation uses"
     else:
@@ -265,14 +281,9 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
     meanwhile, the files go into that one.
     """
     from exampp.formats.output import remove_leftovers, temporary_file
-    from exampp.store.connection import is_collection, link_collection
+    from exampp.store.connection import link_collection
 
-    if path.is_file() and path.stat().st_size and not is_collection(path):
-        raise InputError(
-            "is not a collection of exampp",
-            file=path,
-            hint=f"Name the collection first: exampp import my.exam {path.name} ...",
-        )
+    _check_name(path)
     if not path.exists() and path.parent.is_dir():
         with temporary_file(path) as temporary:
             with exampp.Collection.create(temporary) as opened:
@@ -286,6 +297,18 @@ def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
         remove_leftovers(path)
     with exampp.Collection.create(path, exist_ok=True) as opened:
         return opened.import_files(*files, **options)
+
+
+def _check_name(path: Path) -> None:
+    """Raise InputError for a file that is not a collection."""
+    from exampp.store.connection import is_collection
+
+    if path.is_file() and path.stat().st_size and not is_collection(path):
+        raise InputError(
+            "not a collection of exampp",
+            file=path,
+            hint=f"Name the collection first: exampp import my.exam {path.name} ...",
+        )
 
 
 def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> OptionRule:
@@ -464,6 +487,7 @@ def import_(
                 "no such file", file=file, hint="--bank takes files; --bank-name names their bank"
             )
     if not any((files, queries, passages, bank, runs, qrels, responses)):
+        _check_name(collection)
         raise InputError("no files to import", hint="Name them: exampp import my.exam FILE ...")
     report = _import(
         collection,
@@ -523,9 +547,9 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
 
 
 def _say(report: ImportReport) -> None:
-    for file in report.files:
-        kind = f"{file.kind} (by its name)" if file.by_name else file.kind
-        print_line(f"{file.file}: {kind}, {counted(file.records, 'record')}")
+    for path, parts in groupby(report.files, lambda one: one.file.removesuffix(f" ({one.kind})")):
+        shown = [_count_of(one, is_part=one.file != path) for one in parts]
+        print_line(f"{path}: {', '.join(shown)}")
     for sentence in report.remarks:
         print_message(sentence)
     _report_bad_parts(report.skipped_first, report.skipped, "skipped", "bad line")
@@ -544,6 +568,26 @@ def _say(report: ImportReport) -> None:
         if report.impact:
             show(report.impact)
         print_message("Nothing was imported (--dry-run).")
+
+
+_NOUNS = {
+    "queries": "query",
+    "passages": "passage",
+    "candidates": "retrieved passage",
+    "run": "ranked passage",
+    "responses": "answer",
+    "plain-bank": "bank question",
+    "qrels": "judgment",
+    "pool": "pooled passage",
+}
+"""What the parts of one file hold."""
+
+
+def _count_of(file: ImportedFile, *, is_part: bool) -> str:
+    if is_part:
+        return counted(file.records, _NOUNS[file.kind])
+    kind = f"{file.kind} (by its name)" if file.by_name else file.kind
+    return f"{kind}, {counted(file.records, 'record')}"
 
 
 def _report_bad_parts(first: Sequence[InputError], count: int, fate: str, noun: str) -> None:

@@ -227,7 +227,7 @@ PANELS: Mapping[str, str] = {
     "part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered revision device epochs batch-size learning-rate max-steps",
-    "Server": "host port",
+    "Server": "host port serve",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",
@@ -401,6 +401,11 @@ class Command(click.Command):
         except click.NoSuchOption as error:
             self._check_option_name(given, error.option_name, ctx)
             raise
+        except click.MissingParameter as error:
+            found: Any = error.param
+            text = getattr(found, "description", None) or getattr(found, "help", "")
+            what = f"{ctx.command_path} needs {_name(found)}"
+            raise InputError(what, hint=f"{text} See {ctx.command_path} --help") from None
         raw, order = ctx.meta[_READ]
         for param, times in Counter(order).items():
             if times > 1 and not param.multiple:

@@ -86,6 +86,13 @@ CERTAIN_ANSWERS = SYNONYMS["answer"][0][:-1]
 _WEAK_IDS = frozenset(SYNONYMS["query_id"][1])
 
 
+def role_of(name: str, among: Collection[str]) -> str:
+    """Return the role that a name of a column has among some; the name itself where it has none."""
+    return next((role for role in among if name == role), "") or next(
+        (role for role in among if name in names_of(role)), name
+    )
+
+
 def names_of(role: str) -> tuple[str, ...]:
     """Return all names of a role, the preferred one first."""
     return tuple(name for tier in SYNONYMS[role] for name in tier)

@@ -28,6 +28,7 @@ from exampp.formats.columns import (
     Roles,
     identifies_queries,
     names_of,
+    role_of,
     roles_of,
     settle,
     value_of,
@@ -67,7 +68,6 @@ Row = Mapping[str, Any]
 _FOLDER = Path(__file__).parent / "presets"
 _FIELD_OF_ROLE = {
     "question": "query",
-    "query_text": "query",
     "query_id": "query_id",
     "contexts": "contexts",
     "context_ids": "ids",
@@ -76,6 +76,7 @@ _FIELD_OF_ROLE = {
     "reference_contexts": "relevant",
 }
 """The field of a preset for each name in `--columns`."""
+_ROLES = (*_FIELD_OF_ROLE, "system")
 _QUESTION_KEYS = (
     *("question", "query", "input", "inputs", "user_input", "user_query", "prompt", "text"),
     *("content", "message", "messages"),
@@ -229,7 +230,7 @@ def presets() -> Mapping[str, Preset]:
 
 def _answers() -> Preset:
     """Return the preset of custom tables and objects, whose fields have usual names."""
-    fields = {field: names_of(role) for role, field in _FIELD_OF_ROLE.items() if role in SYNONYMS}
+    fields = {field: names_of(role) for role, field in _FIELD_OF_ROLE.items()}
     query, contexts, system, answer, reference = (
         " ".join(chain(*SYNONYMS[role][:2]))
         for role in ("question", "contexts", "system", "answer", "reference")
@@ -369,14 +370,15 @@ def read(
         variants = tuple((f"variant {number}",) for number, _ in enumerate(preset.variants))
         preset = replace(preset, fields=fields, system=system, variants=variants)
     named = {
-        name: written
+        role_of(name, _ROLES): written
         for name, column in columns.items()
         for written in (normalize_name(column), column)
         if any(find_value(row, (written,), in_lists=True)[0] for _, row in rows)
     }
     names = dict.fromkeys(name for _, row in rows for name in row)
     known = seen.get(str(path), [*names])
-    seen[str(path)] = [*known, *(columns[one] for one in named if columns[one] not in known)]
+    read_of = (one for one in columns.values() if {one, normalize_name(one)} & {*named.values()})
+    seen[str(path)] = [*known, *(one for one in read_of if one not in known)]
     preset = preset.with_columns(named)
     if preset.normalize_names:
         preset, rows = _settled(path, preset, rows, named)
@@ -396,9 +398,8 @@ def _settled(
     path: str | Path, preset: Preset, rows: list[tuple[int, Row]], named: Mapping[str, str]
 ) -> tuple[Preset, list[tuple[int, Row]]]:
     """Return a preset that reads one column per role, and rows whose questions have their id."""
-    among = [role for role in (*_FIELD_OF_ROLE, "system") if role in SYNONYMS]
     plain = [row for _, row in rows]
-    roles = settle(path, plain, roles_of(dict.fromkeys(chain(*plain)), named, among))
+    roles = settle(path, plain, roles_of(dict.fromkeys(chain(*plain)), named, _ROLES))
     if not identifies_queries(plain, roles):
         add_warning(
             path,

@@ -32,7 +32,7 @@ from exampp.stats.calibration import (
     labels_by,
     rated_passages,
 )
-from exampp.store.bank import bank_of_kind, passage_versions, query_items
+from exampp.store.bank import bank_of_kind, query_items
 from exampp.store.connection import transaction
 from exampp.store.grades import (
     GradeRow,
@@ -44,6 +44,7 @@ from exampp.store.grades import (
     put_grades,
     rated_cells,
 )
+from exampp.store.pages import query_page, write_pages
 from exampp.store.read_model import read_gradebook
 from exampp.store.sql import batches
 
@@ -141,6 +142,7 @@ def label_collection(
             for row in rows:
                 counts[int(row[5] or 0)] += 1
             held_out += len(rows) if model else 0
+        write_pages(connection)
     if not any(counts.values()):
         raise InputError(
             "no passage has grades of " + " and ".join(one.name for one in calibration.sources),
@@ -190,7 +192,8 @@ def _labelled(
     calibration: Calibration,
 ) -> Iterator[GradeRow]:
     query, item = items[passages.query_id]
-    versions = passage_versions(connection, query)
+    page = query_page(connection, query)
+    versions = dict(zip(page.passage_ids, page.versions.tolist(), strict=False))
     reached = at_least(model.levels, passages.vectors, passages.means)
     expected = expected_labels(reached, calibration.labels)
     codes = labels_by(expected, np.array(model.cut_points))
@@ -279,6 +282,7 @@ def vote_cells(
                 versions = cell.item_version, cell.passage_version
                 rows.append(grade_row(grader, *versions, grade, cell.answer_key))
             put_grades(connection, rows)
+        write_pages(connection)
     return Voted(_named(connection, grader), counts[State.GRADED], +lacking)
 
 

@@ -28,6 +28,7 @@ from exampp.store.merge import (
     copy_collection,
     merge_attached,
 )
+from exampp.store.pages import write_pages
 from exampp.store.runs import holders
 from exampp.store.sql import batches
 
@@ -143,6 +144,7 @@ def _merge_together(
                 merge_attached(connection, number, other, at) for number, other in enumerate(copies)
             ]
             reverify_answers(connection)
+            write_pages(connection)
         return conflicts
 
 

@@ -209,7 +209,8 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
 
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
-    meant = suggest(name, known) or f"known: {', '.join(known)}"
+    known = list(known)
+    meant = suggest(name, known) or f"use one of {', '.join(known)}, and name a model by --model"
     return InputError(f"unknown grader {name!r}", hint=meant[0].upper() + meant[1:])
 
 

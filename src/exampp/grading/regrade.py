@@ -34,6 +34,7 @@ from exampp.store.grades import (
     reading_rules,
     replies_to_read,
 )
+from exampp.store.pages import write_pages
 from exampp.store.sql import batches
 
 BATCH = 5000
@@ -182,6 +183,7 @@ def reparse(
         result.others = count_other_replies(connection, stored.key, target)
         for rows in _read_all(connection, stored.key, target, reader, result):
             put_readings(connection, rows)
+        write_pages(connection)
     return result
 
 

@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -40,6 +41,7 @@ from exampp.store.cells import (
 )
 from exampp.store.connection import transaction
 from exampp.store.grades import NO_KEY, GradeRow, find_grader, grade_row, put_grades
+from exampp.store.pages import write_pages
 from exampp.store.runs import (
     LeaseHolder,
     RunUsage,
@@ -266,6 +268,13 @@ class GradingRun:
             finally:
                 # repeat this, because an interrupt may have cut off the end of a pass
                 self._release()
+        # another process that writes for so long has pages to store itself
+        with suppress(CollectionBusy):
+            self._write_pages()
+
+    def _write_pages(self) -> None:
+        with self.connection, transaction(self.connection):
+            write_pages(self.connection)
 
     def _verify_again(self) -> None:
         """Reread stored replies if the rules have changed, so that they are not pending."""

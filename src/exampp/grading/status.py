@@ -35,9 +35,8 @@ from exampp.store.grades import (
     StoredGrader,
     failure_reasons,
     graders,
-    prompt_deviations,
-    rule_counts,
 )
+from exampp.store.pages import count_readings
 from exampp.store.runs import (
     OPEN,
     PREPARED,
@@ -94,7 +93,8 @@ def _status(
 ) -> GraderStatus:
     key, identity = grader
     exam = scope_of(connection, grader, bank, depth)
-    readings = rule_counts(connection, key, bank)
+    counts = count_readings(connection, key, bank)
+    readings = counts.rules
     makers = item_models(connection, bank, identity.kind)
     return GraderStatus(
         identity,
@@ -105,7 +105,7 @@ def _status(
         holders(connection, key),
         items_without_key(connection, exam) if readings else (),
         own_bank(identity.model, makers.models, makers.items) if readings else "",
-        prompt_deviations(connection, key, bank),
+        counts.deviations,
         count_judged_only(connection, key, exam),
     )
 
@@ -144,9 +144,9 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
             describe_items_without_key(one.without_key) if one.without_key else "",
         ]
         notes += [f"{grader_label(one.grader)}: {text}" for text in details if text]
-    return Table.of(
-        ["grader", "bank", "due", *_STATES, GRADER_KEY], rows, notes=list(dict.fromkeys(notes))
-    )
+    pending = Column("pending", key="due")
+    heads: list[str | Column] = ["grader", "bank", pending, *_STATES, GRADER_KEY]
+    return Table.of(heads, rows, notes=list(dict.fromkeys(notes)))
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:

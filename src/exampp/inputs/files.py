@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import data_sets, passages, queries, rag, responses, tables, trec
-from exampp.formats.columns import SYNONYMS, Roles, roles_of, value_of
+from exampp.formats.columns import SYNONYMS, Roles, role_of, roles_of, value_of
 from exampp.formats.detect import DetectedKind, detect_kind
 from exampp.formats.fields import (
     BANK_COLUMNS,
@@ -110,7 +110,7 @@ class Renaming:
                 )
         self.seen: dict[str, Sequence[str]] = {}
         for name in self.columns:
-            if name not in COLUMNS:
+            if name not in COLUMNS and role_of(name, SYNONYMS) == name:
                 slips = nearly([name], COLUMNS)
                 raise InputError(
                     f"unknown column name {brief(name)}" + (f"; {slips}" if slips else ""),

@@ -90,6 +90,7 @@ class GradedFile:
         # import formats only here: a cached file does not need them
         from exampp.formats import workbench
         from exampp.formats.detect import read_bank_file
+        from exampp.store.pages import write_pages
         from exampp.store.pools import put_pools
 
         edit = Edit("exampp", "", now())
@@ -103,6 +104,7 @@ class GradedFile:
                 retire_unmentioned(connection, edit)
             put_query_items(connection, edit)
             end_import(connection)
+            write_pages(connection)
             notes: dict[str, list[str]] = {"": []}
             if skipped is not None and skipped.count:
                 notes[""].append(

@@ -27,6 +27,7 @@ from exampp.store.inputs import (
     end_import,
     next_file,
 )
+from exampp.store.pages import count_pages, write_pages
 
 UNKNOWN_PASSAGES = ("error", "keep")
 """Treatment of passages in runs without a text in the collection."""
@@ -216,7 +217,7 @@ def _import_all(
     files = []
     changed = ImportLog(connection)
     begin_import(connection)
-    changes = connection.total_changes
+    changes, pages = connection.total_changes, count_pages(connection)
     for path, kind, by_name, system in with_kinds:
         next_file(connection)
         try:
@@ -231,11 +232,14 @@ def _import_all(
     if corpus is not None:
         missing = look_up(connection, corpus, importer.log.passages, importer.on_error)
     retired, mentioned = retire_unmentioned(connection, importer.edit)
-    changes = connection.total_changes - changes
+    # the triggers that drop pages count as changes
+    changes = connection.total_changes - changes - (pages - count_pages(connection))
     noted = changed.read()
     if noted.protected and not importer.update:
         raise overwrite_error(noted.protected)
     importer.settle(connection)
+    if not importer.dry_run:
+        write_pages(connection)
     return ImportReport(
         tuple(files),
         before,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.columns import SYNONYMS, Roles, Row, roles_of, settle, value_of
+from exampp.formats.columns import SYNONYMS, Roles, Row, role_of, roles_of, settle, value_of
 from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.lines import OnError
 from exampp.formats.read_warnings import count_unused, is_empty
@@ -26,7 +26,7 @@ def table_roles(names: Sequence[str], columns: Mapping[str, str]) -> Roles | Non
 
     A known table has a query, and a passage or an answer with its system; or questions alone.
     """
-    named = {"question" if role == "query_text" else role: one for role, one in columns.items()}
+    named = {role_of(name, _ROLES): one for name, one in columns.items()}
     present = {role: one for role, one in named.items() if one in names and role in _ROLES}
     roles = roles_of(names, present, _ROLES)
     if [*roles] == ["question"] and len(names) == 1:

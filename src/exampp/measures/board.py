@@ -15,7 +15,7 @@ from exampp.measures.names import Measure, parse_measure
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
-from exampp.results.notes import about, labelled, merge_notes
+from exampp.results.notes import Note, about, labelled, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
 from exampp.stats.rank_correlation import correlate
@@ -35,17 +35,17 @@ def describe_oversight(oversight: Oversight) -> str:
     return f"{cells} decided by {people}" + (f", {some}disputed" if oversight.disputed else "")
 
 
-def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[str]:
+def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[Note]:
     """Yield notes on human decisions: their number and their effect."""
     if book.left_out.cells:
-        yield f"Ignored as requested: {describe_oversight(book.left_out)}."
+        yield note("left-out", decisions=describe_oversight(book.left_out))
     if board.without_decisions is None:
         return
-    yield f"Human decisions override grades: {describe_oversight(book.oversight)}."
+    yield note("decisions", decisions=describe_oversight(book.oversight))
     pairs = list(zip(board.without_decisions.columns, board.columns, strict=True))
     changes = [_change(board.column_systems, *columns) for columns in pairs]
     if not any(one.largest or one.swaps or one.gained for one in changes):
-        yield "Human decisions change no mean (--decisions without)."
+        yield note("decisions-change-nothing")
         return
     largest = max(changes, key=lambda one: one.largest)
     swapping = max(changes, key=lambda one: one.swaps)
@@ -54,10 +54,8 @@ def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[str]:
         swaps = f"{swapping.swaps} of {swapping.pairs} pairs of systems change places"
         if len(changes) > 1:
             swaps = f"up to {swaps} ({swapping.name})"
-    yield (
-        f"Without human decisions means change by up to {largest.largest:.3f} ({largest.system}, "
-        f"{largest.name}), and {swaps} (--decisions without)."
-    )
+    where = f"{largest.system}, {largest.name}"
+    yield note("decisions-change", change=f"{largest.largest:.3f}", where=where, swaps=swaps)
 
 
 class _ColumnChange(NamedTuple):

@@ -51,17 +51,17 @@ class MissingPrerequisite(NamedTuple):
 
 
 NO_QUERIES = MissingPrerequisite(
-    "There are no queries, so no value is defined", "Import queries and a bank: exampp import"
+    "No query is imported, so no value is defined", "Import queries and a bank: exampp import"
 )
 NO_BANK = MissingPrerequisite(
-    "There are no items of this kind, so no value is defined", "Import a bank: exampp import"
+    "The bank has no items of this kind, so no value is defined", "Import a bank: exampp import"
 )
 NO_GRADES = MissingPrerequisite(
     "No cell has a grade, so no measure has a value", "Grade the passages: exampp grade"
 )
 NO_RANKINGS = MissingPrerequisite(
-    "There are no rankings, so there are no systems to compare",
-    "Import runs (exampp import), or add some with --run",
+    "No ranking is imported, so there are no systems to compare",
+    "Import runs (exampp import), or name some with --run",
 )
 
 

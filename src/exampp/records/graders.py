@@ -281,13 +281,21 @@ def choose_grader(
     if not graders:
         raise InputError("there are no grades yet", hint="Grade first: exampp grade")
     if not fitting:
-        raise InputError(f"no grader fits; these graded:{listed}")
+        raise InputError(f"no grader fits. Graders of this collection:{listed}")
     raise AmbiguousGrader(
-        f"{len(fitting)} graders fit, and their grades never mix; "
-        "choose one with --grader: a model, prompt, kind or key (in Python and in a "
-        f"configuration: grader = ...), or see all of them by exampp analyze correlation:{listed}",
+        f"{len(fitting)} graders fit. Choose one, such as --grader {_distinction(fitting)} "
+        "(in Python and in a configuration: grader = ...), or compare all with exampp analyze "
+        f"correlation:{listed}",
         names,
     )
+
+
+def _distinction(graders: Sequence[GraderIdentity]) -> str:
+    """Return what names the first of the graders and none of the others."""
+    first, *others = graders
+    names = (first.kind, first.model, first.prompt, first.name)
+    known = {word for one in others for word in (one.kind, one.model, one.prompt, one.name)}
+    return next((name for name in names if name not in known), first.key[:SHORT_KEY])
 
 
 def _reading(grader: GraderIdentity) -> str:

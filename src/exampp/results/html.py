@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from exampp.results.notes import by_severity, more_notes
-from exampp.results.view import View
+from exampp.results.view import View, shorten_digests
 
 _EMPHASIS = {"best": "strong", "near": "em"}
 
@@ -94,9 +94,9 @@ def _notes(view: View) -> list[str]:
         for name, meaning in view.meanings.items()
     )
     shown, rest = by_severity(view.notes)
-    lines = _list([legend] * bool(legend) + [escape(note) for note in shown])
+    lines = _list([legend] * bool(legend) + [escape(shorten_digests(note)) for note in shown])
     if rest:
-        folded = _list([escape(note) for note in rest])
+        folded = _list([escape(shorten_digests(note)) for note in rest])
         lines += ["<details>", f"<summary>{more_notes(rest)}</summary>", *folded, "</details>"]
     return lines
 

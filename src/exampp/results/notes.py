@@ -15,13 +15,13 @@ from typing import Self, TypeVar
 DRAFT = "DRAFT GRADES"
 """The label of tables, figures and pages of draft grades."""
 _SUBJECT = "\0"
-"""Stands in a sentence for what it is about, so that notes of several subjects can be joined."""
+"""Placeholder of the subject, so that notes of several subjects can be joined."""
 _LISTED = 5
 """Names that a sentence lists before it counts the others."""
 
 
 class Severity(IntEnum):
-    """The degree to which a note changes the meaning of a result."""
+    """How much a note changes the meaning of a result."""
 
     DETAIL = 1
     """Good to know: how something was computed."""
@@ -94,7 +94,7 @@ def listed(names: Collection[object]) -> str:
 
 Context = TypeVar("Context")
 Check = Callable[[Context], Iterable[str]]
-"""Looks at a context (grades, leaderboard, settings) and yields what is to be noted."""
+"""Yields the notes of a context (grades, leaderboard, settings)."""
 
 
 def notes_of(
@@ -173,6 +173,14 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "cells-ungraded": (_D, "Cells without a grade in the whole collection: {states}."),
     "prerequisite": (_W, "{cause}."),
+    "left-out": (_N, "Human decisions are left out: {decisions}."),
+    "decisions": (_N, "Human decisions override grades: {decisions}."),
+    "decisions-change-nothing": (_D, "No mean changes without human decisions."),
+    "decisions-change": (
+        _N,
+        "Without human decisions means change by up to {change} ({where}), and {swaps} "
+        "(--decisions without).",
+    ),
     # leaderboards: queries
     "policy": (_N, "{family} follow the policy {policy}."),
     "subtopics-joined": (
@@ -219,8 +227,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "importance-missing": (
         _W,
-        "The bank does not say which items are vital or okay, so {measures} have no value. Import "
-        "a bank that does: nuggetizer's, or one with a column importance.",
+        "No item is vital or okay, so {measures} have no value. Import a bank with importances: "
+        "nuggetizer's, or one with a column importance.",
     ),
     "nuggets-undefined": (
         _N,
@@ -243,8 +251,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "own-bank": (_W, "{text}"),
     "few-systems": (
         _W,
-        "Only {systems} have an official rank: with fewer than {least}, rank correlations say "
-        "little.",
+        "Only {systems} have an official rank: with fewer than {least}, rank correlations are "
+        "unreliable.",
     ),
     # leaderboards: ranking measures
     "passages-ungraded": (_D, "Up to {worst} of the passages behind {subject} have no grade."),
@@ -613,9 +621,9 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "losses": (
         _D,
-        "Generation loses what is retrieved and not said, retrieval what is neither. difference: "
-        "generation minus retrieval, with the {level} interval of the mean over all queries like "
-        "these.",
+        "Generation loses items that are retrieved but not in the answer, retrieval items that are "
+        "in neither. difference: generation minus retrieval, with the {level} interval of the mean "
+        "over all queries like these.",
     ),
     "omitted-shown": (_N, "The first {limit} of {count} items are shown (--limit)."),
     # citations
@@ -630,6 +638,13 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     # printed tables
     "not-printed": (_N, "{name} is not used: its systems are in no printed leaderboard."),
     "qrels-not-printed": (_N, "{name} is not used. Published qrels: {published}."),
+    # lists to review
+    "relevant-ungraded": (_N, "{passages} left out, relevant and without a grade."),
+    "rows-shown": (_N, "The first {limit} of {rows} rows are shown (--limit)."),
+    "some-shown": (_N, "{some} of {of} are shown."),
+    "relevance-by": (_N, "By {by} ({queries}): {meaning}."),
+    "covered-from": (_D, "An item is covered by a rating of {least} or higher."),
+    "decided-mark": (_N, "!: decided by people."),
     # smaller exams
     "choice-meaning": (
         _D,
@@ -653,4 +668,4 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "too.",
     ),
 }
-"""Every note: how severe it is, and its sentence; `{subject}` lists what it is about."""
+"""Every note: its severity and its sentence; `{subject}` lists its subjects."""

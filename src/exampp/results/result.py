@@ -317,7 +317,7 @@ def _object(table: Table) -> dict[str, object]:
 
 def _finite(value: Value) -> Value:
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("a table holds None for what is undefined, never NaN")
+        raise ValueError("a table holds None, never NaN, for undefined values")
     return value
 
 

@@ -220,7 +220,16 @@ class View:
     def footnotes(self, style: str, escape: Callable[[str], str] = str) -> list[str]:
         """Return the legend, if there are marks, and the notes."""
         legend = (f"{_around(m, style, 'x')}: {escape(why)}" for m, why in self.meanings.items())
-        return [line for line in ("; ".join(legend),) if line] + [*map(escape, self.notes)]
+        notes = [escape(shorten_digests(note)) for note in self.notes]
+        return [line for line in ("; ".join(legend),) if line] + notes
+
+
+def shorten_digests(text: str) -> str:
+    """Cut every id that is the MD5 of a text to its first characters, as it says nothing."""
+    return _DIGEST.sub("\\1\u2026", text)
+
+
+_DIGEST = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24}\b")
 
 
 def _around(mark: str, style: str, text: str) -> str:

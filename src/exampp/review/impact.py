@@ -593,7 +593,8 @@ def _evaluated(book: Gradebook) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _effects_table(effects: Iterable[Effect]) -> Table:
     heads: list[str | Column] = ["grader", "measure", "labels", "systems", "swaps"]
-    heads += ["beyond noise", "due", "pending then", GRADER_KEY]
+    heads += ["beyond noise", Column("pending", key="due")]
+    heads += [Column("pending then", key="due then"), GRADER_KEY]
     rows: list[tuple[Value, ...]] = []
     for one in effects:
         for shift in one.impact.shifts:

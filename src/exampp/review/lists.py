@@ -19,8 +19,8 @@ from exampp.measures.values import MeasureColumn
 from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State
-from exampp.records.wording import cut_text
-from exampp.results.notes import labelled, note
+from exampp.records.wording import counted, cut_text
+from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Table
 from exampp.results.view import Column, Value
 from exampp.review.evidence import (
@@ -449,7 +449,7 @@ def _described_rating(cell: CellRecord) -> str | int:
 def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) -> Table:
     """Return some of `total` passages by items, with rating and answer, for people.
 
-    Notes name the items; `!` marks human decisions.
+    Items are numbered columns; `!` marks human decisions.
     """
     rows = [
         (
@@ -459,11 +459,11 @@ def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) 
         )
         for row in grid.rows
     ]
-    notes = [f"{number}: {one.text or one.item_id}" for number, one in enumerate(grid.items, 1)]
+    notes = []
     if len(grid.rows) < total:
-        notes.append(f"{len(grid.rows)} of {total} passages are shown")
+        notes.append(note("some-shown", some=len(grid.rows), of=counted(total, "passage")))
     if any(cell.decision for row in grid.rows for cell in row.cells):
-        notes.append("!: human decision")
+        notes.append(note("decided-mark"))
     heads = ["passage", "relevance", "systems", "best"]
     heads += [*map(str, range(1, len(grid.items) + 1)), "text"]
     caption = f"{dossier.query_id} {dossier.query_text}".rstrip()
@@ -597,7 +597,8 @@ def _verify(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterat
                 name = f"{item.query_id} {item.query_text}".rstrip()
                 caption = f"{name}: {item.text or item.item_id}"
                 cut_off = len(records) < len(rows)
-                notes = [f"{len(records)} of {len(rows)} cells are shown"] if cut_off else []
+                shown = counted(len(rows), "cell")
+                notes = [note("some-shown", some=len(records), of=shown)] if cut_off else []
                 caption = labelled(caption, draft=options.grader.is_draft)
                 yield _cells_table(records, options, caption, notes)
 
@@ -612,6 +613,8 @@ def _grid(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator
         elif passage_grid.rows:
             pooled = int(view.looked_at[: dossier.grades.pool_size].sum())
             yield _grid_table(dossier, passage_grid, pooled, options)
+            numbered = enumerate((one.text or one.item_id for one in passage_grid.items), 1)
+            yield Table.of(["column", "item"], numbered)
 
 
 def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
@@ -619,11 +622,12 @@ def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Itera
     # graded files are read in the order of their lines
     entries = sorted(oversight.missing, key=lambda entry: entry.item.query_id)
     queries = len({entry.item.query_id for entry in entries})
-    notes = [f"relevant passages that cover no item: {len(entries)} (queries: {queries})"]
+    passages = counted(len(entries), "relevant passage")
+    verdict = f"No item is covered by {passages} of {counted(queries, 'query')}."
+    notes = _notes(options, oversight.bases, len(entries))
     if oversight.ungraded:
-        notes.append(f"relevant passages left out, without a grade: {oversight.ungraded}")
-    notes += _notes(options, oversight.bases, len(entries))
-    yield _missing_table(entries[: options.limit], options, notes)
+        notes.append(note("relevant-ungraded", passages=counted(oversight.ungraded, "passage")))
+    yield replace(_missing_table(entries[: options.limit], options, notes), verdict=verdict)
 
 
 def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
@@ -640,9 +644,10 @@ def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iter
     entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
     covered = [entry.item.query_id for entry in entries if entry.count]
     queries = len(set(covered))
-    notes = [f"items covered by non-relevant passages: {len(covered)} (queries: {queries})"]
-    notes += _notes(options, oversight.bases, len(entries))
-    yield _spurious_table(entries[: options.limit], options, notes)
+    items = f"{counted(len(covered), 'item')} of {counted(queries, 'query')}"
+    verdict = f"Passages that are not relevant cover {items}."
+    notes = _notes(options, oversight.bases, len(entries))
+    yield replace(_spurious_table(entries[: options.limit], options, notes), verdict=verdict)
 
 
 _MEANINGS = {
@@ -658,18 +663,15 @@ _MEANINGS = {
 }
 
 
-def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[str]:
+def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[Note]:
     criteria = options.criteria
-    notes = [f"an item is covered by a rating of {criteria.min_rating} or higher"]
-    notes += [
-        f"by {by} (queries: {count}): {_MEANINGS[by].format(criteria)}"
-        for by, count in sorted(bases.items())
-    ]
-    if options.grader.is_draft:
-        notes.append(note("draft"))
+    notes = [note("draft")] if options.grader.is_draft else []
     if options.limit is not None and rows > options.limit:
-        notes.append(f"first {options.limit} of {rows} rows")
-    return notes
+        notes.append(note("rows-shown", limit=options.limit, rows=rows))
+    for by, count in sorted(bases.items()):
+        queries, meaning = counted(count, "query"), _MEANINGS[by].format(criteria)
+        notes.append(note("relevance-by", by=by, queries=queries, meaning=meaning))
+    return [*notes, note("covered-from", least=criteria.min_rating)]
 
 
 LISTS: Mapping[str, Callable[[Iterable[AnsweredDossier], ListOptions], Iterator[Table]]] = {

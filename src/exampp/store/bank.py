@@ -24,7 +24,6 @@ from exampp.records.wording import quoted
 from exampp.sanitize import check_id, check_text, sanitized
 from exampp.store.inputs import (
     WHOLE_QUERY,
-    members,
     note_statements,
     put_queries,
     put_subtopics,
@@ -553,12 +552,6 @@ def query_items(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
         (bank_key(connection, QUERY_BANK),),
     )
     return {query_id: (query, version) for query_id, query, version in rows}
-
-
-def passage_versions(connection: sqlite3.Connection, query: int) -> Mapping[str, int]:
-    """Return the key of the current text by passage id, for passages of a query with a text."""
-    of_query = members(connection, query, texts=False)
-    return {one.passage_id: one.version for one in of_query if one.version is not None}
 
 
 NEWEST = (1 << 63) - 1

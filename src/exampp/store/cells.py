@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
-from exampp.store.sql import from_json
+from exampp.store.sql import column, from_json
 
 DEPTH = 20
 """Default depth of the pool."""
@@ -50,18 +50,14 @@ SELECT v.version, v.hash, v.title, v.text, p.passage_id FROM member
 CROSS JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
 """
-# the + reads the grades of an item in order, which is faster than a seek per passage
-_PROGRESS = f"""{MEMBERS},
-inside AS MATERIALIZED (SELECT p.version FROM member JOIN passage p USING (passage)
-    WHERE p.version IS NOT NULL),
-asked AS MATERIALIZED (SELECT i.version, i.answer_key FROM item i JOIN bank b USING (bank)
-    JOIN item_version v ON v.version = i.version
-    WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank
-    AND v.text IS NOT NULL AND NOT (:verifies AND {WITHOUT_KEY}))
-SELECT (SELECT count(*) FROM inside) * (SELECT count(*) FROM asked) - (
-    SELECT count(*) FROM asked a CROSS JOIN grade g ON g.grader = :grader
-    AND g.item_version = a.version AND g.state = 0 AND g.answer_key IN (0, a.answer_key)
-    WHERE +g.passage_version IN (SELECT version FROM inside))
+_VERSIONS = (
+    "SELECT p.version FROM member JOIN passage p USING (passage) WHERE p.version IS NOT NULL"
+)
+_ASKED = f"""
+SELECT i.version, i.answer_key FROM item i JOIN bank b USING (bank)
+JOIN item_version v ON v.version = i.version
+WHERE i.query = :query AND i.kind = :kind AND i.active AND b.name = :bank
+AND v.text IS NOT NULL AND NOT (:verifies AND {WITHOUT_KEY})
 """
 _ITEMS = f"""
 SELECT v.version, v.text, i.answers, i.answer_key, i.item_id,
@@ -187,11 +183,17 @@ def count_pending(connection: sqlite3.Connection, grader: int | None, exam: Grad
     """Count the pending cells of a grader without reading texts."""
     if exam.answers_of is not None or exam.by_query or exam.shard is not None:
         return sum(len(one.cells) for one in pending_cells(connection, grader, exam))
-    names = {"grader": grader, **exam._asdict()}
-    return sum(
-        int(connection.execute(_PROGRESS, {**names, "query": query}).fetchone()[0])
-        for query in query_order(connection, exam)
-    )
+    from exampp.store.pages import count_graded
+
+    pending = 0
+    for query in query_order(connection, exam):
+        names = {**exam._asdict(), "query": query}
+        items = connection.execute(_ASKED, names).fetchall()
+        passages = column(connection, f"{MEMBERS} {_VERSIONS}", names) if items else ()
+        pending += len(items) * len(passages)
+        if passages and grader is not None:
+            pending -= count_graded(connection, grader, query, items, passages)
+    return pending
 
 
 def count_judged_only(

@@ -8,7 +8,7 @@ use; it is fast enough to run before every evaluation.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from exampp.errors import InputError
@@ -17,7 +17,7 @@ from exampp.records.graders import ITEM_KINDS, MOST_RATINGS
 from exampp.records.ids import text_hash
 from exampp.store.connection import file_of
 from exampp.store.grades import graders
-from exampp.store.sql import Damaged, GuardedConnection, mismatches
+from exampp.store.sql import Damaged, GuardedConnection, mismatches, tables_of
 
 MOST_PROBLEMS = 20
 """Maximum number of reported rows per table and rule."""
@@ -109,34 +109,39 @@ class Problem(NamedTuple):
     problem: str
 
 
-def refuse_unsound(connection: sqlite3.Connection) -> None:
-    """Check once per connection: values for evaluation, pages and checksums.
+PAGED = ("grade", "sheet", "ranking", "judgment", "pool", "passage", "passage_version")
+"""Tables that evaluation reads in the form of `store.pages`, or not at all."""
+
+
+def refuse_unsound(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> None:
+    """Check once per connection the values and checksums of all tables, except for those `unread`.
 
     Raises:
         Damaged: A value is impossible, such as an infinite weight or a rating outside its scale, or
             another program changed a row.
     """
     guarded = connection if isinstance(connection, GuardedConnection) else None
-    if guarded and guarded.verified:
+    if guarded and (guarded.verified or (unread and guarded.partly_verified)):
         return
-    for problem in _broken(connection, _EVALUATED, 1):
+    rules = {table: rule for table, rule in _EVALUATED.items() if table not in unread}
+    for problem in _broken(connection, rules, 1):
         fault = f"{problem.table} {problem.row}: {problem.column} {problem.value} {problem.problem}"
         raise Damaged(str(file_of(connection)), fault, "it contains an impossible value")
     # within a transaction checksums are not up to date
     if guarded and not guarded.in_transaction:
         # a damaged index disagrees with its table
-        for problem in (*_pages(guarded), *_checksums(guarded)):
+        for problem in (*_sqlite_pages(guarded, unread), *_checksums(guarded, unread)):
             what = " ".join(filter(None, problem))
             raise Damaged(
                 str(file_of(guarded)), what, "rows were changed by another program or by the disk"
             )
-        guarded.verified = True
+        guarded.verified, guarded.partly_verified = not unread, True
 
 
 def find_problems(connection: sqlite3.Connection) -> list[Problem]:
     """Return the problems of the whole collection."""
     problems: list[Problem] = []
-    for look in (_pages, _references, _rows, _hashes, _checksums):
+    for look in (_sqlite_pages, _references, _rows, _hashes, _checksums, _page_copies):
         try:
             problems += look(connection)
         except (InputError, sqlite3.DatabaseError) as error:
@@ -148,8 +153,14 @@ def _error_text(error: Exception) -> str:
     return error.what if isinstance(error, InputError) else str(error)
 
 
-def _pages(connection: sqlite3.Connection) -> Iterator[Problem]:
-    rows = connection.execute(f"PRAGMA main.integrity_check({MOST_PROBLEMS})").fetchall()
+def _sqlite_pages(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> Iterator[Problem]:
+    tables = tables_of(connection) if unread else [MOST_PROBLEMS]
+    rows = [
+        row
+        for table in tables
+        if table not in unread
+        for row in connection.execute(f"PRAGMA main.integrity_check({table})")
+    ]
     yield from (Problem("", "", "", "", message) for (message,) in rows if message != "ok")
     encoding = connection.execute("PRAGMA encoding").fetchone()[0]
     if encoding != "UTF-8":
@@ -220,8 +231,15 @@ def _hashes(connection: sqlite3.Connection) -> Iterator[Problem]:
             yield Problem("grader", f"grader {one.key}", "key", keys[one.key], why)
 
 
-def _checksums(connection: sqlite3.Connection) -> Iterator[Problem]:
-    for table, expected, rows_now in mismatches(connection):
+def _checksums(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> Iterator[Problem]:
+    for table, expected, rows_now in mismatches(connection, unread):
         rows = f"{rows_now} rows, {expected} when exampp wrote it" if rows_now != expected else ""
         why = "differs from its checksum: changed on disk or by another program"
         yield Problem(table, "", "", rows, why)
+
+
+def _page_copies(connection: sqlite3.Connection) -> Iterator[Problem]:
+    from exampp.store.pages import damaged_pages
+
+    for table, key in damaged_pages(connection):
+        yield Problem(table, ", ".join(map(str, key)), "content", "", "differs from its rows")

@@ -31,9 +31,9 @@ from exampp.store.sql import (
 )
 
 APPLICATION_ID = 0x4558414D  # "EXAM"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The number of the schema (`PRAGMA user_version`)."""
-DIGEST = "4499a73ed790f22f882a6c57490261ad"
+DIGEST = "3ae1d107d90b31a07afa89e470c1a366"
 """The digest of the schema, which is faster to compare than the schema."""
 _OBJECTS = (
     "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master "

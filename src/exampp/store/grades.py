@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
@@ -13,7 +12,6 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import RatingScale, with_distinct_names
-from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
 from exampp.sanitize import sanitize, sanitize_value
 from exampp.store.sql import extra_json, from_json, insert, pairs, select_integer
 
@@ -32,17 +30,11 @@ WITHOUT_KEY = (
 )
 """SQL: the item `i` has no answer key, and others of its kind in its bank have one."""
 IN_FORCE = f"(g.answer_key IN (0, i.answer_key) AND NOT (g.answer_key = 1 AND {WITHOUT_KEY}))"
-"""SQL: the grade `g` of the item `i` was made from the item's current answer key. Other grades are
-ignored: the cell has no grade then. An extracted answer to a question without a key does not count
+"""SQL: the grade `g` of the item `i` was made from the item's current answer key.
+
 Other grades are ignored, so the cell has no grade. An extracted answer to a question without a key
 does not count if answers to other questions are verified.
 """
-
-SUPERSEDED = (
-    "(SELECT w.version FROM passage_version w JOIN passage p USING (passage) "
-    "WHERE w.version <> p.version)"
-)
-"""SQL: earlier texts of passages; they are few, or none."""
 
 
 class StoredGrader(NamedTuple):
@@ -335,26 +327,6 @@ def failure_reasons(
     return [(state if why in (state, None) else f"{state}: {why}", n) for state, why, n in named]
 
 
-_OF_BANK = f"""
-FROM item i JOIN bank b USING (bank)
-JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
-WHERE i.active AND b.name = :bank
-"""
-
-
-def prompt_deviations(connection: sqlite3.Connection, grader: int, bank: str) -> PromptDeviations:
-    """Count the cells of a bank with requests that deviated from the prompt."""
-    values = {"grader": grader, "bank": bank}
-    cut = f"SELECT count(DISTINCT g.passage_version) {_OF_BANK} AND instr(g.detail, '\"cut\":true')"
-    without = (
-        f"SELECT json_extract(g.detail, '$.without'), count(*) {_OF_BANK} AND instr(g.detail, "
-        "'\"without\":[') GROUP BY 1 ORDER BY 1"
-    )
-    (passages,) = connection.execute(cut, values).fetchone()
-    rows = connection.execute(without, values).fetchall()
-    return PromptDeviations(passages, tuple((tuple(from_json(names)), n) for names, n in rows))
-
-
 SheetRow = tuple[int, int, int, Sequence[int], Any]
 """query, passage, grader, item versions in file order, other fields."""
 
@@ -374,54 +346,6 @@ def put_sheets(connection: sqlite3.Connection, rows: Iterable[SheetRow]) -> None
             for row in rows
         ),
     )
-
-
-# this join order looks up every grade by key and sorts only within items
-_RULES = f"""
-SELECT g.state, g.rule, g.rating, count(*), q.query_id, i.item_id, i.version
-FROM item i JOIN bank b USING (bank) JOIN query q USING (query)
-CROSS JOIN grade g ON g.grader = :grader AND g.item_version = i.version AND {IN_FORCE}
-WHERE i.active AND b.name = :bank AND g.passage_version NOT IN {SUPERSEDED}
-GROUP BY i.item, g.rating, g.rule, g.state
-"""
-
-
-def rule_counts(connection: sqlite3.Connection, grader: int, bank: str) -> tuple[RuleCount, ...]:
-    """Count the cells of a bank by state, reading rule and rating, with examples.
-
-    Only cells of current texts count. Only the example replies are read.
-    """
-    cells: Counter[tuple[int, str, int | None]] = Counter()
-    first: dict[tuple[int, str, int | None], tuple[str, str, int]] = {}
-    rows = connection.execute(_RULES, {"grader": grader, "bank": bank})
-    for state, rule, rating, count, *place in rows:
-        same = (state, rule, rating)
-        cells[same] += count
-        first[same] = min((place[0], place[1], place[2]), first.get(same, (*place,)))
-    return tuple(
-        RuleCount(
-            State(same[0]),
-            *same[1:],
-            cells[same],
-            None
-            if same[1] in WITHOUT_EXAMPLE
-            else _reply(connection, grader, first[same][2], same),
-        )
-        for same in sorted(cells, key=lambda key: (*key[:2], key[2] or 0))
-    )
-
-
-def _reply(
-    connection: sqlite3.Connection, grader: int, item: int, same: tuple[int, str, int | None]
-) -> str | None:
-    row = connection.execute(
-        "SELECT g.reply FROM grade g JOIN item_version v ON v.version = g.item_version "
-        "JOIN item i USING (item) JOIN passage p ON p.version = g.passage_version "
-        "WHERE g.grader = ? AND g.item_version = ? AND g.state = ? AND g.rule = ? "
-        f"AND (g.state <> 0 OR g.rating IS ?) AND {IN_FORCE} ORDER BY p.passage_id LIMIT 1",
-        (grader, item, *same),
-    ).fetchone()
-    return None if row is None or row[0] is None else str(row[0])
 
 
 _ITEMS = """

@@ -363,8 +363,7 @@ def apply_rankings(connection: sqlite3.Connection) -> int:
 class Member(NamedTuple):
     """A pooled, ranked or judged passage of a query.
 
-    If only the id is known, `version` and `text` are None and `title` is empty. `hash` is that of
-    title and text.
+    If only the id is known, `version` and `text` are None and `title` is empty.
     """
 
     passage: int
@@ -373,39 +372,28 @@ class Member(NamedTuple):
     title: str
     text: str | None
     residue: dict[str, Any] | None
-    hash: bytes | None = None
 
 
 _MEMBERS = """
-SELECT p.passage, p.passage_id, p.version, {columns} FROM (
+SELECT p.passage, p.passage_id, p.version, coalesce(v.title, ''), v.text, m.extra FROM (
     SELECT passage, 0 AS source, pool AS place, extra FROM pool WHERE query = :query
     UNION ALL SELECT passage, 1, min(ranking), NULL FROM ranking WHERE query = :query
     AND passage NOT IN (SELECT passage FROM pool WHERE query = :query) GROUP BY passage
     UNION ALL SELECT passage, 2, min(judgment), NULL FROM judgment WHERE query = :query
     AND passage NOT IN (SELECT passage FROM pool WHERE query = :query)
     AND passage NOT IN (SELECT passage FROM ranking WHERE query = :query) GROUP BY passage
-) m JOIN passage p USING (passage) {texts}
+) m JOIN passage p USING (passage) LEFT JOIN passage_version v ON v.version = p.version
 ORDER BY p.version IS NULL, source, place
 """
-_WITH_TEXTS = _MEMBERS.format(
-    columns="coalesce(v.title, ''), v.text, m.extra",
-    texts="LEFT JOIN passage_version v ON v.version = p.version",
-)
-# the index contains the hash, so texts are not read
-_HASH = "SELECT hash FROM passage_version v WHERE v.passage = p.passage AND v.version = p.version"
-_WITHOUT_TEXTS = _MEMBERS.format(columns=f"'', NULL, NULL, ({_HASH})", texts="")
 
 
-def members(connection: sqlite3.Connection, query: int, *, texts: bool = True) -> list[Member]:
+def members(connection: sqlite3.Connection, query: int) -> list[Member]:
     """Return the passages of a query: pool in file order, then ranked, then judged ones.
 
-    Passages known only by id come last. Without `texts`, only ids and versions are read, which is
-    faster.
+    Passages known only by id come last.
     """
-    rows = connection.execute(_WITH_TEXTS if texts else _WITHOUT_TEXTS, {"query": query}).fetchall()
-    if not texts:
-        return list(map(Member._make, rows))
-    return [Member._make((*row[:5], from_json(row[5]), None)) for row in rows]
+    rows = connection.execute(_MEMBERS, {"query": query}).fetchall()
+    return [Member._make((*row[:5], from_json(row[5]))) for row in rows]
 
 
 def query_keys(connection: sqlite3.Connection) -> dict[str, int]:

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.records.calibration import calibration_notes
@@ -36,49 +36,38 @@ from exampp.records.readings import (
 )
 from exampp.store.bank import PARTS, has_items_without_text, newest_split
 from exampp.store.cells import items_without_key, scope_of
-from exampp.store.checking import refuse_unsound
+from exampp.store.checking import PAGED, refuse_unsound
 from exampp.store.decisions import VersionCell, decisions_on
-from exampp.store.grades import (
-    IN_FORCE,
-    StoredGrader,
-    prompt_deviations,
-    rule_counts,
+from exampp.store.grades import IN_FORCE, WITHOUT_KEY, StoredGrader
+from exampp.store.pages import (
+    GradePage,
+    Places,
+    QueryPage,
+    count_readings,
+    grade_page,
+    has_all_pages,
+    query_page,
 )
-from exampp.store.inputs import Member, members
 from exampp.store.sql import from_json
 
-Number = TypeVar("Number", np.int16, np.int64)
-
-_ITEMS = """
+_ITEMS = f"""
 SELECT i.item, i.item_id, i.version, f.subtopic_id, i.weight, coalesce(v.text, ''), i.answers,
-i.extra FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version
+i.extra, iif({WITHOUT_KEY}, 0, i.answer_key)
+FROM item i JOIN bank b USING (bank) JOIN item_version v ON v.version = i.version
 LEFT JOIN subtopic f ON f.subtopic = i.subtopic
 WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.active ORDER BY i.item_id
 """
-
-
-_RATINGS = f"""
-SELECT group_concat(g.passage_version) FILTER (WHERE g.state = 0), group_concat(g.rating),
-count(g.detail), count(*)
-FROM item i CROSS JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE}
-WHERE i.item = ?
+_PASSAGE_TEXTS = """
+SELECT v.version, v.title, v.text FROM passage_version v
+WHERE v.version IN (SELECT value FROM json_each(?))
 """
 
 
-class ItemRatings(NamedTuple):
-    """Ratings of one item (by text key), aligned with the keys of passage texts.
-
-    For a text that occurs twice, the last rating counts. `details` counts cells with details.
-    """
-
-    version: int
-    passages: NDArray[np.int64]
-    ratings: Ratings
-    details: int
-
-
 class ItemRow(NamedTuple):
-    """An active item: key, id, text key, subtopic, weight, text, answers, other fields."""
+    """An active item: key, id, text key, subtopic, weight, text, answers, other fields.
+
+    Of the grades that depend on an answer key, those made from `answer_key` are in force.
+    """
 
     item: int
     item_id: str
@@ -88,11 +77,12 @@ class ItemRow(NamedTuple):
     text: str
     answers: str
     extra: str | None
+    answer_key: int
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """Rows of one query for one grader: subtopics, items, passages, decisions.
+    """Rows of one query for one grader: subtopics, items, decisions, and its two pages.
 
     `subtopics` are (id, key, text). `column` and `row` locate a cell by its text keys.
     """
@@ -101,7 +91,8 @@ class QueryRows:
     query_id: str
     subtopics: Sequence[tuple[str, int, str]]
     items: Sequence[ItemRow]
-    passages: Sequence[Member]
+    inputs: QueryPage
+    grades: GradePage
     decisions: Mapping[VersionCell, list[Decision]]
     column: Mapping[int, int]
     row: Mapping[int, int]
@@ -115,32 +106,30 @@ def read_gradebook(
     `part` selects the `public` or the `sealed` items of the bank. Raises InputError for another
     part, or if the bank was never split.
     """
-    refuse_unsound(connection)
+    verify = partial(refuse_unsound, connection)
+    verify(PAGED if has_all_pages(connection, grader.key) else ())
     among = items_of_part(connection, bank, part)
-    systems = tuple(row[0] for row in connection.execute("SELECT name FROM system ORDER BY name"))
+    systems = dict(connection.execute("SELECT system, name FROM system ORDER BY name").fetchall())
     queries = connection.execute("SELECT query, query_id FROM query ORDER BY query_id").fetchall()
-    names = dict(connection.execute("SELECT system, name FROM system").fetchall())
-    graded, details = [], 0
-    for query, query_id in queries:
-        rows = query_rows(connection, query, query_id, grader, bank, among, texts=False)
-        automatic = list(automatic_ratings(connection, grader.key, rows))
-        details += sum(one.details for one in automatic)
-        graded.append(query_grades(connection, rows, automatic, names))
-    readings = rule_counts(connection, grader.key, bank)
-    notes = list(prompt_deviations(connection, grader.key, bank).describe()) if details else []
+    graded = [
+        query_grades(query_rows(connection, query, name, grader, bank, among, verify), systems)
+        for query, name in queries
+    ]
+    counts = count_readings(connection, grader.key, bank)
+    notes = list(counts.deviations.describe())
     keyless = items_without_key(connection, scope_of(connection, grader, bank))
     notes += [describe_items_without_key(keyless)] if keyless else []
-    pending = by_state(readings)
+    pending = by_state(counts.rules)
     pending.pop("graded", None)
     return Gradebook(
         grader=grader.identity,
         bank=bank,
         part=part,
         queries=tuple(graded),
-        systems=systems,
+        systems=tuple(systems.values()),
         bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
         pending=pending,
-        count_readings=lambda: readings,
+        count_readings=lambda: counts.rules,
         notes=(
             *(f"{note}." for note in notes),
             *calibration_notes(grader.identity),
@@ -172,12 +161,11 @@ def query_rows(
     grader: StoredGrader,
     bank: str,
     among: Callable[[int], bool] = lambda _: True,
-    *,
-    texts: bool = True,
+    verify: Callable[[], None] | None = None,
 ) -> QueryRows:
     """Read the rows of one query; `among` selects items by key.
 
-    Without `texts`, passage texts are not read.
+    `verify` is called before a missing page is built.
     """
     subtopics = connection.execute(
         "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic_id",
@@ -185,45 +173,32 @@ def query_rows(
     ).fetchall()
     item_rows = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
     items = [item for item in map(ItemRow._make, item_rows) if among(item.item)]
-    found_passages = members(connection, query, texts=texts)
-    passages = sorted(found_passages, key=lambda one: (one.version is None, one.passage_id))
+    inputs = query_page(connection, query, verify)
+    grades = grade_page(connection, grader.key, query, verify)
     column = {item.version: index for index, item in enumerate(items)}
-    row = {p.version: index for index, p in enumerate(passages) if p.version is not None}
+    row = {version: index for index, version in enumerate(inputs.versions.tolist())}
     decisions = decisions_on(connection, column, grader.identity)
-    return QueryRows(query, query_id, subtopics, items, passages, decisions, column, row)
+    return QueryRows(query, query_id, subtopics, items, inputs, grades, decisions, column, row)
 
 
-def query_grades(
-    connection: sqlite3.Connection,
-    rows: QueryRows,
-    automatic: Iterable[ItemRatings],
-    systems: Mapping[int, str],
-) -> QueryGrades:
-    """Return one query as arrays: ratings with decisions, judgments, rankings.
+def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
+    """Return one query as arrays: ratings with human decisions, judgments, rankings.
 
-    `automatic` has the ratings of the grader, `systems` the names by key.
+    `systems` are the names by key.
     """
-    items, passages = rows.items, rows.passages
+    items, inputs, grades = rows.items, rows.inputs, rows.grades
     subtopic_index = {name: number for number, (name, _, _) in enumerate(rows.subtopics, 1)}
     subtopic_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.subtopics, 1)}
-    place = Places(np.array([p.passage for p in passages], np.int64))
-    of_version = Places(np.array(list(rows.row), np.int64))
-    ratings = np.full((len(passages), len(items)), MISSING, np.int16)
-    for one in automatic:
-        at = of_version[one.passages]
-        known = at >= 0
-        ratings[at[known], rows.column[one.version]] = one.ratings[known]
+    ratings = np.full((len(inputs.passage_ids), len(items)), MISSING, np.int16)
+    column = grades.columns([one.version for one in items], [one.answer_key for one in items])
+    row = Places(inputs.versions)[grades.passages][grades.passage]
+    # of a text with two grades in force the last one counts
+    used = (column >= 0) & (row >= 0) & (grades.state == State.GRADED)
+    ratings[row[used], column[used]] = grades.rating[used]
     decided = tuple(_decide(rows, ratings))
-    judgments = np.full((len(rows.subtopics) + 1, len(passages)), MISSING, np.int16)
-    # three texts, like those of ratings
-    of_judged, judged, relevances = connection.execute(
-        "SELECT group_concat(subtopic), group_concat(passage), group_concat(relevance) "
-        "FROM judgment WHERE query = ?",
-        (rows.query,),
-    ).fetchone()
-    if of_judged is not None:
-        numbers = [subtopic_number[subtopic] for subtopic in _numbers(of_judged, np.int64).tolist()]
-        judgments[numbers, place[_numbers(judged, np.int64)]] = _numbers(relevances, np.int64)
+    judgments = np.full((len(rows.subtopics) + 1, len(inputs.passage_ids)), MISSING, np.int16)
+    numbers = [subtopic_number[subtopic] for subtopic in inputs.judged_subtopic.tolist()]
+    judgments[numbers, inputs.judged] = inputs.relevance
     return QueryGrades(
         query_id=rows.query_id,
         subtopic_ids=tuple(subtopic_index),
@@ -233,48 +208,14 @@ def query_grades(
         ),
         weights=np.array([item.weight for item in items], np.float64),
         importances=tuple(importance(from_json(i.extra or "{}"), i.weight) for i in items),
-        passage_ids=tuple(p.passage_id for p in passages),
+        passage_ids=inputs.passage_ids,
         pool_size=len(rows.row),
-        text_hashes=tuple(p.hash or b"" for p in passages[: len(rows.row)]),
+        text_hashes=inputs.text_hashes,
         ratings=ratings,
         judgments=judgments,
-        rankings=sorted_rankings(_rankings(connection, rows, subtopic_number, place, systems)),
+        rankings=sorted_rankings(_rankings(inputs, subtopic_number, systems)),
         decided=decided,
     )
-
-
-def automatic_ratings(
-    connection: sqlite3.Connection, grader: int, rows: QueryRows
-) -> Iterator[ItemRatings]:
-    """Yield the grader's ratings of a query, item by item."""
-    for item in rows.items:
-        # two texts, split by numpy: one tuple per cell would take most of the time
-        row = connection.execute(_RATINGS, (grader, item.item)).fetchone()
-        passages, values, details, cells = row
-        if cells:
-            yield ItemRatings(
-                item.version, _numbers(passages, np.int64), _numbers(values, np.int16), details
-            )
-
-
-def _numbers(text: str | None, kind: type[Number]) -> NDArray[Number]:
-    """Parse numbers joined by the database in one text; empty for NULL."""
-    return np.fromstring(text, kind, sep=",") if text else np.empty(0, kind)
-
-
-class Places:
-    """Find positions of many keys in an array; -1 for unknown keys."""
-
-    def __init__(self, keys: NDArray[np.int64]) -> None:
-        self._order = np.argsort(keys)
-        self._sorted = keys[self._order]
-
-    def __getitem__(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
-        if not len(self._sorted):
-            return np.full(len(keys), -1, np.intp)
-        near = np.searchsorted(self._sorted, keys).clip(max=len(self._sorted) - 1)
-        positions: NDArray[np.intp] = np.where(self._sorted[near] == keys, self._order[near], -1)
-        return positions
 
 
 def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
@@ -288,7 +229,7 @@ def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
         ratings[cell] = effective.rating
         yield DecidedCell(
             rows.items[cell[1]].item_id,
-            rows.passages[cell[0]].passage_id,
+            rows.inputs.passage_ids[cell[0]],
             automatic,
             deciders(decisions),
             disputed(decisions),
@@ -296,40 +237,18 @@ def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
 
 
 def _rankings(
-    connection: sqlite3.Connection,
-    rows: QueryRows,
-    subtopic_number: Mapping[int, int],
-    place: Places,
-    names: Mapping[int, str],
+    page: QueryPage, subtopic_number: Mapping[int, int], systems: Mapping[int, str]
 ) -> Iterator[Ranking]:
-    ranked = connection.execute(
-        "SELECT system, subtopic, passage, rank, score FROM ranking WHERE query = ?", (rows.query,)
-    ).fetchall()
-    if not ranked:
-        return
-    # keys and ranks are integers that fit a double
-    columns = np.fromiter(chain.from_iterable(ranked), np.float64, 5 * len(ranked)).reshape(-1, 5).T
-    systems, subtopics = columns[:2].astype(np.int64)
-    passages = place[columns[2].astype(np.int64)].astype(np.int32)
-    ranks, scores = columns[3].astype(np.int32), columns[4]
-    keys = (ranks, subtopics, systems)
-    order = np.lexsort(keys)
-    if np.logical_and.reduce([np.diff(key[order]) == 0 for key in keys]).any():
-        # ties are rare and slow to sort
-        ids = [passage.passage_id for passage in rows.passages]
-        by_id = np.empty(len(ids), np.int64)
-        by_id[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-        order = np.lexsort((by_id[passages], -scores, *keys))
-    systems, subtopics, passages = systems[order], subtopics[order], passages[order]
-    ranks, scores = ranks[order], scores[order]
-    starts = np.flatnonzero((np.diff(systems) != 0) | (np.diff(subtopics) != 0)) + 1
-    for start, end in pairwise([0, *starts.tolist(), len(order)]):
-        # slices of one array, which take less memory than separate arrays
+    passages, ranks = page.passage.astype(np.int32), page.rank.astype(np.int32)
+    starts = np.flatnonzero(np.diff(page.system) | np.diff(page.subtopic)) + 1
+    ends = [*starts.tolist(), len(passages)] if len(passages) else []
+    for start, end in pairwise([0, *ends]):
+        # parts of one array, which take less memory than separate arrays
         yield Ranking(
-            names[int(systems[start])],
-            subtopic_number[int(subtopics[start])],
+            systems[int(page.system[start])],
+            subtopic_number[int(page.subtopic[start])],
             passages[start:end],
-            scores[start:end],
+            page.score[start:end],
             ranks[start:end],
         )
 
@@ -411,6 +330,12 @@ def _dossier(
     cells: AbstractSet[VersionCell] | None,
 ) -> Dossier:
     grades = _grades(connection, grader.key, rows, cells)
+    versions = rows.inputs.versions.tolist()
+    texts = {
+        version: PassageText(*text)
+        for version, *text in connection.execute(_PASSAGE_TEXTS, (json.dumps(versions),))
+    }
+    padding = (None,) * (len(rows.inputs.passage_ids) - len(versions))
     return Dossier(
         grader=grader.identity,
         bank=bank,
@@ -419,13 +344,9 @@ def _dossier(
         subtopic_texts={
             subtopic_id: subtopic_text for subtopic_id, _, subtopic_text in rows.subtopics
         },
-        grades=query_grades(
-            connection, rows, automatic_ratings(connection, grader.key, rows), systems
-        ),
+        grades=query_grades(rows, systems),
         items=tuple(_items(rows, grader.identity.kind)),
-        texts=tuple(
-            None if p.text is None else PassageText(p.title, p.text) for p in rows.passages
-        ),
+        texts=(*(texts[version] for version in versions), *padding),
         automatic=_Automatic(rows, grades),
         decisions={
             (rows.row[passage], rows.column[item]): decisions
@@ -433,7 +354,7 @@ def _dossier(
             if passage in rows.row
         },
         item_versions=tuple(item.version for item in rows.items),
-        passage_versions=tuple(passage.version for passage in rows.passages),
+        passage_versions=(*versions, *padding),
         bank_order=tuple(sorted(range(len(rows.items)), key=lambda at: rows.items[at].item)),
     )
 
@@ -453,8 +374,9 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
 
 
 def _cells(rows: QueryRows, passages: Collection[str]) -> AbstractSet[VersionCell]:
-    """Return the cells of some passages, plus cells with decisions, by text keys."""
-    versions = [one.version for one in rows.passages if one.passage_id in passages and one.version]
+    """Return the cells of some passages, and those with decisions, by the keys of their texts."""
+    pairs = zip(rows.inputs.passage_ids, rows.row, strict=False)
+    versions = [version for passage_id, version in pairs if passage_id in passages]
     return {*rows.decisions, *((item, passage) for item in rows.column for passage in versions)}
 
 

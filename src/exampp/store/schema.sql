@@ -223,6 +223,9 @@ CREATE TABLE sheet (
     UNIQUE (query, passage, grader)
 ) STRICT;
 
+-- Failed cells, which are few.
+CREATE INDEX grade_without_rating ON grade (grader, item_version) WHERE state <> 0;
+
 -- Which process grades which query now, and what each grading run took.
 
 CREATE TABLE lease (
@@ -352,7 +355,67 @@ CREATE TABLE step (
     at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The rows of every other table and the sum of their checksums (see `store.sql`).
+-- Copies of rows in the form in which evaluation reads them (see `store.pages`). A change of a row
+-- drops its pages.
+
+CREATE TABLE query_page (
+    query INTEGER PRIMARY KEY REFERENCES query,
+    content BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE grade_page (
+    grader INTEGER NOT NULL REFERENCES grader,
+    query INTEGER NOT NULL REFERENCES query,
+    content BLOB NOT NULL,
+    PRIMARY KEY (grader, query)
+) STRICT;
+
+CREATE TRIGGER pool_insert AFTER INSERT ON pool WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (NEW.query); END;
+
+CREATE TRIGGER pool_update AFTER UPDATE ON pool WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (OLD.query, NEW.query); END;
+
+CREATE TRIGGER pool_delete AFTER DELETE ON pool WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (OLD.query); END;
+
+CREATE TRIGGER ranking_insert AFTER INSERT ON ranking WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (NEW.query); END;
+
+CREATE TRIGGER ranking_update AFTER UPDATE ON ranking WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (OLD.query, NEW.query); END;
+
+CREATE TRIGGER ranking_delete AFTER DELETE ON ranking WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (OLD.query); END;
+
+CREATE TRIGGER judgment_insert AFTER INSERT ON judgment WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (NEW.query); END;
+
+CREATE TRIGGER judgment_update AFTER UPDATE ON judgment WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (OLD.query, NEW.query); END;
+
+CREATE TRIGGER judgment_delete AFTER DELETE ON judgment WHEN EXISTS (SELECT 1 FROM query_page)
+BEGIN DELETE FROM query_page WHERE query IN (OLD.query); END;
+
+CREATE TRIGGER passage_delete AFTER DELETE ON passage
+BEGIN DELETE FROM query_page; END;
+
+CREATE TRIGGER passage_update AFTER UPDATE OF passage, passage_id, version ON passage
+BEGIN DELETE FROM query_page; END;
+
+CREATE TRIGGER grade_insert AFTER INSERT ON grade WHEN EXISTS (SELECT 1 FROM grade_page)
+BEGIN DELETE FROM grade_page WHERE grader = NEW.grader AND query IN (SELECT i.query FROM item i
+JOIN item_version v USING (item) WHERE v.version = NEW.item_version); END;
+
+CREATE TRIGGER grade_update AFTER UPDATE ON grade WHEN EXISTS (SELECT 1 FROM grade_page)
+BEGIN DELETE FROM grade_page WHERE grader IN (OLD.grader, NEW.grader) AND query IN (SELECT i.query FROM item i
+JOIN item_version v USING (item) WHERE v.version IN (OLD.item_version, NEW.item_version)); END;
+
+CREATE TRIGGER grade_delete AFTER DELETE ON grade WHEN EXISTS (SELECT 1 FROM grade_page)
+BEGIN DELETE FROM grade_page WHERE grader = OLD.grader AND query IN (SELECT i.query FROM item i
+JOIN item_version v USING (item) WHERE v.version = OLD.item_version); END;
+
+-- The rows of every other table, pages apart, and the sum of their checksums (see `store.sql`).
 
 CREATE TABLE checksum (
     name TEXT PRIMARY KEY,

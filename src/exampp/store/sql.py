@@ -3,10 +3,10 @@
 Invalid values (lone surrogates, integers beyond 64 bits, texts beyond the limit of SQLite) never
 reach the file. Closing reports errors that the close of SQLite ignores.
 
-The table `checksum` has the row count and the checksum of every other table. Temporary triggers of
-each writing connection add up the changes of a transaction; the sums are written in the same
-commit, so a crash cannot invalidate them. If another program or the disk changes a row, its table
-no longer matches.
+The table `checksum` has the row count and the checksum of every other table, except for pages
+(`store.pages`), which are copies of rows. Temporary triggers of each writing connection add up the
+changes of a transaction; the sums are written in the same commit, so a crash cannot invalidate
+them. If another program or the disk changes a row, its table no longer matches.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from exampp.store.file_system import opens_alone
 TABLE = "checksum"
 _TABLES = (
     "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-    f"AND name <> '{TABLE}' AND EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = '{TABLE}') "
-    "ORDER BY name"
+    f"AND name NOT IN ('{TABLE}', 'query_page', 'grade_page') "
+    f"AND EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = '{TABLE}') ORDER BY name"
 )
 
 
@@ -136,8 +136,13 @@ def write_all(connection: sqlite3.Connection) -> None:
     )
 
 
-def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
-    """Read all tables; return those that do not match their checksums."""
+def tables_of(connection: sqlite3.Connection) -> list[str]:
+    """Return the tables that have checksums."""
+    return column(connection, _TABLES)
+
+
+def mismatches(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> list[Mismatch]:
+    """Read all tables but those `unread`; return those whose rows exampp did not write."""
     begun = not connection.in_transaction
     if begun:
         # a consistent snapshot of rows and checksums, as others may be writing
@@ -147,7 +152,7 @@ def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
         expected = {name: (rows, total) for name, rows, total in rows}
         return [
             Mismatch(name, expected.get(name, (0, 0))[0], totals[0])
-            for name, totals in _totals(connection)
+            for name, totals in _totals(connection, unread)
             if totals != expected.get(name, (0, 0))
         ]
     finally:
@@ -155,9 +160,13 @@ def mismatches(connection: sqlite3.Connection) -> list[Mismatch]:
             connection.execute("ROLLBACK")
 
 
-def _totals(connection: sqlite3.Connection) -> Iterator[tuple[str, tuple[int, int]]]:
-    for (table,) in connection.execute(_TABLES).fetchall():
-        # NOT INDEXED: read the table itself, not a covering index
+def _totals(
+    connection: sqlite3.Connection, unread: Sequence[str] = ()
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    for table in tables_of(connection):
+        if table in unread:
+            continue
+        # NOT INDEXED: the table itself is read, not an index that repeats its columns
         count, total = connection.execute(
             f"SELECT count(*), coalesce(sum({_checksum(connection, table)}), 0) "
             f"FROM main.{table} NOT INDEXED"
@@ -188,10 +197,11 @@ class Damaged(InputError):
 class GuardedConnection(sqlite3.Connection):
     """An SQLite connection that raises exampp errors.
 
-    `file` is the name of `path` in errors; `written` counts write transactions. `checksums` is None
-    until the schema is verified; `verified`: all rows matched their checksums. `graded_notes` are
-    the notes on a graded file, by grader ("": all graders); such a collection is read-only. None
-    for other collections.
+    `file` is the name in errors of the file at `path`; `written` counts transactions that write.
+    `checksums` is None until the schema is known to be exampp's. `verified`: all rows agreed with
+    their checksums; `partly_verified`: those did that evaluation reads beside pages.
+    `graded_notes` are the notes on the graded file that it was made from, by grader ("": of all),
+    and such a collection cannot be written; None for others.
     """
 
     file = ""
@@ -199,6 +209,7 @@ class GuardedConnection(sqlite3.Connection):
     written = 0
     checksums: Checksums | None = None
     verified = False
+    partly_verified = False
     graded_notes: Mapping[str, Sequence[str]] | None = None
 
     def __enter__(self) -> Self:

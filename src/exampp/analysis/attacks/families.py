@@ -486,7 +486,7 @@ MISSING_MATERIAL: Mapping[str, str] = {
     **dict.fromkeys(("A4", "A5"), "no other query has items"),
     "A6": "the items of two queries at least need answer keys, and do not have them",
     "A10": _NO_RELEVANT,
-    "A12": "at least two queries need words other than stopwords",
-    "A14": "there are no passages of other queries",
+    "A12": "at least 2 queries need words other than stopwords",
+    "A14": "other queries have no passages",
 }
 """Why an attack could not be made for any query."""

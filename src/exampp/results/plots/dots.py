@@ -453,7 +453,7 @@ def attack_lifts(
         )
     return Figure(
         name=name,
-        title="What attacks gain",
+        title="Effect of attacks",
         subtitle=f"Cells {what}; bars: 95% interval over queries; diamonds: attacks that succeed",
         alt=alt,
         spec=dots(

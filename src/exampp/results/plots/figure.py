@@ -99,7 +99,7 @@ class Figure:
     def themed(self, theme: Theme = "light") -> dict[str, Any]:
         """Return the whole Vega-Lite specification, ready to be drawn."""
         if theme not in get_args(Theme):
-            raise InputError(f"there is no theme {theme!r}", hint="Themes: light, dark, page")
+            raise InputError(f"unknown theme {theme!r}", hint="Themes: light, dark, page")
         spec = {"$schema": _SCHEMA, "background": _GROUNDS[theme], **(self.spec or _NOTHING)}
         around = 6 if theme == "page" else 16
         titled = theme != "page"
@@ -129,7 +129,7 @@ class Figure:
     def pdf(self, theme: Theme = "light") -> bytes:
         """Return the figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
         if theme == "page":
-            raise InputError("the theme page has no colours", hint="Choose light or dark")
+            raise InputError("the theme page has no custom ink", hint="Choose light or dark")
         drawn = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
         content: bytes = _converter().svg_to_pdf(_in_points(drawn))
         return content
@@ -137,7 +137,7 @@ class Figure:
     def png(self, theme: Theme = "light") -> bytes:
         """Return the figure as PNG at double resolution; InputError as for `svg`."""
         if theme == "page":
-            raise InputError("the theme page has no colours", hint="Choose light or dark")
+            raise InputError("the theme page has no custom ink", hint="Choose light or dark")
         drawn: bytes = _converter().vegalite_to_png(
             self.themed(theme), vl_version=_VERSION, scale=_PNG_SCALE
         )
@@ -245,7 +245,7 @@ def _in_points(svg: str) -> str:
 _NOTHING: Spec = {
     "width": 320,
     "height": 40,
-    "data": {"values": [{"text": "There is nothing to draw."}]},
+    "data": {"values": [{"text": "Nothing to draw."}]},
     "mark": {"type": "text", "align": "left"},
     "encoding": {"text": {"field": "text"}, "x": {"value": 0}},
 }

@@ -147,7 +147,7 @@ def calibration_curve(
     }
     data = inline_rows(("predicted", "observed", "passages"), points)
     ends = inline_rows(("predicted", "observed"), [[0, 0], [top, top]])
-    alt = "There are no held-out passages."
+    alt = "No held-out passages."
     if points:
         predicted, observed, passages = max(points, key=lambda one: abs(one[0] - one[1]))
         alt = (

@@ -1,0 +1,433 @@
+"""Pages: the rows that evaluation reads, as compact arrays, one page per query and grader.
+
+The rows are the log, and pages are copies of them. A `query_page` has the passages, rankings and
+judgments of a query, a `grade_page` its grades by one grader, of all texts and answer keys.
+Triggers of the schema drop a page in the transaction that changes one of its rows, so that a stored
+page always equals its rows. `write_pages` stores missing ones; until then a reader builds them.
+
+A page depends on nothing but these rows. Edits of items, answer keys and decisions leave it as it
+is: they are applied when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.records.gradebook import MISSING
+from exampp.records.graders import State
+from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
+from exampp.store.grades import IN_FORCE, WITHOUT_KEY
+from exampp.store.sql import exists
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPage:
+    """The passages of a query, its rankings and its judgments.
+
+    `passage_ids` are those with a text, sorted by id, then all others. `versions` and `hashes` are
+    the keys and the hashes of the texts. Rankings are sorted by system, subtopic and position.
+    Systems and subtopics are keys; passages are indices of `passage_ids`.
+    """
+
+    passage_ids: tuple[str, ...]
+    versions: Ints
+    hashes: NDArray[np.uint8]
+    system: Ints
+    subtopic: Ints
+    passage: Ints
+    rank: Ints
+    score: NDArray[np.float64]
+    judged_subtopic: Ints
+    judged: Ints
+    relevance: Ints
+
+    @property
+    def text_hashes(self) -> tuple[bytes, ...]:
+        """Return the hash of each passage with a text."""
+        joined, count = self.hashes.tobytes(), len(self.versions)
+        width = len(joined) // max(1, count)
+        return tuple(joined[at * width : (at + 1) * width] for at in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class GradePage:
+    """The grades of a query by one grader, sorted by item, passage and answer key.
+
+    `items` and `passages` are keys of texts. All other arrays have an entry per grade: `item`,
+    `passage`, `rule` and `deviation` are indices of the field of that name, `rating` is MISSING
+    without one. A deviation is "" or 1 if the passage was cut, else 0, followed by the JSON of the
+    parameters that were left out of the request.
+    """
+
+    items: Ints
+    passages: Ints
+    rules: tuple[str, ...]
+    deviations: tuple[str, ...]
+    item: Ints
+    passage: Ints
+    answer_key: Ints
+    state: Ints
+    rating: Ints
+    rule: Ints
+    deviation: Ints
+
+    def columns(self, items: Sequence[int], answer_keys: Sequence[int]) -> NDArray[np.intp]:
+        """Return the index of each grade's text in `items`; -1 if it is not in force.
+
+        A grade is in force if it depends on no answer key, or on that of its item.
+        """
+        column = Places(np.array(items, np.int64))[self.items][self.item]
+        # the last is that of unknown items
+        keys = np.array([*answer_keys, 0], np.int64)
+        same = (self.answer_key == 0) | (self.answer_key == keys[column])
+        return np.where(same, column, -1)
+
+
+Page = TypeVar("Page", QueryPage, GradePage)
+
+
+class Places:
+    """Find the positions of keys in an array, many at a time; -1 for unknown keys."""
+
+    def __init__(self, keys: Ints) -> None:
+        self._order = np.argsort(keys)
+        self._sorted = keys[self._order]
+
+    def __getitem__(self, keys: Ints) -> NDArray[np.intp]:
+        if not len(self._sorted):
+            return np.full(len(keys), -1, np.intp)
+        near = np.searchsorted(self._sorted, keys).clip(max=len(self._sorted) - 1)
+        found: NDArray[np.intp] = np.where(self._sorted[near] == keys, self._order[near], -1)
+        return found
+
+
+# ---- stored pages --------------------------------------------------------------------------------
+
+
+def query_page(
+    connection: sqlite3.Connection, query: int, verify: Callable[[], None] | None = None
+) -> QueryPage:
+    """Return the page of a query; call `verify` and build it if it is missing or damaged."""
+    row = connection.execute("SELECT content FROM query_page WHERE query = ?", (query,)).fetchone()
+    found = _decoded(QueryPage, [query], row)
+    if found is None and verify is not None:
+        verify()
+    return found or _query_page(connection, query)
+
+
+def grade_page(
+    connection: sqlite3.Connection,
+    grader: int,
+    query: int,
+    verify: Callable[[], None] | None = None,
+) -> GradePage:
+    """Return the page of a grader and a query; see `query_page`."""
+    row = connection.execute(
+        "SELECT content FROM grade_page WHERE grader = ? AND query = ?", (grader, query)
+    ).fetchone()
+    found = _decoded(GradePage, [grader, query], row)
+    if found is None and verify is not None:
+        verify()
+    return found or _grade_page(connection, grader, query)
+
+
+def write_pages(connection: sqlite3.Connection) -> None:
+    """Store all missing pages, in the caller's transaction."""
+    queries = "SELECT query FROM query EXCEPT SELECT query FROM query_page"
+    for (query,) in connection.execute(queries).fetchall():
+        content = zlib.compress(_content([query], _query_page(connection, query)), 1)
+        connection.execute("INSERT INTO query_page VALUES (?, ?)", (query, content))
+    pairs = "SELECT grader, query FROM grader, query EXCEPT SELECT grader, query FROM grade_page"
+    for grader, query in connection.execute(pairs).fetchall():
+        content = zlib.compress(
+            _content([grader, query], _grade_page(connection, grader, query)), 1
+        )
+        connection.execute("INSERT INTO grade_page VALUES (?, ?, ?)", (grader, query, content))
+
+
+def count_pages(connection: sqlite3.Connection) -> int:
+    """Return how many pages are stored."""
+    counts = "SELECT (SELECT count(*) FROM query_page) + (SELECT count(*) FROM grade_page)"
+    return int(connection.execute(counts).fetchone()[0])
+
+
+def has_all_pages(connection: sqlite3.Connection, grader: int) -> bool:
+    """Return whether all pages of the queries and of a grader are stored."""
+    missing = (
+        "SELECT query FROM query WHERE query NOT IN (SELECT query FROM query_page) "
+        "OR query NOT IN (SELECT query FROM grade_page WHERE grader = ?) LIMIT 1"
+    )
+    return not exists(connection, missing, (grader,))
+
+
+def damaged_pages(connection: sqlite3.Connection) -> Iterator[tuple[str, list[int]]]:
+    """Yield the table and the key of every stored page that differs from its rows."""
+    for table, keys, build in (
+        ("query_page", "query", _query_page),
+        ("grade_page", "grader, query", _grade_page),
+    ):
+        rows = connection.execute(f"SELECT {keys} FROM {table}").fetchall()
+        where = " AND ".join(f"{name} = ?" for name in keys.split(", "))
+        for key in map(list, rows):
+            stored = connection.execute(f"SELECT content FROM {table} WHERE {where}", key)
+            if _raw(stored.fetchone()) != _content(key, build(connection, *key)):
+                yield table, key
+
+
+def _content(key: list[int], page: QueryPage | GradePage) -> bytes:
+    """Return a page as bytes: a line of JSON with its key, texts and types, then its arrays."""
+    head: dict[str, Any] = {"key": key}
+    arrays = []
+    for name in (field.name for field in fields(page)):
+        value = getattr(page, name)
+        if isinstance(value, np.ndarray):
+            small = value if value.dtype != np.int64 else value.astype(_narrowest(value))
+            arrays.append(small)
+            head[name] = small.dtype.str, len(small)
+        else:
+            head[name] = value
+    line = json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return b"\n".join([line, b"".join(array.tobytes() for array in arrays)])
+
+
+def _narrowest(values: Ints) -> np.dtype[Any]:
+    """Return the smallest type that holds all values."""
+    ends = (values.min(initial=0), values.max(initial=0))
+    return np.result_type(*(np.min_scalar_type(int(end)) for end in ends))
+
+
+def _raw(row: tuple[bytes] | None) -> bytes | None:
+    """Return the bytes of a stored page; None if it is missing or damaged."""
+    try:
+        return None if row is None else zlib.decompress(row[0])
+    except zlib.error:
+        return None
+
+
+def _decoded(kind: type[Page], key: list[int], row: tuple[bytes] | None) -> Page | None:
+    """Return a stored page; None if it is missing, damaged or that of another key."""
+    raw = _raw(row)
+    if raw is None:
+        return None
+    start = raw.index(b"\n") + 1
+    head = json.loads(raw[: start - 1])
+    if head["key"] != key:
+        return None
+    values: dict[str, Any] = {}
+    for field in fields(kind):
+        value = head[field.name]
+        if field.type == "tuple[str, ...]":
+            values[field.name] = tuple(value)
+            continue
+        array = np.frombuffer(raw, value[0], value[1], start)
+        start += array.nbytes
+        values[field.name] = array.astype(np.int64 if field.type == "Ints" else array.dtype)
+    return kind(**values)
+
+
+# ---- pages from rows -----------------------------------------------------------------------------
+
+_PASSAGES = """
+SELECT p.passage, p.passage_id, coalesce(p.version, 0),
+    (SELECT hash FROM passage_version v WHERE v.passage = p.passage AND v.version = p.version)
+FROM (SELECT passage FROM pool WHERE query = :query
+    UNION SELECT passage FROM ranking WHERE query = :query
+    UNION SELECT passage FROM judgment WHERE query = :query) JOIN passage p USING (passage)
+"""
+_DEVIATION = """
+CASE WHEN instr(g.detail, '"cut":true') OR instr(g.detail, '"without":[') THEN
+    (instr(g.detail, '"cut":true') > 0) ||
+    iif(instr(g.detail, '"without":['), coalesce(json_extract(g.detail, '$.without'), ''), '')
+ELSE '' END
+"""
+_GRADES = f"""
+SELECT g.item_version, g.passage_version, g.answer_key, g.state, coalesce(g.rating, {MISSING}),
+    g.rule, {_DEVIATION}
+FROM item i JOIN item_version v ON v.item = i.item
+CROSS JOIN grade g ON g.grader = ? AND g.item_version = v.version WHERE i.query = ?
+"""
+
+
+def _query_page(connection: sqlite3.Connection, query: int) -> QueryPage:
+    rows = connection.execute(_PASSAGES, {"query": query}).fetchall()
+    rows.sort(key=lambda row: (row[2] == 0, row[1]))
+    ids = tuple(row[1] for row in rows)
+    place = Places(np.array([row[0] for row in rows], np.int64))
+    system, subtopic, passage, rank, score = _numbers(
+        connection, "SELECT system, subtopic, passage, rank, score FROM ranking", query
+    )
+    at = place[passage.astype(np.int64)]
+    by_id = np.empty(len(ids), np.intp)
+    by_id[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    order = np.lexsort((by_id[at], -score, rank, subtopic, system))
+    judged_subtopic, judged, relevance = _numbers(
+        connection, "SELECT subtopic, passage, relevance FROM judgment", query
+    )
+    return QueryPage(
+        ids,
+        np.array([row[2] for row in rows if row[2]], np.int64),
+        np.frombuffer(b"".join(row[3] or b"" for row in rows if row[2]), np.uint8),
+        system[order].astype(np.int64),
+        subtopic[order].astype(np.int64),
+        at[order].astype(np.int64),
+        rank[order].astype(np.int64),
+        score[order],
+        judged_subtopic.astype(np.int64),
+        place[judged.astype(np.int64)].astype(np.int64),
+        relevance.astype(np.int64),
+    )
+
+
+def _numbers(connection: sqlite3.Connection, select: str, query: int) -> NDArray[np.float64]:
+    """Return the columns of the rows of a query, whose whole numbers a double holds."""
+    found = connection.execute(f"{select} WHERE query = ?", (query,))
+    width = len(found.description)
+    values = np.fromiter(chain.from_iterable(found.fetchall()), np.float64)
+    return values.reshape(-1, width).T
+
+
+def _grade_page(connection: sqlite3.Connection, grader: int, query: int) -> GradePage:
+    rows = connection.execute(_GRADES, (grader, query)).fetchall()
+    rows.sort(key=itemgetter(0, 1, 2))
+    *numbers, rules, deviations = zip(*rows, strict=True) if rows else [()] * 7
+    item, passage, answer_key, state, rating = np.array(numbers, np.int64)
+    items, item = np.unique(item, return_inverse=True)
+    passages, passage = np.unique(passage, return_inverse=True)
+    rules, rule = _codes(rules)
+    deviations, deviation = _codes(deviations)
+    return GradePage(
+        items,
+        passages,
+        rules,
+        deviations,
+        item,
+        passage,
+        answer_key,
+        state,
+        rating,
+        rule,
+        deviation,
+    )
+
+
+def _codes(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return the different texts, sorted, and the index of each text among them."""
+    known = tuple(sorted(set(texts)))
+    code = {text: number for number, text in enumerate(known)}
+    return known, np.array([code[text] for text in texts], np.int64)
+
+
+# ---- counts of grades ----------------------------------------------------------------------------
+
+
+class ReadingCounts(NamedTuple):
+    """The cells of a bank by rule of reading, and deviations of their requests from the prompt."""
+
+    rules: tuple[RuleCount, ...]
+    deviations: PromptDeviations
+
+
+_BANK = f"""
+SELECT q.query, q.query_id, i.item_id, i.version, iif({WITHOUT_KEY}, 0, i.answer_key)
+FROM item i JOIN bank b USING (bank) JOIN query q USING (query)
+WHERE i.active AND b.name = ? AND i.version IS NOT NULL ORDER BY q.query, i.item_id, i.version
+"""
+_SUPERSEDED = """
+SELECT w.version FROM passage_version w JOIN passage p USING (passage) WHERE w.version <> p.version
+AND (SELECT count(*) FROM passage_version) > (SELECT count(version) FROM passage)
+"""
+"""Earlier texts of passages; they are few, or none."""
+
+_Reading = tuple[int, str, int | None]
+"""State, rule and rating."""
+
+
+def count_readings(connection: sqlite3.Connection, grader: int, bank: str) -> ReadingCounts:
+    """Count the cells of a bank by state, rule of reading and rating, each with an example.
+
+    Only cells of today's texts count. Of the replies, which are long, only examples are read. Also
+    count the cells and passages whose requests deviated from the grader's prompt.
+    """
+    cells: Counter[_Reading] = Counter()
+    first: dict[_Reading, tuple[str, str, int]] = {}
+    cut: set[int] = set()
+    without: Counter[str] = Counter()
+    superseded = np.array(connection.execute(_SUPERSEDED).fetchall(), np.int64).ravel()
+    rows = connection.execute(_BANK, (bank,)).fetchall()
+    for (query, query_id), some in groupby(rows, key=itemgetter(0, 1)):
+        _, _, item_ids, versions, keys = zip(*some, strict=True)
+        page = grade_page(connection, grader, query)
+        column = page.columns(versions, keys)
+        for code, text in enumerate(page.deviations):
+            here = (column >= 0) & (page.deviation == code)
+            if text.startswith("1"):
+                cut.update(page.passages[page.passage[here]].tolist())
+            without[text[1:]] += int(here.sum())
+        today = (column >= 0) & ~np.isin(page.passages, superseded)[page.passage]
+        sizes = (len(State), max(1, len(page.rules)), 1 << 16, len(versions))
+        parts = (page.state, page.rule, page.rating - MISSING, column)
+        codes, counts = np.unique(
+            np.ravel_multi_index(tuple(part[today] for part in parts), sizes), return_counts=True
+        )
+        groups = np.stack([*np.unravel_index(codes, sizes), counts], axis=1).tolist()
+        for state, rule, above, at, count in groups:
+            same = (state, page.rules[rule], above + MISSING if above else None)
+            cells[same] += count
+            place = (query_id, item_ids[at], versions[at])
+            first[same] = min(place, first.get(same, place))
+    without.pop("", None)
+    return ReadingCounts(
+        tuple(
+            RuleCount(
+                State(same[0]),
+                *same[1:],
+                cells[same],
+                None
+                if same[1] in WITHOUT_EXAMPLE
+                else _reply(connection, grader, first[same][2], same),
+            )
+            for same in sorted(cells, key=lambda key: (*key[:2], key[2] or 0))
+        ),
+        PromptDeviations(
+            len(cut),
+            tuple((tuple(json.loads(names)), n) for names, n in sorted((+without).items())),
+        ),
+    )
+
+
+def count_graded(
+    connection: sqlite3.Connection,
+    grader: int,
+    query: int,
+    items: Sequence[tuple[int, int]],
+    passages: Sequence[int],
+) -> int:
+    """Count the ratings of a query's passages on items, as (key of the text, answer key)."""
+    page = grade_page(connection, grader, query)
+    column = page.columns(*zip(*items, strict=True))
+    inside = np.isin(page.passages, passages)[page.passage]
+    return int(((column >= 0) & inside & (page.state == State.GRADED)).sum())
+
+
+def _reply(connection: sqlite3.Connection, grader: int, item: int, reading: _Reading) -> str | None:
+    row = connection.execute(
+        "SELECT g.reply FROM grade g JOIN item_version v ON v.version = g.item_version "
+        "JOIN item i USING (item) JOIN passage p ON p.version = g.passage_version "
+        "WHERE g.grader = ? AND g.item_version = ? AND g.state = ? AND g.rule = ? "
+        f"AND (g.state <> 0 OR g.rating IS ?) AND {IN_FORCE} ORDER BY p.passage_id LIMIT 1",
+        (grader, item, *reading),
+    ).fetchone()
+    return None if row is None or row[0] is None else str(row[0])
