@@ -72,7 +72,7 @@ def column(collection: exampp.Collection, grader: str, text: str) -> list[int]:
 
 def due(collection: exampp.Collection) -> dict[str, int]:
     return {
-        str(row["grader"]): int(row["due"])
+        str(row["grader"]): int(row["pending"])
         for row in rows_of(collection.status())
         if row["bank"] == "keyed"
     }

@@ -141,7 +141,7 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
     ("text", "message"),
     [
         ("name = ", "broken TOML"),
-        (MINE + "make = 1", "make: unknown key 'make'. did you mean 'makes'?"),
+        (MINE + "make = 1", "make: unknown key 'make'. Did you mean 'makes'?"),
         (MINE + "title = 1", "title: 'title' is 1. Use a text"),
         (MINE.replace('"nugget"', '"query"'), "a bank cannot have 'query'"),
         (MINE.replace("query_text", "query"), r"uses {query}, which is not a slot"),
@@ -165,7 +165,7 @@ def test_a_wrong_file_is_an_error_of_one_line(text: str, message: str, tmp_path:
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="did you mean 'car-nuggets'"):
+    with pytest.raises(InputError, match="Did you mean 'car-nuggets'"):
         load("car-nugget")
     with pytest.raises(InputError, match="grades and cannot generate items"):
         load("question-self-rating")

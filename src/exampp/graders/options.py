@@ -311,12 +311,10 @@ def read_options(
     values = {key: value for key, value in given.items() if value is not None}
     if unknown := next((key for key in values if key not in known), None):
         shown = sorted(key for key, one in known.items() if one.shown)
-        meant = (
-            suggest(unknown, (*shown, *also)) or f"its options are {', '.join(map(dashed, shown))}"
-        )
+        hint = suggest(unknown, (*shown, *also))
         raise InputError(
             f"{owner} has no option {dashed(unknown)}",
-            hint=meant[0].upper() + meant[1:],
+            hint=hint or f"Its options are {', '.join(map(dashed, shown))}",
         )
     return record(**{key: _checked(key, value, known[key]) for key, value in values.items()})
 

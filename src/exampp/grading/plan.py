@@ -210,8 +210,8 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
     known = list(known)
-    meant = suggest(name, known) or f"use one of {', '.join(known)}, and name a model by --model"
-    return InputError(f"unknown grader {name!r}", hint=meant[0].upper() + meant[1:])
+    hint = suggest(name, known) or f"Use one of {', '.join(known)}, and name a model by --model"
+    return InputError(f"unknown grader {name!r}", hint=hint)
 
 
 def make_grading(
