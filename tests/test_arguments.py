@@ -29,7 +29,7 @@ def exam(demo_exam: Path, tmp_path: Path) -> exampp.Collection:
 @pytest.mark.parametrize("name", ["evaluate", "significance", "items", "reliability", "report"])
 @pytest.mark.parametrize("given", [0, 6, -1, 10**30, 2.5, "3", float("nan")])
 def test_a_minimum_rating_is_on_the_scale(exam: exampp.Collection, name: str, given: Any) -> None:
-    with pytest.raises(InputError, match=r"minimum rating .* makes no sense|min_rating must be"):
+    with pytest.raises(InputError, match=r"invalid minimum rating|min_rating must be"):
         getattr(exam.grades(), name)(min_rating=given)
 
 
@@ -50,7 +50,7 @@ def test_a_minimum_rating_is_on_the_scale(exam: exampp.Collection, name: str, gi
 def test_everywhere(
     exam: exampp.Collection, call: Callable[[Any, Any], object], given: Any
 ) -> None:
-    with pytest.raises(InputError, match=r"minimum rating .* makes no sense|min_rating must be"):
+    with pytest.raises(InputError, match=r"invalid minimum rating|min_rating must be"):
         call(exam.grades(), given)
 
 
@@ -72,8 +72,8 @@ def test_a_minimum_judgment_is_a_number_from_one_on(exam: exampp.Collection, giv
         ({"depth": 0}, "depth must be 1 or more, not 0"),
         ({"depth": 2.5}, "depth must be a whole number, not 2.5"),
         ({"passage_tokens": -1}, "passage_tokens must be 0 or more"),
-        ({"scale": "0..3"}, r"scale is '0\.\.3'\. Give the lowest and the highest"),
-        ({"scale": (0, 2.5)}, "scale is"),
+        ({"scale": "0..3"}, r"invalid scale '0\.\.3'\. Use the lowest and the highest"),
+        ({"scale": (0, 2.5)}, "invalid scale"),
     ],
 )
 def test_an_import_takes_what_it_knows(tmp_path: Path, how: dict[str, Any], message: str) -> None:
@@ -106,7 +106,7 @@ def test_a_graded_file_is_opened_as_asked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"on_error is 'ignore'"):
         exampp.open(path, on_error="ignore")
     no_scale: dict[str, Any] = {"scale": 3}
-    with pytest.raises(InputError, match=r"scale is 3"):
+    with pytest.raises(InputError, match=r"invalid scale 3"):
         exampp.open(path, **no_scale)
 
 

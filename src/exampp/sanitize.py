@@ -169,7 +169,7 @@ def check_id(identifier: str) -> str:
     if _UNFIT.search(identifier):
         raise InputError(
             f"the id {_shown(identifier)} contains an invalid character",
-            hint="Remove the NUL or the lone surrogate; ids are never changed",
+            hint="Ids are never changed: remove the NUL or the lone surrogate",
         )
     return identifier
 

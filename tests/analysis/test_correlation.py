@@ -293,7 +293,7 @@ def test_thresholds_off_a_scale() -> None:
     method = graded_method(dl19(), ["P@20"], [4, 9])
     assert [one.min_rating for one in method.scorings] == [4]
     assert method.notes[0] == "Minimum rating 9 is off the scale (0 to 5)."
-    with pytest.raises(InputError, match="makes no sense"):
+    with pytest.raises(InputError, match="invalid minimum rating"):
         graded_method(dl19(), ["P@20"], [9])
 
 

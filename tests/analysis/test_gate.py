@@ -368,7 +368,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory, demo_exam: Path) -> Path:
         ("nothing.exam -r Cover@20>=0.7", 3, "no such file"),
         ("made.exam -r Cover@20", 3, "is not a requirement"),
         ("made.exam -r Cover@20>=0.7 --baseline last.json", 3, "how much worse"),
-        ("made.exam -r Cover@20>=0.7 --grader nobody", 3, "no grader fits"),
+        ("made.exam -r Cover@20>=0.7 --grader nobody", 3, "no grader matches"),
         ("made.exam -r Cover@20>=0.7 --alpha 2", 3, "alpha"),
         ("made.exam -r Cover@20>=0.7 --wrong", 3, "No such option"),
         ("made.exam --margin much", 3, "--margin"),

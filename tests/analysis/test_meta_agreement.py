@@ -245,7 +245,7 @@ def test_min_rating_moves_strict_and_merge() -> None:
     found = find_agreements([book], at_least=[1], min_rating=5, min_relevant=[3])
     assert counts(found, layout="STRICT")["5", "3"] == 1
     assert counts(found, layout="STRICT")["0+1+2+3+4", "0+1+2"] == 3
-    with pytest.raises(InputError, match=r"9 makes no sense.*Choose from 1 to 5"):
+    with pytest.raises(InputError, match=r"invalid minimum rating 9.*Choose from 1 to 5"):
         find_agreements([book], min_rating=9)
     with pytest.raises(InputError, match=r"unknown layout 'MEDIUM'.*GRADED, MERGE"):
         find_agreements([book], layouts=["MEDIUM"])
@@ -450,7 +450,7 @@ def test_why_statistics_are_undefined_or_have_no_interval(
 @pytest.mark.parametrize("cut", [-5, 0, 3])
 def test_a_cut_off_the_scale_of_the_judgments_is_refused(cut: int) -> None:
     book = make_book(make_query({"a": [3], "b": [0]}, {"a": 2, "b": 0}))
-    with pytest.raises(InputError, match=f"judgment {cut} makes no sense.* Choose from 1 to 2"):
+    with pytest.raises(InputError, match=f"judgment {cut} .* Choose from 1 to 2"):
         find_agreements([book], min_relevant=[1, cut])
 
 

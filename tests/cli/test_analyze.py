@@ -90,9 +90,11 @@ def test_people_stand_beside_the_grader(graded: Path) -> None:
 
 
 def test_a_grader_that_is_not_there(graded: Path) -> None:
-    with pytest.raises(InputError, match=r"no grader fits\. Graders of this collection:\n  draft"):
+    with pytest.raises(
+        InputError, match=r"no grader matches\. Graders of this collection:\n  draft"
+    ):
         run(graded, "--grader", "gpt")
-    with pytest.raises(InputError, match="7 makes no sense"):
+    with pytest.raises(InputError, match="invalid minimum rating 7"):
         run(graded, "--min-rating", 7)
     assert run(graded, "--layout", "huge").exit_code == 2
 
@@ -260,8 +262,8 @@ def test_several_collections_and_leaderboards(
     [
         (["--statistic", "pearson"], "no rank statistic 'pearson'"),
         (["--measure", "Covr@20"], "Did you mean Cover"),
-        (["--grader", "nobody"], "no grader fits"),
-        (["--min-rating", "9"], "makes no sense"),
+        (["--grader", "nobody"], "no grader matches"),
+        (["--min-rating", "9"], "invalid minimum rating"),
         (["--qrels", "absent.qrels"], "absent.qrels"),
     ],
 )
@@ -284,7 +286,7 @@ def test_no_grades_yet(exampp_command: Commands, ungraded: Path, tmp_path: Path)
     official = write(tmp_path / "official.tsv", "system\trank\nalpha\t1\nbeta\t2\n")
     ran = exampp_command("analyze", "correlation", ungraded, "--official", official)
     assert ran.code == 2
-    assert "there are no grades yet" in ran.err
+    assert "no grades yet" in ran.err
 
 
 def test_nothing_computed_is_no_success(tmp_path: Path, exampp_command: Commands) -> None:
@@ -519,7 +521,7 @@ def test_compare_shows_one_query_with_whole_quotes(
     [
         (("old", "knew"), "unknown system 'knew'. Did you mean 'new'?"),
         (("old", "old"), "'old' is compared with itself"),
-        (("old", "new", "--min-rating", "9"), "minimum rating 9 makes no sense"),
+        (("old", "new", "--min-rating", "9"), "invalid minimum rating 9"),
         (("old", "new", "-k", "0"), "must be"),
         (("old", "new", "--query", "q77"), "unknown query 'q77'"),
         (("old", "new", "--query", "q0", "--queries", "2"), "Leave one of the two out"),

@@ -73,7 +73,7 @@ def test_runs_from_outside(graded: Path, tmp_path: Path, exampp_command: Command
     assert [row["ungraded"] for row in late] == pytest.approx([1 / 3, 1 / 3])
     run.write_text("x1 Q0 p1 1 1 late\n")
     ran = exampp_command("evaluate", graded, "--run", run)
-    assert (ran.code, "none of the runs' queries is known, such as x1" in ran.err) == (2, True)
+    assert (ran.code, "the runs have no known query; their queries are x1" in ran.err) == (2, True)
 
 
 def test_export_and_import_again(graded: Path, tmp_path: Path, exampp_command: Commands) -> None:

@@ -79,6 +79,18 @@ def test_the_help_of_exampp_imports_no_verb() -> None:
     assert "exampp.collection" not in ran.stderr
 
 
+@pytest.mark.parametrize("line", ["bank", "import", "grade", "review", "evaluate", "analyze items"])
+def test_a_help_loads_neither_prompts_nor_the_store(line: str) -> None:
+    code = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+        "from exampp.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", code, *line.split(), "--help"]
+    modules = subprocess.run(command, capture_output=True, text=True, check=True).stderr.split()
+    heavy = {"exampp.prompts", "exampp.store.connection", "exampp.store.grades", "numpy", "sqlite3"}
+    assert heavy & set(modules) == set()
+
+
 def with_graders() -> Iterator[tuple[str, list[Any]]]:
     """Every command with its options, also with those of each grader."""
     for path, command in ALL.items():

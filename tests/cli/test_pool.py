@@ -36,7 +36,7 @@ def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> No
     assert [row["passages"] for row in systems["rows"]] == [2, 2]
     # q1: 2 questions on p1 and p4; q2: 1 question on p3 and p4; p2 is judged and not in the first 1
     assert banks["rows"][0] == {"bank": "main", "kind": "question", "items": 3, "cells": 6}
-    assert "main (question): 2 cells (25% of 8) are of passages that people judged" in shallow
+    assert "main (question): 2 cells (25% of 8) belong to judged passages" in shallow
 
 
 def test_items_of_which_only_ids_are_known_are_told(
@@ -47,12 +47,12 @@ def test_items_of_which_only_ids_are_known_are_told(
         made.export(tmp_path / "graded.jsonl", "workbench")
     path = tmp_path / "ids.exam"
     assert exampp_command("import", path, tmp_path / "graded.jsonl").code == 0
-    said = "3 of 3 questions: text not imported, so that no grader can be asked and no rule"
+    said = "3 of 3 questions without an imported text cannot be graded"
     assert f"* {said}" in exampp_command("status", path, "--pool").out
     ran = exampp_command("grade", path, "--grader", "draft")
     assert (ran.out.startswith("Nothing is pending."), said in ran.err) == (True, True)
     linted = exampp_command("bank", "lint", path, "--format", "json")
-    said = "3 of 3 items: text not imported, so that no grader can be asked and no rule about texts"
+    said = "3 of 3 items without an imported text cannot be graded"
     assert json.loads(linted.out)["rows"] == []
     assert (
         said in linted.out,
@@ -70,4 +70,4 @@ def test_items_of_which_only_ids_are_known_are_told(
         ("analyze", "items"),
     ):
         ran = exampp_command(*command, path)
-        assert "not imported" not in ran.out + ran.err
+        assert "without an imported text" not in ran.out + ran.err

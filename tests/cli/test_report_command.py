@@ -139,7 +139,7 @@ def test_a_threshold_off_the_scale_draws_nothing(exampp_command: Commands, grade
     to = graded.parent / "x.svg"
     ran = exampp_command("plot", "leaderboard", graded, "-o", to, "--min-rating", 9)
     assert ran.code == 2
-    assert "the minimum rating 9 makes no sense" in ran.err
+    assert "invalid minimum rating 9" in ran.err
     assert not to.exists()
 
 

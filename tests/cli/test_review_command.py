@@ -150,7 +150,7 @@ def test_what_people_decided(exampp_command: Commands, exam: Path) -> None:
         (["review", "EXAM", "bogus"], "'bogus' is not one of"),
         (["review", "EXAM", "grid", "--query", "q9"], "no query 'q9'"),
         (["review", "EXAM", "verify", "--item", "zz"], "no item id starts with 'zz'"),
-        (["review", "EXAM", "verify", "--grader", "gpt"], "no grader fits"),
+        (["review", "EXAM", "verify", "--grader", "gpt"], "no grader matches"),
     ],
 )
 def test_bad_arguments_are_one_sentence(

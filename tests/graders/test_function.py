@@ -302,7 +302,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
         "a function has no option --model",
     ),
     (likeness, {"name": "f", "colour": "m"}, "a function has no option --colour"),
-    (likeness, {"name": "f", "scale": (3, 0)}, "no scale from 3 to 0"),
+    (likeness, {"name": "f", "scale": (3, 0)}, "invalid scale from 3 to 0"),
     (likeness, {"name": "f", "kind": "verse"}, "kind is 'verse'"),
     (awaited, {"name": "f", "concurrency": 0}, "concurrency is 0. It must be 1 or more"),
     (3, {"name": "f"}, "int is not a grader"),

@@ -62,7 +62,9 @@ def test_long_passages_are_cut_and_counted_in_status_and_leaderboard(tmp_path: P
     assert cut
     assert all(295 <= token_count(text) + TEMPLATE_TOKENS <= 300 for text in cut)
     assert all("Question: " in text for text in cut), "the question stays whole"
-    said = [note for note in notes if "1 passage was cut to fit what the model takes" in note]
+    said = [
+        note for note in notes if "1 passage was truncated to fit the context of the model" in note
+    ]
     assert len(said) == 2
 
 
@@ -184,7 +186,7 @@ def test_passages_too_long_are_cut_once_the_server_says_what_it_takes(
         notes = [*collection.status().notes, *collection.grades().evaluate().notes]
     assert progress.states == {State.GRADED: progress.total}
     assert progress.done == progress.total
-    said = [note for note in notes if "cut to fit what the model takes" in note]
+    said = [note for note in notes if "truncated to fit the context of the model" in note]
     assert len(said) == 2
     assert f"{len(texts)} passages were cut" in said[0]
     # the first was sent twice, the rest as they fit

@@ -29,7 +29,7 @@ SCRIPT: dict[str, str | Reply] = {
 }
 """Three cells each of the first two, which are text and off the scale; two of the last."""
 GRADES = (
-    "Of 5 grades 2 are ratings that the reply gives, 3 are 1 because the reply is text without a "
+    "Of 5 grades 2 are ratings stated in the reply, 3 are 1 because the reply is text without a "
     r"number (such as 'It scatters blue \x1b[mlight')."
 )
 UNPARSED = (
@@ -94,8 +94,8 @@ def test_a_file_of_others_is_told_by_the_replies_in_it(tmp_path: Path, exam: Pat
     out.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     expected = (
         "Of 5 grades 3 are 1 because the reply is text without a number (such as "
-        r"'It scatters blue \x1b[mlight'), 2 are 2 in the file, though exampp reads the reply "
-        "otherwise (such as '4')."
+        r"'It scatters blue \x1b[mlight'), 2 are 2 in the file, but exampp reads the reply "
+        "differently (such as '4')."
     )
     with exampp.open(out) as graded:
         assert expected in graded.grades().evaluate(["Cover@20"]).notes
@@ -131,7 +131,7 @@ def counts(*rules: tuple[str, int | None, int]) -> list[RuleCount]:
         (
             counts(("rated", 4, 92128), ("rated", 5, 2), ("unanswerable", 0, 60)),
             GRADER,
-            "Of 92,190 grades 92,130 are ratings that the reply gives, 60 are 0 because the reply "
+            "Of 92,190 grades 92,130 are ratings stated in the reply, 60 are 0 because the reply "
             "says that there is no answer (such as 'x').",
         ),
         (
@@ -179,7 +179,7 @@ def test_status_and_leaderboard_name_the_command_that_verifies(
         command = f"--prompt answer-verification --answers-of {grader.key[:8]}"
         notes = collection.grades().evaluate(["Cover@20"]).notes
         (note,) = [one for one in notes if "verification" in one]
-        assert note.startswith("Of 25 extracted answers none matches a known one")
+        assert note.startswith("Of 25 extracted answers none matches the answer key")
         assert command in note
         # the key in the command finds the grader
         run = collection.grading(
@@ -199,7 +199,7 @@ def test_states_without_a_grade() -> None:
     said = without_grade({"unparsed": 8, "refused": 2}, readings)
     assert said == "8 unparsed (5 my rule; 3 several ratings, such as '3 or 4'), 2 refused"
     short = without_grade({"unparsed": 8, "refused": 2}, readings, most=1)
-    rest = "3 for other reasons, which the report lists"
+    rest = "3 for other reasons (see the report)"
     assert short == f"8 unparsed (5 my rule; {rest}), 2 refused"
 
 
@@ -222,7 +222,7 @@ def test_the_share_of_replies_with_little_mass_is_told(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade(ScriptedGrader(unsure, name="hf"), model="m")
         # "What does air scatter?" on three passages of q1, of eight cells
-        said = "In 3 of 8 cells (37.5%) the labels together are less likely than all else"
+        said = "In 3 of 8 cells (37.5%) the model most likely replies something other"
         (note,) = [
             n for n in collection.grades().evaluate(["Cover@20"]).notes if n.startswith("In ")
         ]

@@ -97,7 +97,7 @@ def test_another_prompt_is_another_grader(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         run(collection, scripted("4"))
         assert run(collection, scripted("blue", "question-answering")).done == 8
-        with pytest.raises(exampp.AmbiguousGrader, match="2 graders fit"):
+        with pytest.raises(exampp.AmbiguousGrader, match="2 graders match"):
             collection.grades().evaluate()
 
 

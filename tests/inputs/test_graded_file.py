@@ -193,7 +193,7 @@ def test_the_scale_of_an_unknown_prompt_is_the_highest_label(tmp_path: Path) -> 
     assert board.columns[0].min_rating == 2
     assert [row.mean for row in board.rows] == [0.5]
     assert any("scale, 0 to 3, was inferred from the labels (--scale)" in n for n in board.notes)
-    assert any("from 2 on they count as answers (--min-rating)" in n for n in board.notes)
+    assert any("2 or more counts as an answer (--min-rating)" in n for n in board.notes)
 
     (given,) = exampp.open(path, scale=(0, 5)).graders
     assert given.highest == 5
@@ -221,7 +221,7 @@ def test_a_later_file_raises_the_scale(tmp_path: Path, empty_exam: exampp.Collec
 @pytest.mark.parametrize("scale", [(0, 0), (3, 1), (-1, 3), (0, 10**9)])
 def test_a_scale_that_is_none(scale: tuple[int, int], tmp_path: Path) -> None:
     path = file_of(tmp_path / "g.jsonl", ["q", [labelled("a", 1)]])
-    with pytest.raises(InputError, match="there is no scale from"):
+    with pytest.raises(InputError, match="invalid scale from"):
         exampp.open(path, scale=scale)
 
 

@@ -440,7 +440,7 @@ def test_a_preset_of_the_user_reads_the_files_of_any_program(
     ("toml", "said"),
     [
         ("", "is not a preset of RAG files: Object missing required field `fields`"),
-        ("[fields", "broken TOML"),
+        ("[fields", "invalid TOML"),
         ("fields = 3", "fields: is not a preset of RAG files: Expected `object`, got `int`"),
         ('[fields]\ncontexts = ["c"]', "fields: .* missing required field `query`"),
         ("[fields]\nquery = []", "fields.query: .*Expected `array` of length >= 1"),

@@ -434,8 +434,8 @@ def test_a_verdict_has_no_partial_support() -> None:
 @pytest.mark.parametrize(
     ("measure", "what"),
     [
-        ("NuggetAll(partial=0)", "the partial rating 0 is invalid for ratings from 0 to 5"),
-        ("NuggetAll(partial=6)", "the partial rating 6 is invalid"),
+        ("NuggetAll(partial=0)", "invalid partial rating 0 for ratings from 0 to 5"),
+        ("NuggetAll(partial=6)", "invalid partial rating 6"),
         ("NuggetAll(strict=True,partial=2)", "is strict, so partial has no effect"),
         ("NuggetAll(half=2)", "no parameter 'half'"),
     ],

@@ -111,5 +111,5 @@ def test_what_it_needs_is_said(path: Path) -> None:
         exam_measure(exam, "Coverr")
     with exampp.Collection(path) as exam:
         exam.grade(ScriptedGrader(rate, record=False), name="second")
-        with pytest.raises(exampp.InputError, match="2 graders fit"):
+        with pytest.raises(exampp.InputError, match="2 graders match"):
             Cover(exam)

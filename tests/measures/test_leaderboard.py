@@ -268,7 +268,7 @@ def test_long_lists_are_cut() -> None:
         (
             ["P@5"],
             [0],
-            "minimum rating 0 makes no sense for ratings from 0 to 5. Choose from 1 to 5",
+            "invalid minimum rating 0 for ratings from 0 to 5. Choose from 1 to 5",
         ),
         (["P@5"], [6], "minimum rating 6"),
     ],

@@ -140,7 +140,7 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = ", "broken TOML"),
+        ("name = ", "invalid TOML"),
         (MINE + "make = 1", "make: unknown key 'make'. Did you mean 'makes'?"),
         (MINE + "title = 1", "title: 'title' is 1. Use a text"),
         (MINE.replace('"nugget"', '"query"'), "a bank cannot have 'query'"),

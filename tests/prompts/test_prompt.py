@@ -305,7 +305,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         ('cut = "context"', 'cut = "passage"', "'passage' is not among the slots"),
         ("slots =", "labels = ['0', '9']\nslots =", "'9' cannot be read as a grade"),
         ('slots = ["question", "context"]', 'slots = "question"', "Use a list of texts"),
-        ('title = "Mine"', "title = 'Mine", "broken TOML"),
+        ('title = "Mine"', "title = 'Mine", "invalid TOML"),
         ("user =", "usr =", "unknown key 'usr'. Did you mean 'user'"),
         (
             "{question} by",

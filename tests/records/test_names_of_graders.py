@@ -62,7 +62,7 @@ def test_each_is_chosen_by_the_name_that_is_shown() -> None:
     )
     for one in several:
         assert choose_grader(several, grader=one.name).key == one.key
-    with pytest.raises(exampp.errors.AmbiguousGrader, match="2 graders fit"):
+    with pytest.raises(exampp.errors.AmbiguousGrader, match="2 graders match"):
         choose_grader(several, grader=f"t5:{PROMPT}")
 
 

@@ -51,7 +51,7 @@ def test_what_provenance_names(extra: dict[str, Any], models: list[str]) -> None
 
 
 def test_the_warning_counts() -> None:
-    assert own_bank("m", {"org/m": 2}, 2).startswith("The bank was made by the model that grades")
+    assert own_bank("m", {"org/m": 2}, 2).startswith("The bank was made by the grading model")
     assert own_bank("m", {"m": 1, "n": 1}, 4).startswith("1 of the 4 items of the bank were made")
     assert own_bank("n", {"m": 2}, 2) == ""
 
@@ -64,7 +64,7 @@ def warnings(collection: exampp.Collection, bank: str = "main") -> list[list[str
     """What is told by evaluate and status of a model that made the bank."""
     board = collection.grades(bank=bank).evaluate(["Cover@20"], min_rating=4).notes
     told = [*board], [*collection.status().notes]
-    return [[one for one in some if "made by the model that grades" in one] for some in told]
+    return [[one for one in some if "made by the grading model" in one] for some in told]
 
 
 @pytest.mark.parametrize("made", ["generated", "imported", "edited", "merged"])
@@ -218,8 +218,8 @@ def test_edits_that_name_who_made_an_item(tmp_path: Path) -> None:
         for part in ("public", "sealed"):
             grades = collection.grades(bank="main", part=part)
             notes = grades.evaluate(["Cover@20"], min_rating=4).notes
-            assert any("The bank was made by the model that grades" in note for note in notes)
-            assert "made by the model that grades" in report_json(grades.report())
+            assert any("The bank was made by the grading model" in note for note in notes)
+            assert "made by the grading model" in report_json(grades.report())
 
 
 def test_the_generator_that_a_bank_of_the_workbench_names_is_told(tmp_path: Path) -> None:

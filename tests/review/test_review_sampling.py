@@ -201,7 +201,7 @@ def test_no_sample_and_no_judgments(exam: exampp.Collection) -> None:
     said = refused(exam)
     assert "9 of 108 passages of the pool have a judgment" in said
     assert "sample --labels 400 -m P@6" in said
-    with pytest.raises(InputError, match="no sample was drawn"):
+    with pytest.raises(InputError, match="no sample has been drawn"):
         exam.grades().decisions.sample()
 
 
@@ -220,7 +220,7 @@ def test_decisions_of_the_queue_are_no_sample(exam: exampp.Collection) -> None:
     for one in grades.decisions.queue(k=6)[:5]:
         grades.decisions.decide(*one.cell, 5, author="ann")
     said = refused(exam, "Cover@6")
-    assert said.startswith("5 decisions were made from the queue or while browsing")
+    assert said.startswith("5 decisions from the queue or from browsing")
     assert "sample --labels 400 -m Cover@6" in said
     # nor do they count for a sample that is drawn later
     plan = exam.grades().decisions.plan(1000, "Cover@6")
@@ -232,19 +232,19 @@ def test_decisions_of_the_queue_are_no_sample(exam: exampp.Collection) -> None:
 def test_another_pool_and_another_cutoff(exam: exampp.Collection) -> None:
     grades = exam.grades()
     judge_all(grades, grades.decisions.plan(60, "P@6"))
-    assert "in the first 6" in refused(exam, "P@5")
-    assert "in the first 6" in refused(exam, "P@5", plan=1)
+    assert "in the top 6" in refused(exam, "P@5")
+    assert "in the top 6" in refused(exam, "P@5", plan=1)
     assert "unknown plan 9" in refused(exam, plan=9)
-    assert "no items were drawn" in refused(exam, "Cover@6")
+    assert "no sample of items has been drawn" in refused(exam, "Cover@6")
     exam.add(runs={"delta": {"q00": {"q01-p0": 1.0}}})
     said = refused(exam)
-    assert "(delta came or went)" in said
-    assert "its decisions are refused" in said
+    assert "(delta were added or removed)" in said
+    assert "the sample no longer applies" in said
 
 
 def test_another_threshold_is_another_sample_of_items(exam: exampp.Collection) -> None:
     exam.grades().decisions.plan(10, "Cover@6", min_rating=3)
-    assert "from rating 3 on, not 4" in refused(exam, "Cover@6", min_rating=4)
+    assert "uses the minimum rating 3, not 4" in refused(exam, "Cover@6", min_rating=4)
     # without one, that of the plan counts
     assert "not decided" in refused(exam, "Cover@6")
 

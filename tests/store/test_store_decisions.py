@@ -147,7 +147,7 @@ def test_yes_and_no_concern_other_graders_than_ratings(collection: exampp.Collec
     collection.grades(prompt=answering).decisions.decide(*CELL, 0, author="ann")
     assert rating(collection, CELL, prompt=answering) == 0
     assert rating(collection, CELL, prompt=rated) == 3
-    with pytest.raises(InputError, match=r"rating 2 is off the scale 0\.\.1"):
+    with pytest.raises(InputError, match=r"rating 2 is outside the scale 0\.\.1"):
         collection.grades(prompt=answering).decisions.decide(*CELL, 2, author="ann")
     # one person's verdict and another's rating are no dispute
     collection.grades(prompt=rated).decisions.decide(*CELL, 5, author="bob")
@@ -195,7 +195,7 @@ def test_undo_appends_what_was_said_before(collection: exampp.Collection) -> Non
     assert len(collection.decisions.list()) == 6
     for number, author, fault in (
         (1, "ann", "has been replaced by decision 5"),
-        (5, "bob", "is ann's, who alone can take it back"),
+        (5, "bob", "only ann can undo"),
         (5, " ", "blank"),
         (99, "ann", "unknown decision 99"),
     ):
@@ -207,8 +207,8 @@ def test_undo_appends_what_was_said_before(collection: exampp.Collection) -> Non
 @pytest.mark.parametrize(
     ("cell", "value", "author", "fault"),
     [
-        (CELL, 6, "ann", r"rating 6 is off the scale 0\.\.5"),
-        (CELL, -1, "ann", "off the scale"),
+        (CELL, 6, "ann", r"rating 6 is outside the scale 0\.\.5"),
+        (CELL, -1, "ann", "outside the scale"),
         (CELL, 5, "  ", "author of a decision is blank"),
         (("q9", SCATTER, "p1"), 5, "ann", "no query 'q9'"),
         (("q2", SCATTER, "p3"), 5, "ann", "no question"),

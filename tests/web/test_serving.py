@@ -100,7 +100,7 @@ def test_a_port_that_is_taken_is_said_so(path: Path) -> None:
         ({"port": -1}, "invalid port"),
         ({"port": 65536}, "invalid port"),
         ({"host": "0.0.0.0"}, "--assessor"),
-        ({"grader": "nobody"}, "no grader fits"),
+        ({"grader": "nobody"}, "no grader matches"),
         ({"min_rating": 0}, r"outside the scale 0\.\.5"),
         ({"min_rating": 6}, r"outside the scale 0\.\.5"),
         ({"path": Path("none.exam")}, "no such collection"),

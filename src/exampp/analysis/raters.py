@@ -482,7 +482,7 @@ def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None
     if any(grader.lowest < least <= grader.highest for grader in graders):
         return
     raise InputError(
-        f"the minimum rating {min_rating} makes no sense for these graders",
+        f"invalid minimum rating {min_rating} for these graders",
         hint=f"Choose from {min(g.lowest for g in graders) + 1} to "
         f"{max(g.highest for g in graders)}",
     )
@@ -498,8 +498,7 @@ def check_min_relevant(judgments: Labels, min_relevant: Sequence[int]) -> None:
     for cut in min_relevant:
         if not least <= check_integer("min_relevant", cut) <= highest:
             raise InputError(
-                f"the minimum relevant judgment {cut} makes no sense for judgments from {lowest} "
-                f"to {highest}",
+                f"invalid minimum relevant judgment {cut} for judgments from {lowest} to {highest}",
                 hint=f"Choose from {least} to {highest}",
             )
 

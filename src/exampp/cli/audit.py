@@ -216,9 +216,10 @@ def citations(
     *,
     display: NumberDisplay,
 ) -> None:
-    """Measure precision and recall of citations that support their sentences.
+    """Measure precision and recall of citations.
 
-    Make the collection with exampp citations and grade it with --prompt citation-support.
+    A citation is right if its passage supports the sentence. Make the collection with exampp
+    citations and grade it with --prompt citation-support.
 
     Example: exampp analyze citations cited.exam
     """
@@ -278,10 +279,11 @@ def corrected(
     *,
     display: NumberDisplay,
 ) -> None:
-    """Correct the leaderboard by a sample of human decisions, beside grades and people alone.
+    """Correct the leaderboard with a sample of human judgments.
 
-    Draw the sample with exampp review COLLECTION sample. Judgments of the whole pool need no
-    sample. tsv and csv have a row per system, estimate and scope; json has these and the pairs.
+    Shows the scores beside those by grades alone and by people alone. Draw the sample with exampp
+    review COLLECTION sample; judgments of the whole pool need none. tsv and csv have a row per
+    system, estimate and scope; json has these and the pairs.
 
     Example: exampp analyze corrected my.exam -m P@20
     """
@@ -399,7 +401,7 @@ def reliability(
     resampling: ResamplingOptions,
     display: NumberDisplay,
 ) -> None:
-    """Show the reliability of the ranking of systems, and the queries and items that it needs.
+    """Show how reliable the ranking of systems is, and how many queries and items it needs.
 
     Studies all systems, and then all but the worst.
 
@@ -477,7 +479,7 @@ def sensitivity(
     *,
     display: NumberDisplay,
 ) -> None:
-    """Show which results survive all choices of thresholds, cutoffs, measures, graders.
+    """Show which results survive all choices of thresholds, cutoffs, measures and graders.
 
     Evaluates all combinations: the range of ranks of each system, the pairs that keep their order,
     the possible effect of missing cells. With --official, shows Kendall's tau of every combination.
@@ -527,7 +529,7 @@ def unsaid(
     *,
     display: NumberDisplay,
 ) -> None:
-    """Compare what retrieval and generation lose of the exam.
+    """Compare the items that retrieval and generation miss.
 
     Compares the answers of RAG systems with their source passages, item by item. tsv and csv have a
     row for every system; json has the items, too.

@@ -233,8 +233,8 @@ def systems(
 ) -> None:
     """List the systems, or remove some.
 
-    remove deletes rankings after confirmation. Passages and grades stay; import a run again to
-    restore its system. To leave a system out of an evaluation, use evaluate --leave-out.
+    Removing asks for confirmation and deletes rankings. Passages and grades stay; import a run
+    again to restore its system. To leave a system out of an evaluation, use evaluate --leave-out.
 
     Example: exampp systems my.exam
     """

@@ -176,7 +176,7 @@ def compare(
     *,
     display: NumberDisplay,
 ) -> None:
-    """Explain the difference of system B to system A: in total, by query, by item.
+    """Explain the difference between systems A and B: in total, by query, by item.
 
     An item is gained where B covers it and A does not.
 

@@ -447,7 +447,7 @@ def prompts(
 ) -> None:
     """List the prompts, or print one.
 
-    Slots of a prompt are in braces; the documentation describes them (graders and banks).
+    Slots of a prompt are in braces.
 
     Example: exampp prompts question-self-rating
     """

@@ -46,7 +46,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "compare": (
             "evaluate:compare",
-            "Explain the difference of system B to system A: in total, by query, by item.",
+            "Explain the difference between systems A and B: in total, by query, by item.",
         ),
         "analyze": ("analyze:app", "Analyze how far the leaderboard can be trusted."),
         "gate": (

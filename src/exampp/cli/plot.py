@@ -279,8 +279,8 @@ def plot(
     """Draw one figure.
 
     For methods and sensitivity, you can repeat --min-rating, --grader and --bank; methods shows up
-    to six series. corrected uses the newest sample that fits, attacks the attack collection beside
-    the exam. COLLECTION may be a file of graded passages; --bank then names a bank file.
+    to six series. corrected uses the newest sample that fits; attacks uses the attack collection
+    beside the exam. COLLECTION may be a file of graded passages; --bank then names a bank file.
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
     """

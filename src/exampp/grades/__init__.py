@@ -1,1 +1,1 @@
-"""Grades selected once: `Grades` of one grader on one bank, a `Panel` of several graders."""
+"""Selected grades: `Grades` of one grader on one bank, or a `Panel` of several graders."""

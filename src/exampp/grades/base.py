@@ -57,9 +57,9 @@ Judgments = Mapping[str, Sequence[Judgment]]
 class ChosenGrades:
     """The grades of one grader on one bank, read on first use.
 
-    They are read again after something was written through the same collection. Changes by other
-    programs show in the next `exam.grades()`. `choice` holds the names of grader and bank. Only
-    `systems` count, if any are named, and none of `without`.
+    They are reloaded after writes through the same collection. Changes by other programs show in
+    the next `exam.grades()`. `choice` has the names of grader and bank. `systems` (default: all)
+    and `without` select systems.
     """
 
     connection: GuardedConnection
@@ -108,7 +108,7 @@ class ChosenGrades:
 
     @property
     def bank_name(self) -> str:
-        """Return the bank's name for display; empty for a graded file without a bank file."""
+        """Return the displayed name of the bank; empty for a graded file without a bank."""
         unnamed = is_graded_file(self.connection) and self.bank == MAIN_BANK
         return "" if unnamed else self.bank
 
@@ -121,13 +121,13 @@ class ChosenGrades:
         return book
 
     def using(self, book: Gradebook) -> Self:
-        """Return these grades with a `gradebook` that was read earlier."""
+        """Return these grades with an existing `gradebook`."""
         self._read[:] = [(self.written, book)]
         return self
 
     @property
     def written(self) -> int:
-        """Return how often something was written through their collection."""
+        """Return the number of writes through the collection."""
         return written(self.connection)
 
     def _gradebook(self) -> Gradebook:
@@ -143,7 +143,7 @@ class ChosenGrades:
         if notes is not None:
             yield from (*notes.get("", ()), *notes.get(self.grader.key, ()))
         elif "llm_options" in self.grader.settings:
-            # the prompts load for graders of workbench files alone
+            # import prompts only for graders of Workbench files
             from exampp.formats.workbench_graders import scale_note
 
             yield from scale_note(self.grader, "inferred or given")
@@ -153,10 +153,10 @@ class ChosenGrades:
     def dossiers(
         self, query_ids: Sequence[str] | None = None, passages: Iterable[str] | None = None
     ) -> Iterator[Dossier]:
-        """Yield the queries with texts, raw replies and decisions: all, or those named.
+        """Yield queries with texts, raw replies and decisions; all by default.
 
-        With `passages` (by id) only the replies for these passages and for decided cells are read.
-        Each query is read when it is reached. Raises InputError for an unknown query.
+        With `passages` (by id), only replies for these passages and for decided cells are read.
+        Queries are read lazily. Raises InputError for an unknown query.
         """
         from exampp.store.read_model import read_dossiers
 
@@ -168,29 +168,29 @@ class ChosenGrades:
             yield replace(one, direct_grades=partial(_grades_of_query, direct, one.query_id))
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
-        """Return the cells with human decisions, beside their grades."""
+        """Return the cells with human decisions, with their grades."""
         from exampp.store.decisions import judged_cells
 
         return judged_cells(self.connection, self.stored, self.bank, query_id)
 
-    # ---- where they are from --------------------------------------------------------------------
+    # ---- source ---------------------------------------------------------------------------------
 
     @property
     def highest_judgment(self) -> int | None:
-        """Return the highest human judgment of any passage; None without judgments."""
+        """Return the highest human judgment; None without judgments."""
         return highest_judgment(self.connection)
 
     def bank_texts(self) -> BankTexts:
-        """Return the texts of the bank and of the queries, and which of its items are sealed."""
-        # a graded file has the ids of items alone
+        """Return the items and query texts of the bank, and its sealed items."""
+        # a graded file has only item ids
         return read_bank_texts(self.connection, self.bank) if self.bank_name else BankTexts()
 
     def query_texts(self) -> dict[str, str]:
-        """Return the text of every query with a text, pool, ranking or judgment, by id."""
+        """Return query texts by id, for queries with a text, pool, ranking or judgment."""
         return {} if is_graded_file(self.connection) else known_queries(self.connection)
 
     def own_bank_warning(self, book: Gradebook) -> str:
-        """Return a warning if the grader made the items of the bank; empty otherwise."""
+        """Return a warning if the grader wrote items of the bank; else ""."""
         from exampp.store.read_model import items_of_part
 
         among = items_of_part(self.connection, self.bank, book.part)
@@ -198,7 +198,7 @@ class ChosenGrades:
         return own_bank(book.grader.model, makers.models, makers.items)
 
     def bank_version(self) -> str:
-        """Return the version of the bank; the hash of its item ids if it cannot be edited."""
+        """Return the version of the bank, or the hash of item ids if it has no history."""
         if self.grader.kind == "query" or is_graded_file(self.connection):
             queries = self.gradebook.queries
             return content_hash(*(one for query in queries for one in query.item_ids))[:16]
@@ -209,7 +209,7 @@ class ChosenGrades:
         return f"{version.digest} (edit {version.number})"
 
     def others(self) -> Iterator[Self]:
-        """Yield the grades of all other graders, and of this grader on other banks."""
+        """Yield the grades of other graders, and of this grader on other banks."""
         for stored in graders(self.connection):
             kind = stored.identity.kind
             for bank in [""] if kind == "query" else bank_names(self.connection, kind):
@@ -261,11 +261,11 @@ class GradesBase(ABC):
         qrels: Judgments | None = None,
         of: str = "",
     ) -> Iterator[Method]:
-        """Yield the scoring methods: each grader, and qrels made elsewhere.
+        """Yield the scoring methods: graders and external qrels.
 
-        Thresholds are by default all of a grader's scale. `qrels` are judgments by name; the
-        systems are scored on them by the measures of qrels among `measures`. `of` is a prefix for
-        the names of graders, to distinguish those of several collections.
+        The default thresholds are all ratings of a scale. `qrels` are judgments by name, used by
+        the qrels measures among `measures`. `of` is a prefix for grader names, to distinguish
+        collections.
         """
         from exampp.analysis.correlation import DEFAULT_MEASURES, graded_method, qrels_method
 
@@ -292,10 +292,10 @@ class GradesBase(ABC):
     ) -> Correlations:
         """Correlate every grader, threshold and measure with official leaderboards.
 
-        `official` is a file, or several; a frame of systems with their ranks or scores; a dict of
-        system to rank (1 is best); or a dict of names to such. `statistics` are those of
-        `stats.rank_statistics`; 0 `samples` make no intervals. Means are rounded to `decimals`
-        before they are ranked, if given. Takes the options of `methods`.
+        `official` is a file or several; a data frame of systems with ranks or scores; a dict of
+        system to rank (1 is best); or a dict of names to these. `statistics` are those of
+        `stats.rank_statistics`; with 0 `samples` there are no intervals. Means are rounded to
+        `decimals` before ranking, if given. Takes the options of `methods`.
         """
         from exampp.analysis.correlation import compare_methods
         from exampp.inputs.officials import read_officials
@@ -321,12 +321,12 @@ class GradesBase(ABC):
         against: Against | None = None,
         qrels: Judgments | None = None,
     ) -> Agreements:
-        """Return the agreement of graders with judgments, each other, and human decisions.
+        """Return the agreement of graders with judgments, human decisions and each other.
 
-        The label of a passage is its m-th best rating for every m of `at_least` (by default 1, 2
-        and 5); `layouts` are those of the papers' tables, by default all. `qrels` are label files
-        by name, which are compared with the grades, the judgments and each other. The other options
-        are those of `analysis.agreement.find_agreements`.
+        The label of a passage is its m-th best rating, for every m of `at_least` (default 1, 2 and
+        5); `layouts` are those of the papers' tables (default all). `qrels` are label files by
+        name, compared with grades, judgments and each other. The other options are those of
+        `analysis.agreement.find_agreements`.
         """
         from exampp.analysis.agreement import find_agreements
         from exampp.analysis.raters import DEFAULT_AT_LEAST, LAYOUTS
@@ -351,7 +351,7 @@ class GradesBase(ABC):
         subtopics: SubtopicChoice = "auto",
         labelling: Labelling | None = None,
     ) -> Sensitivity:
-        """Return which results survive all combinations of options, graders and banks among them.
+        """Return how results depend on combinations of options, graders and banks.
 
         `declaration` lists the options; `official` is as in `correlate`.
         """
@@ -366,17 +366,17 @@ class GradesBase(ABC):
         return evaluate_specifications(evaluated, declaration, read_officials(official))
 
     def calibration(self, settings: CalibrationSettings | None = None) -> CalibrationFindings:
-        """Fit a calibration of these graders' ratings to human labels, and measure its quality.
+        """Fit a calibration from ratings to human labels, and measure its quality.
 
-        Its `save` writes it, and `Collection.calibrate` labels passages with it. Raises InputError
-        without judgments, or if they are of one query or one label only.
+        Save it with `save`; label passages with `Collection.calibrate`. Raises InputError without
+        judgments, or if they have only one query or one label.
         """
         from exampp.analysis.calibration import calibrate
 
         return calibrate(self._books, self.path.name, settings)
 
     def _with_people(self, min_rating: int | None) -> list[Agreement]:
-        """Yield the agreement of people with each grader and each other, once per kind of scale."""
+        """Yield the agreement of people with graders and each other, by kind of scale."""
         from exampp.analysis.raters import compare_people
 
         comparisons: list[Agreement] = []
@@ -389,13 +389,13 @@ class GradesBase(ABC):
         return [*comparisons, *(one for pairs in among.values() for one in pairs)]
 
 
-# ---- run files instead of stored rankings ------------------------------------------------------
+# ---- run files instead of rankings -------------------------------------------------------------
 
 
 def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
-    """Return the gradebook with the systems of the run files, if given, instead of the stored ones.
+    """Return the gradebook with the systems of run files, if any, instead of its own.
 
-    Raises InputError if no query of the runs is known.
+    Raises InputError if the runs have no known query.
     """
     if not paths:
         return book
@@ -404,18 +404,20 @@ def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
     if not any(query.rankings for query in with_rankings.queries):
         queries = dict.fromkeys(query for run in runs.values() for query in run)
         examples = ", ".join(list(queries)[:3])
-        raise InputError(f"none of the runs' queries is known, such as {examples}", file=paths[0])
+        raise InputError(
+            f"the runs have no known query; their queries are {examples}", file=paths[0]
+        )
     return with_rankings
 
 
 def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[ScoredPassage]]]:
-    """Read run files and folders as system -> query -> (passage, score, rank).
+    """Read run files and folders: system -> query -> (passage, score, rank).
 
-    Raises InputError if two files hold rankings of one system for one query.
+    Raises InputError if two files rank one query for one system.
     """
     by_system: dict[str, dict[str, list[ScoredPassage]]] = {}
     source: dict[tuple[str, str], str | Path] = {}
-    # which kinds there are loads with every format, and is needed for runs alone
+    # imported here because it loads every format
     from exampp.formats import trec
     from exampp.inputs.files import GivenFile, tell_all
 
@@ -426,10 +428,10 @@ def read_run_files(paths: Sequence[str | Path]) -> dict[str, dict[str, list[Scor
             earlier = source.setdefault((ranked.system, ranked.query_id), path)
             if earlier is not path:
                 raise InputError(
-                    f"system {ranked.system!r} ranks for query {ranked.query_id!r} in "
-                    f"{earlier} too",
+                    f"{earlier} also has a ranking of system {ranked.system!r} for query "
+                    f"{ranked.query_id!r}",
                     file=path,
-                    hint="Give the runs different names in their last column",
+                    hint="Use different run names in the last column",
                 )
             run = by_system.setdefault(ranked.system, {})
             returned = (ranked.passage_id, ranked.score, ranked.rank)

@@ -1,7 +1,7 @@
-"""Human decisions about the grades of a collection.
+"""Human decisions on the grades of a collection.
 
-A decision overrides the automatic grade of its cell for every grader on the same kind of scale,
-ratings or yes and no; the grade itself stays. Nothing is ever deleted.
+A decision overrides the grade of its cell for every grader with the same kind of scale (ratings, or
+yes and no); the grade itself is kept. Nothing is ever deleted.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ _UNDO_JUDGMENT = "undo of"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Decisions:
-    """Human decisions about a collection, or (`grades.decisions`) about some grades.
+    """Human decisions in a collection or, with `grades.decisions`, on some grades.
 
-    The second half of the methods concerns the cells of `grades`.
+    The second half of the methods needs `grades`.
     """
 
     connection: sqlite3.Connection
@@ -74,29 +74,29 @@ class Decisions:
 
     @property
     def chosen(self) -> ChosenGrades:
-        """Return the grades. Raises InputError for the decisions of a whole collection."""
+        """Return the selected grades; InputError for decisions of a whole collection."""
         if self.grades is None:
             raise InputError(
-                "these are the decisions of a whole collection",
-                hint="Name the grades: exam.grades(...).decisions",
+                "these are the decisions of the whole collection",
+                hint="Select grades: exam.grades(...).decisions",
             )
         return self.grades
 
     def list(
         self, *, query_id: str | None = None, author: str | None = None, last: int | None = None
     ) -> Sequence[CellDecision]:
-        """Return the decisions, newest last: all, about a query, by an author, the last few."""
+        """Return decisions, newest last, by query or author; `last` limits them."""
         return list_decisions(self.connection, query_id=query_id, author=author, last=last)
 
     @property
     def newest(self) -> int:
-        """Return the number of the last decision; 0 if there is none."""
+        """Return the number of the last decision; 0 without decisions."""
         return newest_decision(self.connection)
 
     def since(self, number: int, *, author: str) -> Sequence[CellDecision]:
-        """Return an author's decisions after that number, without those taken back.
+        """Return an author's decisions after a number, without undone ones.
 
-        Only the newest decision per cell, in the order in which they were made.
+        Only the newest decision per cell, in chronological order.
         """
         newest: dict[tuple[tuple[int, int], bool, bool], CellDecision] = {}
         for one in list_decisions(self.connection, author=author, after=number):
@@ -109,7 +109,7 @@ class Decisions:
     def counts(self) -> dict[str, int]:
         """Count decided cells, people, disputed cells, and decisions without effect.
 
-        A decision has no effect if a text of its cell has changed since, or its item is retired.
+        A decision has no effect if a text of its cell has changed or its item is retired.
         """
         return decision_counts(self.connection)
 
@@ -120,9 +120,9 @@ class Decisions:
         grader: GraderIdentity | None = None,
         bank: str | None = None,
     ) -> Sequence[Dispute]:
-        """Return the cells of current texts on which assessors differ without adjudication.
+        """Return open disputes on current texts.
 
-        All of them, or those that concern one grader, one bank, or one query.
+        Optionally limited to a grader, a bank or a query.
         """
         disputes = []
         for cell in cells_decided_by_several(self.connection):
@@ -138,11 +138,11 @@ class Decisions:
         return disputes
 
     def undo(self, number: int, *, author: str) -> Decision:
-        """Take a decision back: append what it replaced, or a withdrawal; return the last one.
+        """Undo a decision: append what it replaced, or a withdrawal; return the last one.
 
-        An assessor's decision can be taken back only by its author, an adjudication by everybody.
-        If an assessor's decision replaced an adjudication too, both are appended. Raises InputError
-        if a later decision has replaced it.
+        An assessor's decision can be undone only by its author, an adjudication by anyone. If the
+        decision also replaced an adjudication, both are appended. Raises InputError if a later
+        decision has replaced it.
         """
         author = check_text("the author of a decision", author)
         number = check_integer("the number of a decision", number)
@@ -157,7 +157,7 @@ class Decisions:
                 undone = append_decision(self.connection, one.versions, one.verdict, again)
             return undone
 
-    # ---- about the grades of one grader on one bank ---------------------------------------------
+    # ---- grades of one grader on one bank -------------------------------------------------------
 
     def decide(
         self,
@@ -173,20 +173,20 @@ class Decisions:
         versions: tuple[int, int] | None = None,
         sample: str = "",
     ) -> Decision:
-        """Record how well a passage answers an item, on the scale of these grades' grader.
+        """Record how well a passage answers an item, on the scale of the grader.
 
-        `rating` None withdraws the author's earlier decision. `blind`: the automatic grade was
-        hidden; `adjudicates`: this settles a dispute. `versions` are the texts (item, passage) that
-        the person saw (see `Dossier.item_versions`): the decision belongs to them, and has no
-        effect while others replace them. By default they are today's. `sample` names the drawn
-        sample of the cell, if any (`SamplePlan.sample`). Raises InputError for a rating off the
-        scale, unknown ids, a blank author.
+        `rating` None withdraws the author's earlier decision. `blind`: the grade was hidden;
+        `adjudicates`: the decision resolves a dispute. `versions` are the keys of the texts (item,
+        passage) that the person saw (default: the current ones; see `Dossier.item_versions`); the
+        decision has no effect once they are replaced. `sample` names the sample of the cell, if any
+        (`SamplePlan.sample`). Raises InputError for a rating outside the scale, unknown ids, or a
+        blank author.
         """
         author, identity = check_text("the author of a decision", author), self.chosen.grader
         rating = None if rating is None else check_integer("the rating", rating)
         if rating is not None and not identity.lowest <= rating <= identity.highest:
             raise InputError(
-                f"the rating {rating} is off the scale {identity.lowest}..{identity.highest}",
+                f"the rating {rating} is outside the scale {identity.lowest}..{identity.highest}",
                 field="rating",
             )
         at = now()
@@ -216,11 +216,11 @@ class Decisions:
         k: int = 20,
         most: int = 500,
     ) -> Sequence[Candidate]:
-        """Return the `most` cells that are most worth a decision for Cover@k, best first.
+        """Return up to `most` cells by the expected effect of a decision on Cover@k.
 
-        Cells with a decision in force are left out. Earlier decisions, and the model's confidence,
-        predict how likely people overturn a grade: see `review.queue`. `gradebook` are the grades
-        as they were read at another time.
+        Cells with a decision in force are left out. Earlier decisions and the model's confidence
+        predict the probability that people overturn a grade: see `review.queue`. `gradebook`
+        replaces the current grades.
         """
         from exampp.review.queue import queue_of
 
@@ -248,10 +248,10 @@ class Decisions:
     ) -> SamplePlan:
         """Draw a sample of about so many `labels` for people to decide, and store it.
 
-        Its units are those that the measure sums: passages (P@20, RBP@20) or items (Cover@20). They
-        are drawn with known probabilities: `uniform`, or by `influence` on the differences of
-        systems. A larger sample of the same seed contains the smaller one. Raises InputError for
-        other measures.
+        Units are what the measure sums over: passages (P@20, RBP@20) or items (Cover@20). They are
+        drawn with known probabilities: `uniform`, or by `influence` on the differences of systems.
+        A larger sample with the same seed contains the smaller one. Raises InputError for other
+        measures.
         """
         from exampp.grades.sampling import SampleDesign, draw_plan
 
@@ -265,16 +265,15 @@ class Decisions:
         )
 
     def plans(self) -> Sequence[SamplePlan]:
-        """Return the samples that were drawn, newest last."""
+        """Return the sampling plans, newest last."""
         from exampp.store.decisions import read_plans
 
         return read_plans(self.connection)
 
     def sample(self, plan: int | None = None, gradebook: Gradebook | None = None) -> SampleProgress:
-        """Return a sample, by default the newest, and how far people have decided it.
+        """Return the progress of a sample, by default the newest.
 
-        `gradebook` are the grades as they were read at another time. Raises InputError if there is
-        no sample.
+        `gradebook` replaces the current grades. Raises InputError without a sample.
         """
         from exampp.grades.sampling import sample_of
 
@@ -291,16 +290,16 @@ class Decisions:
         reason: str = "",
         seen: int | None = None,
     ) -> int:
-        """Record how relevant a drawn passage is; returns the number of the judgment.
+        """Record the relevance of a sampled passage; return the number of the judgment.
 
-        None withdraws the author's earlier judgment. `seen` is the text of the passage that was
-        read (see `Dossier.passage_versions`). Raises InputError if the text has changed since, for
-        a passage that is not in the sample, a relevance below 0, a blank author.
+        None withdraws the author's earlier judgment. `seen` is the key of the text that the person
+        read (see `Dossier.passage_versions`). Raises InputError if the text has changed, the
+        passage is not in the sample, the relevance is negative, or the author is blank.
         """
         author = check_text("the author of a judgment", author)
         relevance = None if relevance is None else check_integer("the relevance", relevance)
         if relevance is not None and not 0 <= relevance <= HIGHEST_LABEL:
-            raise InputError(f"the relevance {relevance} is off the scale", field="rating")
+            raise InputError(f"the relevance {relevance} is outside the scale", field="rating")
         in_sample = {(one.query_id, one.unit_id) for one in plan.drawn if plan.unit == "passage"}
         if (query_id, passage_id) not in in_sample:
             raise InputError(
@@ -323,14 +322,14 @@ class Decisions:
             return put_judgment(self.connection, *cell, relevance, author, reason, now(), seen)
 
     def unjudge(self, number: int, *, author: str) -> None:
-        """Take back an author's judgment of a drawn passage; the author's earlier one holds again.
+        """Undo an author's judgment of a sampled passage; the earlier one counts again.
 
         Raises InputError for a judgment of another person.
         """
         author = author.strip()
         sample, one = judgment_of_number(self.connection, number)
         if one.author != author:
-            raise InputError(f"judgment {number} is {one.author}'s, who alone can take it back")
+            raise InputError(f"only {one.author} can undo judgment {number}")
         name = (one.query_id, one.passage_id)
         before = [
             earlier.relevance
@@ -341,7 +340,7 @@ class Decisions:
         self._judge(sample, *name, relevance, author, f"{_UNDO_JUDGMENT} {number}")
 
     def judged_by(self, plan: SamplePlan, author: str) -> Sequence[PassageJudgment]:
-        """Return a person's judgments of the passages of a sample, without withdrawn ones."""
+        """Return a person's judgments in a sample, without withdrawn ones."""
         newest = [
             [one for one in judgments if one.author == author][-1:]
             for judgments in judgments_of(self.connection, plan.sample).values()
@@ -362,11 +361,11 @@ class Decisions:
         intervals: bool = False,
         cells: AbstractSet[tuple[str, str, str]] | None = None,
     ) -> AssessorAgreement:
-        """Return the agreement of people with the grader and each other; for all queries or one.
+        """Return the agreement of people with the grader and each other.
 
-        `cells` (query id, item id, passage id) limit it to these. `min_rating` is the lowest rating
-        of an answer, by default 4, or the highest of a shorter scale. With `intervals` the kappa of
-        answers has a 95 % interval over queries.
+        Optionally limited to a query or to `cells` (query id, item id, passage id). `min_rating` is
+        the lowest rating of an answer, by default 4, or the highest of a shorter scale. With
+        `intervals`, the kappa of answers has a 95 % interval over queries.
         """
         from exampp.review.assessor_agreement import judging
 
@@ -398,22 +397,22 @@ def _dispute(one: CellDecision, decisions: list[Decision]) -> Dispute:
 
 
 def _replaced(undone: Decision, beside: list[Decision], author: str) -> Iterator[Decision]:
-    """Yield the decisions that hold again if one is taken back; `beside` are all on the cell.
+    """Yield the decisions that count again after an undo; `beside` has all on the cell.
 
-    Raises InputError if another person's decision or a replaced one would be taken back.
+    Raises InputError for another person's decision or one that was replaced.
     """
     if not undone.adjudicates and undone.author != author:
         raise InputError(
-            f"decision {undone.number} is {undone.author}'s, who alone can take it back",
+            f"only {undone.author} can undo decision {undone.number}",
             hint="Decide the cell yourself, or adjudicate",
         )
     later = beside[beside.index(undone) + 1 :]
     if replacing := [one for one in later if replaces(one, undone)]:
         raise InputError(
             f"decision {undone.number} has been replaced by decision {replacing[-1].number}",
-            hint="Take that one back",
+            hint="Undo that one instead",
         )
-    # the cell becomes what it is without the decision
+    # restore the state of the cell without the decision
     left = [one for one in beside if one != undone]
     nothing = replace(undone, rating=None, blind=False)
     final = adjudication(left)

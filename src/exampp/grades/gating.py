@@ -1,4 +1,4 @@
-"""Gate grades: the baseline is read from a file, or evaluated on the same grades."""
+"""Gate grades against a baseline from a file or from the same grades."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from exampp.records.graders import grader_label
 from exampp.sanitize import or_default
 
 Earlier: TypeAlias = str | Path | Leaderboard | ChosenGrades
-"""A baseline: a file of scores by query or a run file, a leaderboard, or other grades."""
+"""A baseline: a file of scores by query, a run file, a leaderboard, or other grades."""
 
 
 def gate_grades(
@@ -108,7 +108,7 @@ def _evaluated(book: Gradebook, measures: Sequence[str], settings: GateSettings)
         try:
             board = with_bounds(book, with_cutoff(name), settings.min_rating)
         except InputError:
-            # the gate says why, as the measure is missing there, too
+            # the gate reports the reason: the measure is missing there too
             continue
         column = board.columns[0]
         for table, values in zip(tables, (column.values, column.low, column.high), strict=True):

@@ -1,10 +1,10 @@
-"""The grades of one grader on one bank, and all evaluations of them.
+"""The grades of one grader on one bank, with all evaluations.
 
 grades = exam.grades("draft", bank="main") grades.evaluate(["Cover@20", "nDCG@10"], min_rating=4)
 grades.correlate("official.json").to_latex() grades.report("report.html",
 official=["official.json"])
 
-A `Panel` is several graders of an exam, side by side; methods of both are in `GradesBase`.
+A `Panel` compares several graders of an exam; shared methods are in `GradesBase`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Grades(ChosenGrades, GradesBase):
-    """The grades of one grader on one bank, and all evaluations of them."""
+    """The grades of one grader on one bank, with all evaluations."""
 
     def named(self) -> Iterator[tuple[str, Self]]:
-        """Yield these grades under the name of the grader."""
+        """Yield these grades with the name of the grader."""
         yield self.grader.name, self
 
     def plot(self) -> Figure:
@@ -71,10 +71,10 @@ class Grades(ChosenGrades, GradesBase):
         labelling: Labelling | None = None,
         compat: str = "exam",
     ) -> Leaderboard:
-        """Return the leaderboard of all systems under some measures at one or several thresholds.
+        """Return the leaderboard of all systems, for measures and thresholds.
 
         `measures` are Cover, nCover and all measures of ir_measures. `min_rating` is the lowest
-        rating that counts as an answer: by default 4 of 0-5, two thirds up any other scale. The
+        rating that counts as an answer: by default 4 of 0-5, or two thirds of another scale. The
         other options are those of `measures.leaderboard.evaluate`; `compat="rubric"` uses the
         definitions of the papers' own program.
         """
@@ -100,7 +100,7 @@ class Grades(ChosenGrades, GradesBase):
         subtopics: SubtopicChoice = "auto",
         missing: Missing = "zero",
     ) -> Table:
-        """Return scores by the public and the sealed part of a bank, best sealed first."""
+        """Return scores on the public and the sealed part of a bank, best sealed first."""
         from exampp.measures.board import parts_table
 
         public, sealed = (
@@ -119,7 +119,7 @@ class Grades(ChosenGrades, GradesBase):
         *,
         by_subtopic: bool = False,
     ) -> int:
-        """Write EXAM-Qrels of all graded passages; returns how many.
+        """Write EXAM-Qrels of all graded passages; return their number.
 
         Labels that depend on a threshold use `min_rating`.
         """
@@ -129,7 +129,7 @@ class Grades(ChosenGrades, GradesBase):
             self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic
         )
 
-    # ---- trusting the scores; see also `GradesBase` -------------------------------------------
+    # ---- reliability of the scores; see also `GradesBase` -------------------------------------
 
     def significance(
         self,
@@ -163,9 +163,9 @@ class Grades(ChosenGrades, GradesBase):
         missing: Missing = "zero",
         labelling: Labelling | None = None,
     ) -> Reliability:
-        """Return how reliable the leaderboard is, and how many queries and items it takes.
+        """Return the reliability of the leaderboard, and the required queries and items.
 
-        Takes the options of `evaluate`; raises InputError for missing cells with bounds.
+        Takes the options of `evaluate`; raises InputError for `missing="bounds"`.
         """
         from exampp.analysis.reliability import scored_column, study_reliability
 
@@ -183,7 +183,7 @@ class Grades(ChosenGrades, GradesBase):
         """Check whether the grader favours a system, by passages with human judgments.
 
         Args:
-            depth: How many passages of each ranking are checked.
+            depth: Number of checked passages per ranking.
         """
         from exampp.analysis.grader_bias import grader_bias
 
@@ -198,7 +198,7 @@ class Grades(ChosenGrades, GradesBase):
         min_rating: int | None = None,
         min_relevant: int | None = None,
     ) -> Corrected:
-        """Return the leaderboard corrected by a sample of human decisions, beside the grades alone.
+        """Return the leaderboard corrected by a sample of human decisions, and the uncorrected one.
 
         Without a plan, judgments must cover the pool.
 
@@ -234,11 +234,11 @@ class Grades(ChosenGrades, GradesBase):
         subtopics: SubtopicChoice = "auto",
         seed: int = 0,
     ) -> SystemComparison:
-        """Explain the difference of two systems: in total, by query, by item.
+        """Explain the difference of two systems overall, by query and by item.
 
-        Items are those that the first `k` passages of one system cover and those of the other do
-        not: `k` is the cutoff of the measure, or 20 if it has none. Raises InputError for an
-        unknown system, and for a `k` that is not the cutoff of the measure.
+        Items are those covered in the top `k` of one system but not of the other; `k` is the cutoff
+        of the measure, or 20 if it has none. Raises InputError for an unknown system, or a `k`
+        other than the cutoff of the measure.
         """
         from exampp.analysis.compare import compare_systems
 
@@ -264,14 +264,14 @@ class Grades(ChosenGrades, GradesBase):
         systems: Sequence[str] = (),
         settings: GateSettings | None = None,
     ) -> GateResult:
-        """Return whether systems meet requirements such as `Cover@20>=0.7`, by their intervals.
+        """Test whether systems meet requirements such as `Cover@20>=0.7`, by their intervals.
 
         `baseline` is a file of scores by query or a run, a leaderboard or other grades;
         `baseline_system` one of its systems, or of these grades without one. With a baseline every
         measure must be no worse than there, by a `margin` or by a requirement such as
         `Cover@20>=baseline-0.02`; without requirements, these are the measures of the baseline's
         scores, or Cover@20. A missing value fails; `check()` of the result raises. Raises
-        InputError for an invalid requirement, and if a margin is missing or changes nothing.
+        InputError for an invalid requirement, or a missing or unused margin.
         """
         from exampp.grades.gating import gate_grades
 
@@ -323,9 +323,9 @@ class Grades(ChosenGrades, GradesBase):
     ) -> ItemAnalysis:
         """Return statistics of the items of the exam, and its reliability.
 
-        Items are covered by the first `k` passages of a system. With an `official` leaderboard (see
-        `correlate`) the result shows what an exam of fewer items gains. `splits` random halves are
-        drawn, from the `seed`.
+        Items are covered by the top `k` passages of a system. With an `official` leaderboard (see
+        `correlate`), the result shows how exams with fewer items correlate. `splits` random halves
+        are drawn from the `seed`.
         """
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
@@ -352,7 +352,7 @@ class Grades(ChosenGrades, GradesBase):
         k: int = 20,
         subtopics: SubtopicChoice = "auto",
     ) -> Omissions:
-        """Return the items that RAG systems retrieved but did not say: a fault of generation.
+        """Return the items that RAG systems retrieved but did not answer (generation faults).
 
         `pairs` maps the system of answers to that of their sources, by default those named so:
         `NAME` and `NAME:contexts` or `NAME:cited`. See `analysis.omissions`.
@@ -378,8 +378,8 @@ class Grades(ChosenGrades, GradesBase):
     ) -> AttackReport:
         """Return whether the grader can be gamed.
 
-        `battery` is a collection of attacks (`Bank.build_battery`) that the same grader graded, by
-        default the one beside this exam. Raises InputError if it did not grade them.
+        `battery` is a collection of attacks (`Bank.build_battery`) graded by the same grader, by
+        default the one next to this exam. Raises InputError if they are not graded.
         """
         from exampp.analysis.attacks.result import read_attacks
 
@@ -399,11 +399,10 @@ class Grades(ChosenGrades, GradesBase):
         decimals: int | None = None,
         beside: Sequence[Grades] | None = None,
     ) -> Document:
-        """Return a report on the leaderboard; written to `path` as HTML or JSON, if given.
+        """Return a report on the leaderboard; write it to `path` as HTML or JSON, if given.
 
-        The plots show the first of the `measures`; `official` is as in `correlate`, and means are
-        rounded to `decimals` before they are ranked against those, if given. `beside` are the
-        grades of other graders, shown beside these: by default those of all that graded the same
+        Plots show the first of the `measures`; `official` and `decimals` are as in `correlate`.
+        `beside` are grades of other graders for comparison: by default of all graders of the same
         bank.
         """
         from datetime import UTC, datetime
@@ -450,7 +449,7 @@ class Grades(ChosenGrades, GradesBase):
         return document
 
     def _attacked(self, min_rating: int) -> AttackReport | None:
-        """Return the effect of attacks on the grader; None if it was not attacked."""
+        """Return the effect of attacks on the grader; None without graded attacks."""
         from exampp.analysis.attacks.battery import beside
         from exampp.errors import InputError
 
@@ -467,11 +466,11 @@ class Grades(ChosenGrades, GradesBase):
                 if grades.gradebook.is_graded:
                     yield grades
 
-    # ---- lists for people, and what people decide -----------------------------------------------
+    # ---- review lists and human decisions -------------------------------------------------------
 
     @property
     def decisions(self) -> Decisions:
-        """Return the human decisions about these grades, and open ones."""
+        """Return the human decisions on these grades, the queue and the samples."""
         from exampp.grades.decisions import Decisions
 
         return Decisions(self.connection, self)
@@ -495,9 +494,9 @@ class Grades(ChosenGrades, GradesBase):
     def with_answers(
         self, query_ids: Sequence[str] | None = None
     ) -> Iterator[tuple[Dossier, Mapping[Cell, str]]]:
-        """Yield queries with the answers that another grader extracted, by cell.
+        """Yield queries with answers extracted by another grader, by cell.
 
-        That grader is the only one of the same kind and bank with grades of yes and no.
+        That grader is the only one with the same kind and bank and grades yes and no.
         """
         from exampp.review.lists import answers_beside
 
@@ -561,16 +560,16 @@ class Grades(ChosenGrades, GradesBase):
         width: int | None = None,
         min_answers: int = 0,
     ) -> Iterator[Table]:
-        """Yield a list of `review` part by part, so that only one query's texts are in memory.
+        """Yield a list of `review` table by table, with the texts of one query in memory.
 
-        `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, two thirds up
-        any other scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or
-        1 if no judgment is higher). `by` is the source of relevance: `judgments`, `systems` (in
-        their first `depth` passages), `graders` (of the query itself), `decisions`, or by default
-        the first of them that a query has. `item` is an id or the start of some. `limit` is the
-        number of cells of each item (verify), passages of each query (grid) or rows; `min_answers`
-        limits these two lists of cells to the passages that cover at least so many items. With a
-        `width` the tables are for people, and texts are cut to so many characters.
+        `min_rating` is the lowest rating that covers an item (by default 4 of 0-5, or two thirds of
+        another scale), `min_relevant` the lowest judgment of a relevant passage (by default 2, or 1
+        if no judgment is higher). `by` is the source of relevance: `judgments`, `systems` (in the
+        top `depth`), `graders` (of the query itself), `decisions`, or by default the first one
+        available. `item` is an id or a prefix. `limit` is the number of cells per item (verify),
+        passages per query (grid) or rows; `min_answers` limits these two lists to passages that
+        cover at least that many items. With a `width`, tables are for people, and texts are cut to
+        that length.
         """
         from exampp.review.lists import ListOptions, list_tables
 

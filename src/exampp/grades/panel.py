@@ -1,4 +1,4 @@
-"""Several graders of an exam, side by side."""
+"""A comparison of several graders of an exam."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Panel(GradesBase):
-    """The grades of several graders, side by side."""
+    """The grades of several graders."""
 
     members: tuple[Grades, ...]
 
@@ -57,9 +57,9 @@ class Panel(GradesBase):
         decimals: int | None = None,
         qrels: Judgments | None = None,
     ) -> SideBySide:
-        """Return every grader, threshold and measure side by side, with official ranks (1 is best).
+        """Compare graders, thresholds and measures, with official ranks (1 is best).
 
-        Systems are ordered by the column `order`, counted from 1, or by the official leaderboard
+        Systems are sorted by the column `order`, counted from 1, or by the official leaderboard
         (0). Takes the options of `methods`.
         """
         from exampp.analysis.side_by_side import side_by_side
@@ -69,11 +69,11 @@ class Panel(GradesBase):
         return side_by_side(methods, read_officials(official), order=order, decimals=decimals)
 
     def vote(self, rule: str = "majority", *, at_least: int | None = None) -> Voted:
-        """Combine the graders' grades by a vote, cell by cell, and store it as a new grader.
+        """Combine the grades by a vote, cell by cell, and store it as a new grader.
 
-        `rule` is one of `grading.derived.RULES`: majority, median or mean. A cell has a grade if
-        `at_least` so many graded it, by default all. Human decisions about members do not count.
-        Raises InputError for a graded file, and for graders of other kinds or scales.
+        `rule` is one of `grading.derived.RULES`: majority, median or mean. A cell gets a grade if
+        `at_least` that many members (default: all) graded it. Human decisions do not count. Raises
+        InputError for a graded file, or if kinds or scales differ.
         """
         from exampp.grading.derived import vote_cells
 

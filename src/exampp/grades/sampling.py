@@ -1,7 +1,7 @@
-"""Samples for people to decide, drawn with known probabilities, and corrections by them.
+"""Samples for human decisions, drawn with known probabilities, and corrections.
 
-Only such a sample shows the overall error of the grades. The cells that matter most (see
-`review.queue`) are selected, so the errors found in them say nothing about the others.
+Only such a sample shows the overall error of the grades. The review queue (`review.queue`) selects
+cells that matter most, so their errors are not representative.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 
 
 class SampledUnit(NamedTuple):
-    """A drawn unit and its human label.
+    """A sampled unit with its human label.
 
-    `label` is the relevance of a passage; of an item, how many systems cover it (None: open).
-    `open` are the passages still to be decided, `deciders` and `at` the people and the time of the
-    last decision. `found` is the source of a passage's label: "sample" or "judgments".
+    `label` is the relevance of a passage, or the number of systems that cover an item (None: open).
+    `open` are the undecided passages, `deciders` and `at` the people and the time of the last
+    decision. `found` is the source of a passage label: "sample" or "judgments".
     """
 
     unit: DrawnUnit
@@ -69,10 +69,10 @@ class SampledUnit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SampleProgress(Result):
-    """A plan, and how far people have decided it.
+    """A plan and its progress.
 
-    `labels` are those of the decided units, by (query id, unit id): a relevance, or per system of
-    the plan 1 or 0. `strays` counts decisions that belong to no sample.
+    `labels` are the labels of decided units, by (query id, unit id): a relevance, or 1 or 0 per
+    system of the plan. `strays` counts decisions outside any sample.
     """
 
     plan: SamplePlan
@@ -82,20 +82,20 @@ class SampleProgress(Result):
 
     @property
     def open(self) -> tuple[SampledUnit, ...]:
-        """Return the units that are not decided yet."""
+        """Return the undecided units."""
         return tuple(one for one in self.units if one.label is None)
 
     def tables(self) -> dict[str, Table]:
-        """Return the table `plan`: the design, and how far it is decided."""
+        """Return the table `plan`: design and progress."""
         return {"plan": plan_table(self)}
 
     def records(self) -> dict[str, Table]:
-        """Return the records `units`: one row per drawn unit, with all its fields."""
+        """Return the records `units`: one row per sampled unit."""
         return {"units": units_table(self)}
 
 
 def plan_table(progress: SampleProgress) -> Table:
-    """Return the design and the progress, one row per fact."""
+    """Return the design and the progress as rows of name and value."""
     plan = progress.plan
     what = "passages" if plan.unit == "passage" else "items"
     rows: list[tuple[str, Value]] = [
@@ -122,8 +122,8 @@ def _notes(progress: SampleProgress) -> Iterator[str]:
     plan = progress.plan
     weights = [1 / one.pi for one in plan.drawn]
     yield (
-        f"Every unit of the pool had a known chance to be drawn; a drawn one stands for "
-        f"{min(weights):.1f} to {max(weights):.1f} of them."
+        "Every unit of the pool had a known probability; a sampled unit represents "
+        f"{min(weights):.1f} to {max(weights):.1f} units."
     )
     if progress.open and plan.unit == "passage":
         yield (
@@ -132,12 +132,12 @@ def _notes(progress: SampleProgress) -> Iterator[str]:
         )
     elif progress.open:
         yield (
-            "Decide them blind on the page (exampp serve COLLECTION, then Sample). Of an item "
-            "the passages are asked about until it is settled for every system: fewer, mostly, "
-            "than are open now."
+            "Decide them blind on the page (exampp serve COLLECTION, then Sample). An item is "
+            "complete once coverage is known for every system, usually before all passages are "
+            "decided."
         )
     else:
-        yield f"All are decided: exampp analyze corrected COLLECTION -m {plan.measure}"
+        yield f"All units are decided: exampp analyze corrected COLLECTION -m {plan.measure}"
 
 
 _RECORDED = (
@@ -147,7 +147,7 @@ _RECORDED = (
 
 
 def units_table(progress: SampleProgress) -> Table:
-    """Return one row per drawn unit: its probability, label, people, time, and the design."""
+    """Return one row per sampled unit: probability, label, people, time, and design."""
     plan = progress.plan
     recorded: tuple[Value, ...] = (
         plan.design,
@@ -189,7 +189,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SampleDesign:
-    """The design of a sample: the expected number of `labels`; equal seeds draw equal units.
+    """Sampling design: expected number of `labels`; equal seeds draw equal units.
 
     Raises:
         InputError: Unknown design, or an impossible number.
@@ -206,7 +206,7 @@ class SampleDesign:
                 hint=f"Choose from {', '.join(get_args(Design))}",
             )
         if self.labels < 1:
-            raise InputError(f"a sample has 1 label or more, not {self.labels}")
+            raise InputError(f"a sample needs 1 label or more, not {self.labels}")
         check_integer("the seed", self.seed, 0)
 
 
@@ -230,8 +230,8 @@ def draw_sample(
     indices = np.flatnonzero(random_numbers(design.seed, units.names) < pi)
     if not len(indices):
         raise InputError(
-            f"by chance no unit was drawn where {design.labels} were expected",
-            hint="Ask for more --labels, or give another --seed",
+            f"no unit was drawn by chance ({design.labels} expected)",
+            hint="Use more --labels or another --seed",
         )
     return SamplePlan(
         design=design.design,
@@ -256,7 +256,7 @@ def draw_sample(
 
 
 def inclusion_probabilities(units: Population, design: SampleDesign) -> Floats:
-    """Return the probability of each unit to be drawn."""
+    """Return the inclusion probability of each unit."""
     return inclusion(_weights(units, design.design), len(units.names), design.labels)
 
 
@@ -264,7 +264,7 @@ def _weights(units: Population, design: Design) -> Floats | None:
     if design == "uniform":
         return None
     if units.unit == "item":
-        # grades that say the same of all systems may be wrong of some
+        # grades with equal effects on all systems may be wrong for some
         share = units.graded.mean(axis=0)
         weights: Floats = units.coefficients[0] * uncertainty(share)
         return weights
@@ -274,9 +274,9 @@ def _weights(units: Population, design: Design) -> Floats | None:
 def progress(
     connection: sqlite3.Connection, plan: SamplePlan, book: Gradebook, grader: GraderIdentity
 ) -> SampleProgress:
-    """Return how far a plan is decided: by decisions on its sample, and judgments of passages.
+    """Return the progress of a plan, from decisions and judgments of its sample.
 
-    `book` holds all systems; `grader` is one on whose scale items were decided.
+    `book` has all systems; `grader` is one with the scale of the decisions.
     """
     if plan.unit == "passage":
         return _of_passages(connection, plan, book)
@@ -307,7 +307,7 @@ def _of_passages(
 
 
 def _judgments(book: Gradebook, queries: AbstractSet[str]) -> dict[tuple[str, str], int]:
-    """Return the judgments of passages for their query, by (query id, passage id)."""
+    """Return the judgments of passages, by (query id, passage id)."""
     return {
         (query.query_id, query.passage_ids[place]): int(query.judgments[0, place])
         for query in book.queries
@@ -344,10 +344,10 @@ def _of_items(
 
 
 def open_cells(progress: SampleProgress, most: int) -> Sequence[tuple[str, str, str]]:
-    """Return the next open cells, as (query id, item id, passage id); for passages the item is "".
+    """Return the next open cells, as (query id, item id or "", passage id).
 
-    They come in the order in which a growing sample would take them. For an item a few passages at
-    a time: decisions on these show which others still matter.
+    They are in the order in which a growing sample would include them. Items come with a few
+    passages at a time, because decisions determine which others still matter.
     """
     plan = progress.plan
     left = progress.open
@@ -366,10 +366,10 @@ def open_cells(progress: SampleProgress, most: int) -> Sequence[tuple[str, str, 
 
 
 _AT_ONCE = 3
-"""Passages of an item that are returned before the open ones are computed again."""
+"""Passages per item before the open ones are recomputed."""
 
 
-# ---- drawing, and correcting by a sample ---------------------------------------------------------
+# ---- sampling and correction ---------------------------------------------------------------------
 
 DEFAULT_MEASURE = "P@20"
 NAMED = 5
@@ -390,7 +390,7 @@ def measure_of(measure: Measure | str) -> Measure:
 
 
 def whole_book(grades: ChosenGrades) -> Gradebook:
-    """Return the grades of all systems without human decisions, which the sample predicts."""
+    """Return the grades of all systems without human decisions."""
     return without_decisions(replace(grades, systems=(), without=()).gradebook)
 
 
@@ -416,7 +416,7 @@ def draw_plan(
     min_relevant: int | None,
     author: str | None,
 ) -> SamplePlan:
-    """Draw a sample and store it; an equal sample returns the stored plan.
+    """Draw and store a sample; an equal sample returns the stored plan.
 
     Raises:
         InputError: The measure cannot be corrected, or nothing can be drawn.
@@ -442,9 +442,9 @@ def draw_plan(
 def find_plan(
     connection: sqlite3.Connection, number: int | None, unit: UnitKind | None = None, k: int = 0
 ) -> SamplePlan | None:
-    """Return the plan of a number, or the newest that fits the units and the cutoff of a measure.
+    """Return a plan by number, or the newest for the units and cutoff of a measure.
 
-    Returns None if no plan fits. Raises InputError for an unknown number.
+    Returns None if no plan matches. Raises InputError for an unknown number.
     """
     plans = read_plans(connection)
     if number is not None:
@@ -460,7 +460,7 @@ def find_plan(
 def sample_of(
     grades: ChosenGrades, number: int | None = None, book: Gradebook | None = None
 ) -> SampleProgress:
-    """Return a plan, by default the newest, and how far it is decided.
+    """Return the progress of a plan, by default the newest.
 
     Raises:
         InputError: There is none.
@@ -468,7 +468,7 @@ def sample_of(
     plan = find_plan(grades.connection, number)
     if plan is None:
         raise InputError(
-            "no sample was drawn",
+            "no sample has been drawn",
             hint=f"Draw one: {draw_command(grades, DEFAULT_MEASURE)}",
         )
     return progress(grades.connection, plan, book or whole_book(grades), grades.grader)
@@ -483,13 +483,13 @@ def correct_grades(
     min_relevant: int | None = None,
     plan: int | None = None,
 ) -> Corrected:
-    """Return a leaderboard corrected by a decided sample, or by judgments of the whole pool.
+    """Return a leaderboard corrected by a complete sample or a fully judged pool.
 
     Raises:
-        InputError: The measure cannot be corrected, there is no sample for it, or units of the
-            sample are not decided.
+        InputError: The measure cannot be corrected, there is no sample for it, or units are
+            undecided.
     """
-    # the analysis is for those who ask for it
+    # imported only when needed
     from exampp.analysis.corrected import CorrectionSettings, correct
 
     one = measure_of(measure)
@@ -528,31 +528,31 @@ def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least
     """Check that a plan is a sample of these units.
 
     Raises:
-        InputError: It is one of others; the message lists the differences.
+        InputError: It is a sample of other units; the message lists the differences.
     """
     kind = grades.grader.kind
-    again = f"Draw a sample of what there is now: {draw_command(grades, units.measure)}"
+    again = f"Draw a new sample: {draw_command(grades, units.measure)}"
     where = f"plan {plan.number} ({plan.measure}, {len(plan.drawn)} drawn)"
     if plan.unit != units.unit or plan.k != units.k:
         raise InputError(
-            f"{where} is a sample of {plan.unit}s in the first {plan.k}, and {units.measure} adds "
-            f"up {units.unit}s in the first {units.k}: its decisions are refused for it",
+            f"{where} is a sample of {plan.unit}s in the top {plan.k}, but {units.measure} needs "
+            f"{units.unit}s in the top {units.k}",
             hint=again,
         )
     if plan.unit == "item" and (plan.bank, plan.kind) != (grades.bank, kind):
-        raise InputError(f"{where} is of the {plan.kind}s of the bank {plan.bank!r}", hint=again)
+        raise InputError(f"{where} samples {plan.kind}s of the bank {plan.bank!r}", hint=again)
     if plan.unit == "item" and plan.min_rating != least:
         raise InputError(
-            f"{where} settles what is answered from rating {plan.min_rating} on, not {least}",
+            f"{where} uses the minimum rating {plan.min_rating}, not {least}",
             hint=f"Leave out --min-rating, or: {again}",
         )
     if pool_hash(units.names) != plan.pool_hash:
         changed = sorted(set(units.systems) ^ set(plan.systems))
-        why = f" ({', '.join(changed)} came or went)" if changed else ""
+        why = f" ({', '.join(changed)} were added or removed)" if changed else ""
         raise InputError(
-            f"{where} was drawn from {plan.pool_size:,} {plan.unit}s; the pool has "
-            f"{len(units.names):,} now, not all of them the same{why}. What had no chance to be "
-            "drawn is not in the sample, so that its decisions are refused",
+            f"{where} was drawn from another pool of {plan.pool_size:,} {plan.unit}s; the "
+            f"current one has {len(units.names):,}{why}. New units had no chance to be drawn, so "
+            "the sample no longer applies",
             hint=again,
         )
 
@@ -560,7 +560,7 @@ def _check_plan(plan: SamplePlan, units: Population, grades: ChosenGrades, least
 def _judged(
     grades: ChosenGrades, progress: SampleProgress, units: Population, min_relevant: int | None
 ) -> JudgedSample:
-    """Return the sample with its labels. Raises InputError if units are not decided."""
+    """Return the sample with its labels. Raises InputError if units are undecided."""
     from exampp.analysis.corrected import JudgedSample
 
     plan = progress.plan
@@ -596,7 +596,7 @@ def _judged(
 
 def _named(one: SampledUnit) -> str:
     query_id, unit_id, _ = one.unit
-    # ids of items begin with their query's, mostly
+    # item ids usually start with that of their query
     return unit_id if unit_id.startswith(f"{query_id}/") else f"{query_id}/{unit_id}"
 
 
@@ -615,7 +615,7 @@ def _said_of(progress: SampleProgress) -> Iterator[str]:
         yield f"Decided by {people}."
     imported = sum(one.found == "judgments" for one in progress.units)
     if imported:
-        yield f"{imported:,} of the drawn passages have their label from imported judgments."
+        yield f"{imported:,} labels of sampled passages come from imported judgments."
     if progress.strays:
         yield (
             f"{progress.strays:,} other decisions are left out: they were made from the queue, "
@@ -624,10 +624,10 @@ def _said_of(progress: SampleProgress) -> Iterator[str]:
 
 
 def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
-    """Return all units with their judgments, if there is no sample.
+    """Return all units with their judgments, without a sample.
 
     Raises:
-        InputError: Not all of them have one.
+        InputError: Some units have no judgment.
     """
     from exampp.analysis.corrected import JudgedSample
 
@@ -647,14 +647,14 @@ def _all_judged(units: Population, grades: ChosenGrades) -> JudgedSample:
     if other is not None:
         _check_plan(other, units, grades, other.min_rating)
     if units.unit == "item":
-        raise InputError(f"{_strays(grades)}no items were drawn", hint=hint)
+        raise InputError(f"{_strays(grades)}no sample of items has been drawn", hint=hint)
     count = int(is_judged.sum())
     coverage = (
         f"{count:,} of {len(is_judged):,} passages of the pool have" if count else "no passage has"
     )
     raise InputError(
-        f"{coverage} a judgment, and no sample was drawn: the probability that a passage was "
-        "judged is unknown",
+        f"{coverage} a judgment, and no sample has been drawn: the probability that a passage "
+        "was judged is unknown",
         hint=hint,
     )
 
@@ -665,17 +665,17 @@ def _strays(grades: ChosenGrades) -> str:
     if not count:
         return ""
     return (
-        f"{count:,} decisions were made from the queue or while browsing, and are refused: "
-        "their cells were selected because they matter, with unknown probability; "
+        f"{count:,} decisions from the queue or from browsing cannot be used, because their cells "
+        "were selected with unknown probability; "
     )
 
 
 def corrections(
     grades: ChosenGrades, min_rating: int | None = None, min_relevant: int | None = None
 ) -> list[Corrected | str]:
-    """Return the corrections by the newest sample of each kind, or why there is none.
+    """Return the corrections by the newest sample of each kind, or reasons for none.
 
-    Without a sample of passages this is P@20 of a pool that is judged completely.
+    Without a sample of passages, P@20 uses a fully judged pool.
     """
     from exampp.analysis.corrected import CorrectionSettings
 

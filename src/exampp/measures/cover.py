@@ -570,7 +570,7 @@ def check_partial(measure: Measure, grader: GraderIdentity) -> None:
         )
     if not (isinstance(partial, int) and grader.lowest < partial <= grader.highest):
         raise InputError(
-            f"the partial rating {partial} is invalid for ratings from {grader.lowest} to "
+            f"invalid partial rating {partial} for ratings from {grader.lowest} to "
             f"{grader.highest}",
             hint=f"Use {grader.lowest + 1} to {grader.highest}",
         )

@@ -1,7 +1,7 @@
-"""Calibrations: frozen models that turn ratings into the labels people would give.
+"""Calibrations: models that map ratings to human relevance labels.
 
-A calibration is stored as a file and in the settings of the grader that it defines (`identity`), so
-that it can label other passages and other collections in the same way.
+A calibration is stored in a file and in the settings of the grader that it defines (`identity`), so
+it can label other passages and collections in the same way.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CALIBRATED = "calibrated-"
 
 @dataclass(frozen=True, slots=True)
 class SourceGrader:
-    """A grader whose ratings are read, and how many of a passage: best first, `lowest` if none."""
+    """A source of ratings, and how many ratings per passage are used."""
 
     key: str
     name: str
@@ -48,9 +48,9 @@ class LevelModel:
 
 @dataclass(frozen=True, slots=True)
 class FittedModel:
-    """A model fitted to the judgments of some queries: one model per label, and the cut points.
+    """A model fitted to the judgments of some queries: models by label, and cut points.
 
-    The c-th cut point is the expected label from which on a passage gets the c-th label.
+    The c-th cut point is the lowest expected label that gets the c-th label.
     """
 
     levels: tuple[LevelModel, ...]
@@ -59,7 +59,7 @@ class FittedModel:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A training fold: its queries, and the model that was fitted without them."""
+    """A fold: its queries, and the model fitted without them."""
 
     queries: tuple[str, ...]
     model: FittedModel
@@ -67,10 +67,10 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationScore:
-    """A statistic on held-out queries: of labels and probabilities before and after calibration.
+    """A statistic on held-out queries, before and after calibration.
 
-    `low` and `high` bound the calibrated value, over queries; `constant` is the value of one
-    probability for all. None is undefined.
+    `low` and `high` bound the calibrated value, over queries; `constant` is the value for a
+    constant probability. None: undefined.
     """
 
     score: str
@@ -83,7 +83,7 @@ class CalibrationScore:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """Held-out passages of similar probability: mean prediction and share that people judged so."""
+    """Held-out passages with similar probabilities: mean prediction and observed share."""
 
     predicted: float
     observed: float
@@ -92,11 +92,11 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A model from the ratings of a passage to a label of `labels`, ascending, the lowest 0.
+    """A model that maps ratings of a passage to one of `labels` (ascending from 0).
 
-    `fitted` is for queries outside the training data, `folds` are for those in it. `shares` is how
-    often people gave each label. `scores` and `bins` are results on held-out queries; their
-    probabilities are those of labels of at least `min_relevant`. `source` names the training data.
+    `fitted` is for queries outside the training data, `folds` for those in it. `shares` are the
+    frequencies of human labels. `scores` and `bins` are results on held-out queries, for the
+    probability of a label of at least `min_relevant`. `source` names the training data.
     """
 
     model: CalibrationModel
@@ -120,11 +120,11 @@ class Calibration:
         return sum(share for label, share in pairs if label >= self.min_relevant)
 
     def origin(self) -> str:
-        """Describe the source of the labels, and why their level may be wrong elsewhere."""
+        """Describe the source of the labels and the limits of their transfer."""
         names = " and ".join(one.name for one in self.sources)
         return (
             f"Labels {self.labels[0]} to {self.labels[-1]} are predicted ({self.model}) from the "
-            f"ratings of {names}, calibrated to people's judgments of {self.passages:,} passages "
+            f"ratings of {names}, calibrated to human judgments of {self.passages:,} passages "
             f"of {self.queries} queries in {self.source}. {self.transfer()}"
         )
 
@@ -133,22 +133,22 @@ class Calibration:
         return next(one for one in self.scores if one.score.startswith(name))
 
     def transfer(self) -> str:
-        """Return a warning that levels do not transfer to other collections."""
+        """Return the warning that levels do not transfer to other collections."""
         return (
             f"Levels do not transfer: the calibration carries the {self.share_relevant:.1%} of "
             f"passages judged {self.min_relevant} or higher to other queries and pools. Trust the "
-            "order of passages and systems, not how many are relevant."
+            "order of passages and systems, not the number of relevant ones."
         )
 
 
 def calibration_of(grader: GraderIdentity) -> Calibration | None:
-    """Return the calibration that made the grades of a grader; None for any other grader."""
+    """Return the calibration of a calibrated grader; None for other graders."""
     stored = grader.settings.get("calibration")
     return None if stored is None else msgspec.convert(stored, Calibration)
 
 
 def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
-    """Return the notes for results that use labels of a calibrated grader."""
+    """Return the notes on labels of a calibrated grader."""
     calibration = calibration_of(grader)
     return () if calibration is None else (calibration.origin(),)
 
@@ -156,7 +156,7 @@ def calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
 def calibrations_of(
     grader: GraderIdentity, graders: Sequence[GraderIdentity]
 ) -> tuple[Calibration, ...]:
-    """Return the calibrations related to a grader: its own, and those that read its ratings."""
+    """Return the calibrations that define a grader or use its ratings."""
     pairs = ((one, calibration_of(one)) for one in graders)
     return tuple(
         calibration

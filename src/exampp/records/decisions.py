@@ -26,11 +26,11 @@ Design = Literal["uniform", "influence"]
 UnitKind = Literal["passage", "item"]
 
 FORMULA = 1
-"""The version of the formula that made the probabilities."""
+"""The version of the formula for the probabilities."""
 
 
 class DrawnUnit(NamedTuple):
-    """A unit of a sample: its query, its passage or item, and its inclusion probability."""
+    """A sampled unit: query, passage or item, and inclusion probability."""
 
     query_id: str
     unit_id: str
@@ -39,14 +39,14 @@ class DrawnUnit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SamplePlan:
-    """A sample plan: the drawn units, the population, and the design.
+    """A sampling plan: the drawn units, the population, and the design.
 
-    `measure` is the measure that the sample is for, `k` the depth of the rankings. A unit is a
-    passage of a query, or an item, which is decided on all passages that could cover it. `expected`
-    is the requested number of units, `pool_size` the number of all units, `pool_hash` the hash of
-    their names. `min_rating` is the lowest rating of an answer, `min_relevant` the lowest judgment
-    of a relevant passage. `grader`, `bank` and `kind` select the items and grades of the draw.
-    `number` counts through the collection.
+    `measure` is the corrected measure, `k` the depth of the rankings. A unit is a passage of a
+    query, or an item, which is decided on all passages that may cover it. `expected` is the
+    requested number of units, `pool_size` the number of all units, `pool_hash` the hash of their
+    names. `min_rating` is the lowest rating of an answer, `min_relevant` the lowest judgment of a
+    relevant passage. `grader`, `bank` and `kind` select items and grades. `number` is unique in the
+    collection.
     """
 
     design: Design
@@ -72,7 +72,7 @@ class SamplePlan:
 
     @property
     def sample(self) -> str:
-        """Return the id of the labels: a larger plan of the sample has those of a smaller one."""
+        """Return the id of the sample, shared by larger and smaller plans."""
         design = [self.design, self.seed, self.fold_seed, self.unit, self.k, self.formula]
         bound = [self.min_rating, self.bank, self.kind] if self.unit == "item" else []
         encoded = json.dumps([*design, *bound])
@@ -80,7 +80,7 @@ class SamplePlan:
 
     @property
     def digest(self) -> str:
-        """Return the id of the plan in other collections."""
+        """Return the id of the plan across collections."""
         return content_hash(self.sample, str(self.expected), *self._units())[:16]
 
     def _units(self) -> list[str]:
@@ -88,17 +88,16 @@ class SamplePlan:
 
 
 def pool_hash(units: Iterable[tuple[str, str]]) -> str:
-    """Return the hash of the names of all units, (query id, passage or item id), in any order."""
+    """Return the order-independent hash of unit names, (query id, passage or item id)."""
     return content_hash(*(f"{query}\t{unit}" for query, unit in sorted(units)))[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One decision of one person about one cell.
+    """A decision of a person on a cell.
 
-    `number` counts through the collection; `rating` None withdraws. `blind`: the automatic grade
-    was hidden until the person had decided. `sample` names the sample that the decision was made
-    on, if any (see `SamplePlan.sample`).
+    `number` is unique in the collection; `rating` None withdraws. `blind`: the grade was hidden
+    until the decision. `sample` names the sample of the cell, if any (see `SamplePlan.sample`).
     """
 
     number: int
@@ -113,12 +112,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class CellDecision:
-    """A decision with the cell that it is about.
+    """A decision with its cell.
 
-    `item` is the item's text (empty if only its id is known), `passage_hash` the content hash of
-    the passage's text, hexadecimal. `verdict`: the rating is yes (1) or no (0). `is_current`: the
-    item is active and both texts are today's; other decisions are stored, but have no effect.
-    `versions` are the keys of the two texts in the store.
+    `item` is the text of the item (empty if only the id is known), `passage_hash` the hexadecimal
+    hash of the passage text. `verdict`: the rating is yes (1) or no (0). `is_current`: the item is
+    active and both texts are current; other decisions are stored but have no effect. `versions` are
+    the keys of the two texts in the store.
     """
 
     decision: Decision
@@ -136,10 +135,10 @@ class CellDecision:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A cell on which assessors differ without adjudication.
+    """A cell on which assessors disagree, without an adjudication.
 
-    `decisions` are those in force, one per assessor, oldest first. `verdict`: they are yes (1) or
-    no (0), not ratings. `versions` are the texts that they are about.
+    `decisions` has the valid one of each assessor, oldest first. `verdict`: they are yes (1) or no
+    (0). `versions` are the keys of the two texts.
     """
 
     query_id: str
@@ -158,12 +157,12 @@ class Dispute:
         return self.query_id, self.item_id, self.passage_id
 
     def crosses(self, min_rating: int) -> bool:
-        """Return whether assessors differ on whether the passage answers the item at all."""
+        """Return whether assessors disagree about whether there is an answer."""
         return len({(one.rating or 0) >= min_rating for one in self.decisions}) > 1
 
 
 def standing_decisions(decisions: Sequence[Decision]) -> dict[str, Decision]:
-    """Return each assessor's newest decision, unless withdrawn; adjudications are left out."""
+    """Return the newest decision of each assessor, without withdrawn ones and adjudications."""
     newest: dict[str, Decision] = {}
     for decision in sorted(decisions, key=lambda one: (one.at, one.number)):
         if not decision.adjudicates:
@@ -173,7 +172,7 @@ def standing_decisions(decisions: Sequence[Decision]) -> dict[str, Decision]:
 
 
 def adjudication(decisions: Sequence[Decision]) -> Decision | None:
-    """Return the newest adjudication, unless it is withdrawn or replaced by its author."""
+    """Return the newest adjudication, unless it was withdrawn or replaced by its author."""
     newest: Decision | None = None
     for one in sorted(decisions, key=lambda one: (one.at, one.number)):
         if one.adjudicates:
@@ -187,13 +186,13 @@ def replaces(later: Decision, earlier: Decision) -> bool:
     """Return whether a later decision on the same cell replaces an earlier one."""
     if later.adjudicates:
         return earlier.adjudicates
-    # a withdrawn adjudication counts for no assessor
+    # anyone can replace a withdrawn adjudication
     stood = not earlier.adjudicates or earlier.rating is not None
     return stood and later.author == earlier.author
 
 
 def effective_decision(decisions: Sequence[Decision]) -> Decision | None:
-    """Return the decision that overrides the automatic grade; None if none is in force."""
+    """Return the decision that overrides the grade; None if none is in force."""
     final = adjudication(decisions)
     if final is not None:
         return final
@@ -203,13 +202,13 @@ def effective_decision(decisions: Sequence[Decision]) -> Decision | None:
 
 
 def disputed(decisions: Sequence[Decision]) -> bool:
-    """Return whether assessors differ without adjudication."""
+    """Return whether assessors disagree and no adjudication is in force."""
     ratings = {one.rating for one in standing_decisions(decisions).values()}
     return len(ratings) > 1 and adjudication(decisions) is None
 
 
 def deciders(decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """Return the people whose decisions are in force, whoever adjudicated last."""
+    """Return the people with decisions in force, including the last adjudicator."""
     final = adjudication(decisions)
     return tuple(
         dict.fromkeys([*standing_decisions(decisions), *([final.author] if final else [])])

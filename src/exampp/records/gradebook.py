@@ -1,11 +1,11 @@
-"""Gradebooks: all grades of one grader as arrays, for evaluation and analysis.
+"""Gradebooks: the grades of one grader as arrays, for evaluation and analysis.
 
-A gradebook is made from a collection or directly from a workbench file, and is plain arrays from
-then on. Subtopics are numbered from 1 within their query; 0 stands for the query as a whole.
+A gradebook is read from a collection or a graded file and consists of plain arrays. Subtopics are
+numbered from 1 within their query; 0 is the query as a whole.
 
-Everything in it is sorted by id: queries, systems, and in each query its subtopics, items, passages
-and rankings. Results and random draws depend on these positions, and so on the content of the input
-files and not on the order of their lines.
+Everything is sorted by id: queries, systems and, within queries, subtopics, items, passages and
+rankings. Results and random draws therefore depend on the content of input files, not on the order
+of their lines.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from exampp.records.items import Item
 from exampp.records.readings import RuleCount
 
 MISSING = int(np.iinfo(np.int16).min)
-"""The value in `ratings` for a cell without a grade and in `judgments` for an unjudged passage."""
+"""The value in `ratings` for an ungraded cell and in `judgments` for an unjudged passage."""
 
 Ratings = NDArray[np.int16]
 GRADE_JUDGED = "Grade them: exampp grade --pool judged"
 DecisionChoice = Literal["with", "without"]
-"""Human decisions override the grades of their cells, or are left out."""
+"""Whether human decisions override grades or are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The ranking that one system returned for a query (`subtopic` 0) or one of its subtopics.
 
-    `passages` index into `QueryGrades.passage_ids`, in the order of the ranks (ties by score
-    descending, then passage id); `scores` are aligned with them (NaN if a run has none), and so are
-    `ranks`, the numbers that the run itself wrote (None: from 1 on). No passage occurs twice.
+    `passages` are indices into `QueryGrades.passage_ids` in rank order (ties by descending score,
+    then passage id). `scores` (NaN if the run has none) and `ranks`, as written in the run (None:
+    from 1), are aligned with them. No passage occurs twice.
     """
 
     system: str
@@ -52,10 +52,10 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class DecidedCell:
-    """A cell with human decisions: the grader's rating (MISSING: none), and the people.
+    """A cell with human decisions: the grader's rating (MISSING: none), and the assessors.
 
-    `people` are those whose decisions are in force, including an adjudicator; `disputed`: they
-    differ without adjudication.
+    `people` have decisions in force, including an adjudicator; `disputed`: they disagree and no
+    adjudication is in force.
     """
 
     item_id: str
@@ -67,14 +67,14 @@ class DecidedCell:
 
 @dataclass(frozen=True, slots=True)
 class QueryGrades:
-    """The exam of one query: its bank, passages, ratings, judgments and rankings.
+    """Bank, passages, ratings, judgments and rankings of one query.
 
-    `ratings` is passages x items, MISSING if there is no grade; `weights` and `item_subtopics` are
-    per item; `judgments` is (subtopics + 1) x passages, row 0 for the query as a whole.
-    `passage_ids` holds the pool, then all other ranked or judged passages, each sorted by id;
-    passages from `pool_size` on have no text and can have no grade. `decided` are the cells whose
-    ratings are human decisions. `importances` are those of the items (see `records.items`), empty
-    if none is known. `text_hashes` are those of the passages of the pool.
+    `ratings` is [passages, items], MISSING without a grade; `weights` and `item_subtopics` are per
+    item; `judgments` is [subtopics + 1, passages], row 0 for the query as a whole. `passage_ids`
+    has the pool, then all other ranked or judged passages, each sorted by id; passages from index
+    `pool_size` have no text and no grades. `decided` are the cells with human decisions.
+    `importances` of the items (see `records.items`) are empty if unknown. `text_hashes` belong to
+    the passages of the pool.
     """
 
     query_id: str
@@ -99,7 +99,7 @@ class QueryGrades:
 
 @dataclass(frozen=True, slots=True)
 class Oversight:
-    """Counts of human decisions: decided cells, people, and cells on which they differ."""
+    """Counts of decided cells, people, and disputed cells."""
 
     cells: int
     people: int
@@ -112,14 +112,13 @@ NO_OVERSIGHT = Oversight(0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Gradebook:
-    """All queries of a collection as one grader graded them.
+    """The grades of one grader for all queries of a collection.
 
-    `systems` lists every system, sorted by name. `bank` names the bank; `bank_is_graded_items`: no
-    bank was given, so the questions found in the grades are used. `pending` counts cells without a
-    grade by their state. `count_readings` counts grades by the rule of reading that made them, if
-    known; it may have to read them again. `notes` are sentences for all results of this gradebook.
-    `left_out` counts the human decisions that were left out on request. `part` is the part of the
-    bank, `public` or `sealed`; None for all of it.
+    `systems` has all systems, sorted by name. `bank` names the bank; `bank_is_graded_items`:
+    without a bank, the questions in the grades are used. `pending` counts ungraded cells by state.
+    `count_readings` counts grades by reading rule, if known, and may read them again. `notes` are
+    sentences for all results of this gradebook. `left_out` counts human decisions that were ignored
+    on request. `part` is `public` or `sealed`; None for the whole bank.
     """
 
     grader: GraderIdentity
@@ -139,10 +138,10 @@ class Gradebook:
         return self.bank if self.part is None else f"{self.bank}, {self.part} part"
 
     def fingerprints(self, depth: int | None) -> dict[tuple[str, str], str]:
-        """Return a short hash of the texts that each (system, query) returned, in their order.
+        """Return a short hash of the returned texts, in order, by (system, query).
 
-        Only the first `depth` passages count; a passage without a text counts by its id. Equal
-        hashes in two collections mean the same passages.
+        Covers the top `depth` passages; a passage without a text counts by id. Equal hashes in two
+        collections mean equal passages.
         """
         by_ranking: dict[tuple[str, str], str] = {}
         for query in self.queries:
@@ -159,7 +158,7 @@ class Gradebook:
 
     @property
     def readings(self) -> tuple[RuleCount, ...]:
-        """Count the grades by the rule that read them, on first use."""
+        """Count the grades by reading rule; computed on first use."""
         return self.count_readings()
 
     @property
@@ -169,22 +168,22 @@ class Gradebook:
 
     @property
     def oversight(self) -> Oversight:
-        """Count the human decisions in these ratings."""
+        """Count the human decisions in the ratings."""
         cells = [cell for query in self.queries for cell in query.decided]
         people = {person for cell in cells for person in cell.people}
         return Oversight(len(cells), len(people), sum(cell.disputed for cell in cells))
 
 
 def sorted_rankings(rankings: Iterable[Ranking]) -> tuple[Ranking, ...]:
-    """Sort the rankings of a query by system and subtopic, the order of a gradebook."""
+    """Sort the rankings of a query in the order of a gradebook: system, subtopic."""
     return tuple(sorted(rankings, key=lambda one: (one.system, one.subtopic)))
 
 
 def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str]) -> Gradebook:
-    """Return the gradebook of some systems: of `only`, if any are named, and none of `without`.
+    """Select systems of a gradebook: `only` these (default: all), `without` those.
 
-    Pools, judgments and ratings stay, and so do the scores of every system that is left. Raises
-    InputError for an unknown system, and if none is left.
+    Pools, judgments, ratings, and the scores of the selected systems do not change. Raises
+    InputError for an unknown system, or if no system is left.
     """
     known = set(book.systems)
     for name in (*only, *without):
@@ -192,7 +191,7 @@ def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str])
             raise InputError(f"unknown system {name!r}", hint=f"Known: {', '.join(book.systems)}")
     left = {name for name in only or known if name not in without}
     if not left and known:
-        raise InputError("no system is left", hint="Leave out fewer")
+        raise InputError("no system is left", hint="Leave out fewer systems")
     if left == known:
         return book
     queries = tuple(
@@ -203,9 +202,9 @@ def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str])
 
 
 def mean_passages(book: Gradebook) -> dict[str, float]:
-    """Return how many passages each system returned for a query, on average over those it answered.
+    """Return the mean number of returned passages per answered query, by system.
 
-    Passages for the subtopics of a query count together, each once.
+    Passages of several subtopics of a query count once.
     """
     returned: dict[str, list[int]] = {system: [] for system in book.systems}
     for query in book.queries:
@@ -213,7 +212,7 @@ def mean_passages(book: Gradebook) -> dict[str, float]:
         for ranking in query.rankings:
             of_query.setdefault(ranking.system, []).append(ranking.passages)
         for system, lists in of_query.items():
-            # one list holds no passage twice
+            # a single ranking has no duplicates
             alone = len(lists) == 1
             returned[system].append(len(lists[0] if alone else np.unique(np.concatenate(lists))))
     return {
@@ -222,7 +221,7 @@ def mean_passages(book: Gradebook) -> dict[str, float]:
 
 
 def answering(book: Gradebook) -> dict[str, set[str]]:
-    """Return the systems that returned something for each query with items, or its subtopics."""
+    """Return the systems with a ranking, for each query with items."""
     return {
         query.query_id: {ranking.system for ranking in query.rankings}
         for query in book.queries
@@ -231,14 +230,14 @@ def answering(book: Gradebook) -> dict[str, set[str]]:
 
 
 def check_decisions(choice: DecisionChoice) -> DecisionChoice:
-    """Return the choice. Raises InputError if it is not one of `DecisionChoice`."""
+    """Return a valid `DecisionChoice`; InputError for other values."""
     if choice not in get_args(DecisionChoice):
         raise InputError(f"decisions is {choice!r}", hint="Choose with or without")
     return choice
 
 
 def without_decisions(book: Gradebook) -> Gradebook:
-    """Return the gradebook with the automatic grade in every cell with human decisions."""
+    """Return the gradebook without human decisions."""
     queries = tuple(map(_automatic, book.queries))
     return replace(book, queries=queries, left_out=book.oversight)
 
@@ -255,7 +254,7 @@ def _automatic(query: QueryGrades) -> QueryGrades:
 
 
 def judged_without_grade(book: Gradebook) -> str:
-    """Describe judged passages that have a text and no grade; empty without any."""
+    """Describe judged passages with a text but no grade; "" if there are none."""
     judged = without = 0
     for query in book.queries:
         if query.item_ids:
@@ -272,7 +271,7 @@ def judged_without_grade(book: Gradebook) -> str:
 
 
 Cell = tuple[int, int]
-"""(passage, item): a row and a column of `QueryGrades.ratings`."""
+"""(passage, item): row and column of `QueryGrades.ratings`."""
 
 
 class PassageText(NamedTuple):
@@ -284,14 +283,14 @@ class PassageText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """One query as one grader graded it, with texts, raw replies and human decisions.
+    """A query with the grades of one grader, texts, raw replies and human decisions.
 
-    `grades` holds the effective ratings; `items` and `item_versions` are aligned with its items,
-    `texts` and `passage_versions` with its passages (None: a passage without a text). `automatic`
-    has the grader's grade of a cell, absent if it never tried; `decisions` are in the order in
-    which they were made. The versions are keys of the store (empty for a workbench file).
-    `bank_order` are the columns in the order of the bank, for display. `direct_grades` reads the
-    grades of other graders for the query itself, while the collection is open.
+    `grades` has the effective ratings; `items` and `item_versions` are aligned with its items,
+    `texts` and `passage_versions` with its passages (None: no text). `automatic` has the grader's
+    grades by cell, without cells that were never tried; `decisions` are in chronological order.
+    Versions are store keys (empty for a Workbench file). `bank_order` are the columns in bank
+    order, for display. `direct_grades` reads grades of other graders for the query itself while the
+    collection is open.
     """
 
     grader: GraderIdentity

@@ -1,4 +1,4 @@
-"""Graders: their identity and names, their grades, and the choice of one among several."""
+"""Graders: identity, names, grades, and selection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exampp.sanitize import check_integer, check_text
 
 
 class State(IntEnum):
-    """State of a cell. Only `GRADED` has a rating; the others stay pending."""
+    """State of a cell. Only `GRADED` has a rating; other cells stay pending."""
 
     GRADED = 0
     UNPARSED = 1
@@ -27,7 +27,7 @@ class State(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A reply after reading: its state, its rating if graded, and the rule that applied."""
+    """The reading of a reply: state, rating if graded, and the applied rule."""
 
     state: State
     rating: int | None = None
@@ -38,9 +38,9 @@ class Outcome:
 class Grade:
     """One graded (or failed) cell.
 
-    `rating` is on the grader's scale (verdicts are 0 or 1) and None unless `state` is GRADED;
-    `reply` is the raw text; `confidence` the probability that the model gave to its rating, and
-    `detail` all other information (reason of a failure, span of an answer), JSON-able.
+    `rating` is on the grader's scale (verdicts are 0 or 1), None unless `state` is GRADED; `reply`
+    is the raw text; `confidence` is the model's probability of its rating; `detail` has further
+    JSON data (reason of a failure, span of an answer).
     """
 
     item_id: str
@@ -53,7 +53,7 @@ class Grade:
 
 
 USUAL_SCALE = (0, 5)
-"""The scale of the papers' self-ratings."""
+"""The scale of self-ratings in the papers."""
 RELEVANCE_0_TO_2 = (0, 2)
 """Not relevant, relevant, highly relevant."""
 
@@ -61,26 +61,26 @@ RatingScale = tuple[int, int]
 """The lowest and the highest rating."""
 
 HIGHEST_LABEL = 100
-"""The highest label of a scale that is not given."""
+"""Default of the highest label of a scale."""
 
 MOST_RATINGS = 1000
-"""The highest rating of a scale that may be given."""
+"""Maximum rating of any scale."""
 
 CONTENT_SETTING = "content"
-"""The setting with the hash of a model's files, which replaces its name and place."""
+"""The setting with the hash of model files, which replaces name and path."""
 
 ITEM_KINDS = ("question", "nugget", "query")
 
 
 @dataclass(frozen=True)
 class GraderIdentity:
-    """Everything that makes two graders different: model, prompt, decoding settings.
+    """The identity of a grader: model, prompt and settings.
 
-    `kind` says what is graded (question, nugget, or the query itself for direct relevance
-    prompts); `lowest` and `highest` bound its ratings (a verdict is 0..1). `settings` holds the
-    rest, JSON-able: revision, hash of the prompt, decoding. Two graders with equal identity are
-    the same grader and share their grades. `shown` is its name among others, from
-    `records.choosing.distinct`; what is made from it by `replace` is another grader, without it.
+    `kind` is the kind of graded item (question, nugget, or the query itself for direct relevance
+    prompts); `lowest` and `highest` bound the ratings (a verdict is 0..1). `settings` has the rest
+    as JSON data: revision, hash of the prompt, decoding. Graders with equal identities are the same
+    grader and share grades. `shown` is the name among other graders (see `with_distinct_names`); a
+    copy made with `replace` is another grader and loses it.
     """
 
     model: str
@@ -93,9 +93,9 @@ class GraderIdentity:
 
     @cached_property
     def key(self) -> str:
-        """Return the content hash of the whole identity: of the model's content if that is known.
+        """Return the hash of the identity, based on the model's content if it is known.
 
-        So a folder may be moved, copied or renamed, or be named in another way.
+        A model folder can therefore be moved, copied or renamed.
         """
         model = "" if CONTENT_SETTING in self.settings else self.model
         return content_hash(
@@ -104,15 +104,15 @@ class GraderIdentity:
 
     @property
     def name(self) -> str:
-        """Return the name for display and choice: unique among the graders of its source."""
+        """Return the displayed name, unique among the graders of its source."""
         return self.shown or self.short_name
 
     @property
     def short_name(self) -> str:
-        """Return the shortest name, `model:prompt`, which other graders may share.
+        """Return the short name `model:prompt`, which other graders may share.
 
-        `#2` is a second run of the same grader in one file, `@rubric` the mode in which stored
-        replies were read again, and a second `@` names the prompt whose rules were used.
+        `#2` is a second run of the same grader in one file, `@rubric` the mode of a reparse, and a
+        second `@` the prompt with the reading rules.
         """
         repetition, read = self.settings.get("repetition", 1), self.settings.get("read")
         rules = self.settings.get("rules")
@@ -126,45 +126,43 @@ class GraderIdentity:
 
     @property
     def default_min_rating(self) -> int:
-        """Return the lowest rating that counts as an answer: 4 of 0-5, two thirds up any scale.
+        """Return the default minimum rating: 4 of 0-5, two thirds of any scale.
 
-        So 1 of a verdict, 2 of 0-2 and of 0-3 (TREC's relevant), 7 of 0-10. Direct relevance from
-        0 to 2 (Thomas) is relevant from 1 on, as the papers count it (FLAN-T5-EXAM, 4.1).
+        This is 1 for verdicts, 2 for 0-2 and 0-3 (relevant at TREC), 7 for 0-10. Direct relevance
+        from 0 to 2 (Thomas) counts from 1 on, as in the papers (FLAN-T5-EXAM, 4.1).
         """
         if self.kind == "query" and (self.lowest, self.highest) == RELEVANCE_0_TO_2:
             return 1
         return self.lowest - (-2 * (self.highest - self.lowest) // 3)
 
     def threshold(self, min_rating: int | None) -> int:
-        """Return the lowest rating that counts as an answer: `min_rating`, or the default if None.
+        """Return the minimum rating: `min_rating`, or the default if None.
 
         Raises:
-            InputError: It is not a rating of the scale, or is the lowest one, which every passage
-                has.
+            InputError: It is outside the scale, or the lowest rating, which every passage reaches.
         """
         if min_rating is None:
             return self.default_min_rating
         least = check_integer("min_rating", min_rating)
         if not self.lowest < least <= self.highest:
             raise InputError(
-                f"the minimum rating {least} makes no sense for ratings from {self.lowest} to "
-                f"{self.highest}",
+                f"invalid minimum rating {least} for ratings from {self.lowest} to {self.highest}",
                 hint=f"Choose from {self.lowest + 1} to {self.highest}",
             )
         return least
 
     @property
     def cut(self) -> str:
-        """Describe the rating from which on items count as answered; empty if none is needed."""
+        """Describe the default minimum rating; "" if it is not needed."""
         if self.highest - self.lowest == 1 or (self.lowest, self.highest) == USUAL_SCALE:
             return ""
         return (
-            f"Ratings of {self.name} go from {self.lowest} to {self.highest}; from "
-            f"{self.default_min_rating} on they count as answers (--min-rating)."
+            f"Ratings of {self.name} go from {self.lowest} to {self.highest}; "
+            f"{self.default_min_rating} or more counts as an answer (--min-rating)."
         )
 
     def widened(self, other: GraderIdentity) -> GraderIdentity:
-        """Return the grader on a scale that holds both: its entries may show more or less of it."""
+        """Return the grader with a scale that covers both, as entries may show different parts."""
         lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
         if (lowest, highest) == (self.lowest, self.highest):
             return self
@@ -172,7 +170,7 @@ class GraderIdentity:
 
     @property
     def is_draft(self) -> bool:
-        """Return whether its grades are draft grades, which are labelled wherever they appear."""
+        """Return whether its grades are draft grades, which are always marked."""
         return self.model == "draft"
 
 
@@ -186,24 +184,24 @@ def check_scale(scale: RatingScale) -> RatingScale:
         lowest, highest = (check_integer("a rating", rating) for rating in scale)
     except (TypeError, ValueError, InputError):
         raise InputError(
-            f"scale is {scale!r}", hint="Give the lowest and the highest rating, as (0, 3)"
+            f"invalid scale {scale!r}", hint="Use the lowest and the highest rating, such as (0, 3)"
         ) from None
     if not 0 <= lowest < highest <= MOST_RATINGS:
         raise InputError(
-            f"there is no scale from {lowest} to {highest}",
-            hint=f"It has two ratings or more, from 0 to {MOST_RATINGS} at most, as 0..3",
+            f"invalid scale from {lowest} to {highest}",
+            hint=f"A scale has two or more ratings within 0 and {MOST_RATINGS}, such as 0..3",
         )
     return lowest, highest
 
 
 def members_of(grader: GraderIdentity) -> Sequence[Mapping[str, str]]:
-    """Return the members of a vote as (name, key); empty if the grader is not a vote."""
+    """Return the members of a vote as (name, key); empty for other graders."""
     vote = grader.settings.get("vote")
     return vote["members"] if isinstance(vote, dict) else ()
 
 
 def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
-    """Return the note that names the members of a vote; empty for other graders."""
+    """Return the note on the members of a vote; empty for other graders."""
     members = members_of(grader)
     if not members:
         return ()
@@ -211,7 +209,7 @@ def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
     names = ", ".join(sorted(one["name"] for one in members))
     least = vote["at_least"]
     needed = "all of them" if least == len(members) else f"at least {least} of them"
-    return (f"{grader.name} is the {vote['rule']} of {names}, where {needed} have a grade.",)
+    return (f"{grader.name} is the {vote['rule']} of {names}, for cells graded by {needed}.",)
 
 
 UNNUMBERED = ("answer", "unparsed")
@@ -223,10 +221,10 @@ SHORT_KEY = 8
 
 
 def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdentity, ...]:
-    """Return the same graders with distinct names.
+    """Return the graders with distinct names.
 
-    A name is `model:prompt`, or the name in the source; if several share it, the decoding settings
-    follow, and the start of the key if those are shared too.
+    A name is `model:prompt`, or that of the source; if several graders share it, decoding settings
+    are added and, if still ambiguous, the start of the key.
     """
     identities = list(graders)
     names = {one.key: one.name for one in identities}
@@ -266,7 +264,7 @@ def choose_grader(
     prompt: str | None = None,
     kind: str | None = None,
 ) -> GraderIdentity:
-    """Return the one grader that matches.
+    """Return the only grader that matches.
 
     `grader` is a model, a name as shown or short (`model:prompt`), the start of a key, or else a
     prompt or kind of item, alone or after the model (`model:nugget`); `prompt` is a prompt's name
@@ -279,11 +277,11 @@ def choose_grader(
     names = [grader_label(one) + _reading(one) for one in fitting or graders]
     listed = "".join(f"\n  {name}" for name in names)
     if not graders:
-        raise InputError("there are no grades yet", hint="Grade first: exampp grade")
+        raise InputError("no grades yet", hint="Grade the passages: exampp grade")
     if not fitting:
-        raise InputError(f"no grader fits. Graders of this collection:{listed}")
+        raise InputError(f"no grader matches. Graders of this collection:{listed}")
     raise AmbiguousGrader(
-        f"{len(fitting)} graders fit. Choose one, such as --grader {_distinction(fitting)} "
+        f"{len(fitting)} graders match. Choose one, such as --grader {_distinction(fitting)} "
         "(in Python and in a configuration: grader = ...), or compare all with exampp analyze "
         f"correlation:{listed}",
         names,
@@ -291,7 +289,7 @@ def choose_grader(
 
 
 def _distinction(graders: Sequence[GraderIdentity]) -> str:
-    """Return what names the first of the graders and none of the others."""
+    """Return a name of the first grader that no other grader has."""
     first, *others = graders
     names = (first.kind, first.model, first.prompt, first.name)
     known = {word for one in others for word in (one.kind, one.model, one.prompt, one.name)}
@@ -299,7 +297,7 @@ def _distinction(graders: Sequence[GraderIdentity]) -> str:
 
 
 def _reading(grader: GraderIdentity) -> str:
-    """Describe how replies are read, for graders that share a name and their requests."""
+    """Describe the reading rules, for graders that differ only in them."""
     unnumbered = grader.settings.get("unnumbered")
     return f", a text without a number is {unnumbered}" if unnumbered else ""
 
@@ -323,7 +321,7 @@ def fitting_graders(
     if grader is None:
         return candidates
     called = [one for one in candidates if _is_called(one, grader)]
-    # a folder is called by its name alone, however it was typed
+    # a folder matches by name, however its path is written
     folder = grader.rstrip("/").rpartition("/")[2]
     called = called or [one for one in candidates if _is_folder(one) and _is_called(one, folder)]
     return called or [one for one in candidates if grader in _descriptions(one)]

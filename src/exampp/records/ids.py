@@ -1,4 +1,4 @@
-"""Ids made from content: the same text gives the same id everywhere."""
+"""Ids derived from content: equal texts have equal ids everywhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from exampp.errors import InputError
 
 
 def item_id(query_id: str, text: str, subtopic_id: str | None = None) -> str:
-    """Return the workbench id of an item: `query_id[/subtopic_id]/md5` of the stripped text.
+    """Return the Workbench id of an item: `query_id[/subtopic_id]/md5` of the stripped text.
 
     The text is hashed in UTF-8. Source: Autograding Workbench, section 3.1 (an MD5 hash of the text
     along with the query id).
@@ -19,30 +19,30 @@ def item_id(query_id: str, text: str, subtopic_id: str | None = None) -> str:
 
 
 def subtopic_of(query_id: str, written: str | None) -> str | None:
-    """Return the subtopic of a `query/subtopic` id; None where it names the query itself."""
+    """Return the subtopic of an id `query/subtopic`; None for the query itself."""
     if written is None or not written.startswith(f"{query_id}/"):
         return None
     return written[len(query_id) + 1 :] or None
 
 
 def subtopic_of_item(query_id: str, identifier: str) -> str | None:
-    """Return the subtopic inside an item id `query/subtopic/md5`; None for `query/md5`."""
+    """Return the subtopic of an item id `query/subtopic/md5`; None for `query/md5`."""
     return subtopic_of(query_id, identifier.rpartition("/")[0])
 
 
 OVERALL = "_overall_"
-"""The name of the leaderboard row for the whole pool as one system; systems must not use it."""
+"""The row of the whole pool in leaderboards; a reserved system name."""
 
 
 def check_system_names(names: Iterable[str]) -> None:
-    """Raise InputError for an empty system name, or one reserved for the whole pool."""
+    """Raise InputError for an empty or reserved system name."""
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise InputError(f"{name!r} is not a valid system name", hint="Give it another")
+            raise InputError(f"{name!r} is not a valid system name", hint="Use another name")
         if name == OVERALL:
             raise InputError(
-                f"a system is called {OVERALL}, as the whole pool is in leaderboards",
-                hint="Rename it",
+                f"the system name {OVERALL} is reserved for the whole pool in leaderboards",
+                hint="Rename the system",
             )
 
 
@@ -57,5 +57,5 @@ def content_hash(*parts: str) -> str:
 
 
 def text_hash(title: str, text: str) -> bytes:
-    """Return the content hash of a passage: 16 bytes of SHA-256 of what a grader reads of it."""
+    """Return the content hash of a passage: 16 bytes of SHA-256 of the graded text."""
     return hashlib.sha256(f"{title}\x00{text}".encode(errors="surrogatepass")).digest()[:16]

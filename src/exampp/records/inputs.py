@@ -1,7 +1,7 @@
-"""Queries, passages, judgments and rankings, and the pool of a query.
+"""Queries, passages, judgments, rankings and pools.
 
-Passages, judgments, rankings and grades come with their residue: the fields of a file beyond the
-record (see `formats.residue`).
+Passages, judgments, rankings and grades keep the additional fields of their file (see
+`formats.residue`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Subtopic:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query (topic) and its subtopics; `text` is empty where only the id is known."""
+    """A query (topic) and its subtopics; `text` is empty if only the id is known."""
 
     query_id: str
     text: str = ""
@@ -34,7 +34,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of the judgment pool. `extra` holds the other fields of its file, JSON-able."""
+    """A passage. `extra` has the other fields of its file as JSON data."""
 
     passage_id: str
     text: str
@@ -44,7 +44,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage:
-    """One line of a run: a system returned a passage for a query (or one of its subtopics).
+    """A line of a run: a passage returned by a system for a query or subtopic.
 
     `query_id` is as written in the run, `query` or `query/subtopic`.
     """
@@ -68,15 +68,17 @@ class Judgment:
 
 PASSAGE_TOKENS = 400
 """Default maximum tokens of a passage: it fits into the 512 of a FLAN-T5 with its question (paper
-000, section 5.1)."""
+Default maximum tokens of a passage, to fit a FLAN-T5 (512 tokens) with a question (paper 000,
+section 5.1).
+"""
 DEFAULT_MIN_RELEVANT = 2
-"""Default for the lowest judgment of a relevant passage (TREC DL's convention)."""
+"""Default of the lowest judgment of a relevant passage (convention of TREC DL)."""
 
 
 def relevance_threshold(min_relevant: int | None, highest: int | None) -> int:
     """Return the lowest judgment of a relevant passage.
 
-    It is `min_relevant`; if that is None, 2, or 1 if no judgment is higher.
+    This is `min_relevant`; the default is 2, or 1 if no judgment is higher.
 
     Raises:
         InputError: It is not a whole number from 1 on.
@@ -90,7 +92,7 @@ _MARK = "#"
 
 
 class CitedSentence(NamedTuple):
-    """The place of a sentence: query, system, and number in the answer, from 1."""
+    """The position of a sentence: query, system, and number in the answer, from 1."""
 
     query_id: str
     system: str
@@ -104,7 +106,7 @@ class CitedSentence(NamedTuple):
 
 
 def read_sentence(key: str) -> CitedSentence | None:
-    """Parse the id of a sentence; None for the id of anything else."""
+    """Parse the id of a sentence; None for other ids."""
     parts = key.split(_MARK)
     if len(parts) != 3 or not parts[2].isdecimal():
         return None
@@ -126,9 +128,9 @@ Residue = dict[str, Any] | None
 class PassageGrades:
     """One grader's grades of one passage.
 
-    It is an entry of `exam_grades`, or of `grades` if the grader's kind is "query".
-    `scale_unshown`: no rating of the grader shows its whole scale, so that a file must state it.
-    `verified`: known answers affected the grades.
+    An entry of `exam_grades`, or of `grades` if the grader's kind is "query". `scale_unshown`: the
+    ratings do not show the whole scale, so a file must state it. `verified`: answer keys affected
+    the grades.
     """
 
     grader: GraderIdentity
@@ -140,7 +142,7 @@ class PassageGrades:
 
 @dataclass(frozen=True, slots=True)
 class PooledPassage:
-    """A passage in the pool of one query, with all fields of its file."""
+    """A passage in the pool of a query, with all fields of its file."""
 
     passage_id: str
     text: str
@@ -153,7 +155,7 @@ class PooledPassage:
 
 @dataclass(frozen=True, slots=True)
 class QueryPool:
-    """One line of a workbench file."""
+    """A line of a Workbench file."""
 
     query_id: str
     passages: tuple[PooledPassage, ...]

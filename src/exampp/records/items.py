@@ -1,8 +1,8 @@
 """Bank items and their importance: vital, okay, or unknown.
 
-A vital nugget weighs 1, an okay nugget one half: cover then counts what a good answer must say
-twice as much as what it may say. The word of a file stays in `Item.extra["importance"]` (for ARGUE
-under `argue`); an edit of the weight changes the importance without changing that word.
+A vital nugget has weight 1, an okay nugget one half, so Cover counts required content twice as much
+as optional content. The original word is stored in `Item.extra["importance"]` (for ARGUE under
+`argue`); editing the weight changes the importance but not the word.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from exampp.records.wording import quoted
 _NAMES = re.compile(
     r"(?:.+_)?model(?:_name|_id)?|llm|generator|generated_by|created_by|creator|made_by"
 )
-"""Keys under which banks name the model that made an item: `gpt_model` in the Workbench's own."""
+"""Keys for the model that made an item: `gpt_model` in Workbench banks."""
 MODEL = "model"
-"""The key of the model in an item itself, in every kind of bank; blank: no model made it."""
+"""The key of the model in an item; blank: written by a person."""
 MODEL_KEYS = (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by")
-"""The names of that key in tables; a likely misspelling is reported."""
+"""Column names for that key; likely misspellings are reported."""
 _DEEPEST = 3
 _VERSION = re.compile(r"(?:[-@:](?:\d{4}-?\d\d-?\d\d|latest|\d{4})|\.gguf|/)+$")
 
 
 def models_in(extra: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the names of models that the provenance of an item, or of a line of a bank, gives."""
+    """Yield model names in the provenance of an item or of a line of a bank."""
     if depth > _DEEPEST:
         return
     if isinstance(extra, list | tuple):
@@ -49,7 +49,7 @@ def models_in(extra: Any, depth: int = 0) -> Iterator[str]:
 
 
 def makers_of(item: Mapping[str, Any], line: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the models that made an item: under its `MODEL`, else anywhere, else in its line.
+    """Return the models that made an item: from `MODEL`, else from any key, else from its line.
 
     `item` and `line` are the `extra` fields of the item and of its entry.
     """
@@ -59,7 +59,7 @@ def makers_of(item: Mapping[str, Any], line: Mapping[str, Any]) -> tuple[str, ..
 
 
 def same_model(one: str, other: str) -> bool:
-    """Return whether two names mean one model: owner, folder, release date and case are ignored."""
+    """Return whether two names mean one model, ignoring owner, folder, release date and case."""
     return bool(_short(one)) and _short(one) == _short(other)
 
 
@@ -68,7 +68,7 @@ def _short(model: str) -> str:
 
 
 def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
-    """Return the warning that a model grades its own questions; empty if it made none of the items.
+    """Return the warning that a model grades its own questions; "" if it does not.
 
     `makers` counts the items that each model made, of `items` in the bank.
     """
@@ -78,9 +78,7 @@ def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
     count = min(same.total(), items)
     subject = "The bank was" if count == items else f"{count} of the {items} items of the bank were"
     names = ", ".join(map(quoted, same))
-    return (
-        f"{subject} made by the model that grades ({names}): it may ask what that model finds easy."
-    )
+    return f"{subject} made by the grading model ({names}), which may ask what it finds easy."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ class BankEntry:
 
 @dataclass(frozen=True, slots=True)
 class BankTexts:
-    """A bank without grades: its entries, and the texts of the queries.
+    """A bank without grades: entries and query texts.
 
     `sealed` are the (query id, item id) of its sealed part; None if it was never split.
     """
@@ -139,10 +137,10 @@ def importance_of(weight: float) -> str | None:
 
 
 def importance(extra: Mapping[str, Any], weight: float) -> str | None:
-    """Return the importance of an item, from the word of its file and its weight today.
+    """Return the importance of an item, from the word in its file and its current weight.
 
-    It is `vital` or `okay`, or another word that the file has, such as one that nuggetizer leaves
-    when it cannot read a reply; None if unknown. It is never guessed.
+    This is `vital`, `okay`, or another word in the file, such as that of nuggetizer for an
+    unreadable reply; None if unknown.
     """
     written = extra.get("importance")
     if written is None and isinstance(extra.get("argue"), dict):
@@ -153,5 +151,5 @@ def importance(extra: Mapping[str, Any], weight: float) -> str | None:
 
 
 def importance_of_word(word: str | None, weight: float) -> str | None:
-    """Return the importance of an item whose file has `word` and that weighs so much now."""
+    """Return the importance for a `word` in the file and a current weight."""
     return importance_of(weight) or word if word in WEIGHTS else word

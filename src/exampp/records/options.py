@@ -1,10 +1,10 @@
-"""Options that are declared once, as fields of dataclasses and parameters of commands.
+"""Declarations of options: fields of dataclasses and parameters of commands.
 
     depth: Annotated[int, option(min=1, help="How many passages of each ranking.")] = 20
 
-The same field is a keyword in Python, an option of the command line and a key of a TOML file. Its
-name is that of the field unless another is given. A `bool` is a flag, a `Literal` one of its
-values, and a `list` takes one value at a time.
+The field is a keyword in Python, an option of the command line and a key in TOML. The option name
+is by default that of the field. A `bool` is a flag, a `Literal` has fixed choices, and a `list`
+option can be repeated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OptionDeclaration:
-    """The annotation of a parameter beside its type; see `option` and `argument`."""
+    """The annotation of a parameter; see `option` and `argument`."""
 
     by_name: bool
     names: tuple[str, ...]

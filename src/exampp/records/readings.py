@@ -1,7 +1,7 @@
 """Counts of grades by rule of reading, and the sentences that describe them.
 
-Every grade stores the rule that read it. A leaderboard of ratings stated in the replies differs
-from one of ratings that follow from replies without a rating.
+Every grade stores the rule that read it, because ratings stated in replies are more reliable than
+ratings inferred from replies.
 """
 
 from __future__ import annotations
@@ -15,57 +15,57 @@ from exampp.records.graders import CONTENT_SETTING, GraderIdentity, State
 from exampp.records.wording import counted, excerpt, quoted
 
 PLAIN = frozenset({"rated", "json"})
-"""Rules for which the rating is the one in the reply."""
+"""Rules that take the rating from the reply."""
 IMPORTED = "imported"
-"""The rating comes from a file without a reply, or without rules that read the reply."""
+"""The rating comes from a file without a reply or reading rules."""
 OTHERWISE = "read otherwise"
-"""The rating comes from a file beside a reply that exampp reads as another rating."""
+"""The rating comes from a file; exampp reads the reply differently."""
 CALIBRATED = "calibrated"
-"""The label is computed from the ratings of other graders, by a calibration."""
+"""The label is computed by a calibration."""
 VOTED = "voted"
 """The rating is a vote of several graders."""
 WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED, VOTED}
 LITTLE_MASS = "little mass"
-"""The labels of a prompt have too little of the probability for one to be a grade."""
+"""The labels of the prompt have too little probability for a grade."""
 MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
-"""Rules by which an extracted answer matches a known one."""
+"""Rules by which an extracted answer matches the answer key."""
 UNMATCHED = "unmatched"
 
 _LISTED = 5
 LEAST_KEYED = 20
 LEAST_MATCHING = 0.05
-"""A smaller share of at least `LEAST_KEYED` answers that match their keys is worth a warning."""
+"""Minimum share of matching answers without a warning, given `LEAST_KEYED` answers."""
 
 NO_ANSWER = "no answer"
-"""The rule by which an extracted answer that says there is none is not correct."""
+"""The rule for a reply that there is no answer."""
 _BECAUSE: Mapping[str, str] = {
     "answered": "the reply is text without a number",
     "unanswerable": "the reply says that there is no answer",
-    NO_ANSWER: "the extracted answer says that there is none; no model was needed",
-    UNMATCHED: "the extracted answer matches no known one",
-    **dict.fromkeys(MATCHED, "the extracted answer matches a known one"),
+    NO_ANSWER: "the extracted answer says that there is none, without a request",
+    UNMATCHED: "the extracted answer does not match the answer key",
+    **dict.fromkeys(MATCHED, "the extracted answer matches the answer key"),
 }
 _EXTRACTED = "the reply is an answer"
-_RATES = ("is a rating that the reply gives", "are ratings that the reply gives")
+_RATES = ("is a rating stated in the reply", "are ratings stated in the reply")
 _AS_THE_PAPERS = "read as the papers' own program does"
 _OTHERS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(PLAIN, _RATES),
     "rubric": (f"is {_AS_THE_PAPERS}", f"are {_AS_THE_PAPERS}"),
-    IMPORTED: ("is as the file has it", "are as the file has them"),
+    IMPORTED: ("is copied from the file", "are copied from the file"),
     VOTED: ("is a vote of several graders", "are votes of several graders"),
     CALIBRATED: ("is a label of the calibration", "are labels of the calibration"),
 }
-"""Phrases for one grade and for several, for rules with an indirect rating."""
+"""Phrases (singular, plural) for rules with an indirect rating."""
 _UNPARSED: Mapping[str, str] = {
     "off-scale": "off the scale",
     "several": "several ratings",
-    "hedged": "a rating denied, doubted or asked for",
-    "no verdict": "numbers or words that rate nothing",
+    "hedged": "a denied, doubtful or requested rating",
+    "no verdict": "numbers or words that are not ratings",
     "no value": "a field without a rating",
     "no number": "text without a number",
-    "unfinished thought": "a thought that does not end",
+    "unfinished thought": "an unfinished thought",
     "error": "error messages",
-    LITTLE_MASS: "labels that are less likely than all else",
+    LITTLE_MASS: "labels that are too unlikely",
     "json": "JSON without a rating",
     "empty": "without a word",
     IMPORTED: "without a rating in the file",
@@ -74,9 +74,9 @@ _UNPARSED: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class RuleCount:
-    """The number of cells of one state that one rule gave one rating (None without one).
+    """Number of cells with one state, rule and rating (None: no rating).
 
-    `example` is one of the replies, None for the rules `WITHOUT_EXAMPLE` and if there is none.
+    `example` is one of the replies; None for rules `WITHOUT_EXAMPLE` or without replies.
     """
 
     state: State
@@ -87,7 +87,7 @@ class RuleCount:
 
 
 def merge_counts(readings: Iterable[RuleCount]) -> list[RuleCount]:
-    """Merge counts by rule and state, most cells first; ratings that differ become None."""
+    """Merge counts by rule and state, largest first; different ratings become None."""
     merged: dict[tuple[State, str], RuleCount] = {}
     for one in readings:
         key = (one.state, one.rule)
@@ -103,7 +103,7 @@ def _both(one: RuleCount, other: RuleCount) -> RuleCount:
 
 
 def by_state(readings: Iterable[RuleCount]) -> dict[str, int]:
-    """Return how many cells are in each state, by the state's name in lower case."""
+    """Count cells by state, with lower-case names."""
     counts_by_state: dict[State, int] = {}
     for one in readings:
         counts_by_state[one.state] = counts_by_state.get(one.state, 0) + one.cells
@@ -128,7 +128,7 @@ def describe_readings(readings: Sequence[RuleCount], grader: GraderIdentity) -> 
 
 
 def _phrases(graded: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """Yield a phrase for each rule after "Of so many grades", plain ratings first."""
+    """Yield a phrase for each rule, stated ratings first."""
     merged: dict[tuple[str, str], list[RuleCount]] = {}
     for one in graded:
         merged.setdefault(_phrase(one, grader), []).append(one)
@@ -145,11 +145,11 @@ def _cells(counts: Sequence[RuleCount]) -> int:
 
 
 def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
-    """Return the phrases for one grade and for several grades of a rule."""
+    """Return the singular and plural phrases of a rule."""
     if one.rule in _OTHERS:
         return _OTHERS[one.rule]
     if one.rule == OTHERWISE:
-        rest = f"{one.rating} in the file, though exampp reads the reply otherwise"
+        rest = f"{one.rating} in the file, but exampp reads the reply differently"
     elif one.rule == "answered" and one.rating == grader.highest:
         rest = f"{one.rating} because {_EXTRACTED}"
     else:
@@ -159,56 +159,56 @@ def _phrase(one: RuleCount, grader: GraderIdentity) -> tuple[str, str]:
 
 
 class PromptDeviations(NamedTuple):
-    """Numbers of passages that were cut, and of cells requested without parameters, by name."""
+    """Numbers of truncated passages, and of cells requested without some parameters."""
 
     cut: int = 0
     without: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     def describe(self) -> Iterator[str]:
-        """Yield a sentence per deviation, without a full stop; nothing if there is none."""
+        """Yield one sentence per deviation, without a full stop."""
         if self.cut:
             passages = "1 passage was" if self.cut == 1 else f"{self.cut:,} passages were"
-            yield f"{passages} cut to fit what the model takes"
+            yield f"{passages} truncated to fit the context of the model"
         for names, cells in self.without:
             cell = "1 cell was" if cells == 1 else f"{cells:,} cells were"
-            yield f"{cell} asked without {', '.join(names)}, which the server refuses"
+            yield f"{cell} requested without {', '.join(names)}, which the server rejects"
 
 
 def reading_warnings(readings: Sequence[RuleCount], grader: GraderIdentity) -> Iterator[str]:
-    """Return warnings about the readings, with what to do.
+    """Return warnings about the readings, with remedies.
 
-    They report a large share of replies that say something else than a label, and extracted answers
-    that (nearly) never match a known one.
+    They report many replies without a label, and extracted answers that (almost) never match the
+    answer key.
     """
     little = sum(one.cells for one in readings if one.rule == LITTLE_MASS)
     if little:
         share = little / _cells(readings)
         yield (
-            f"In {little:,} of {_cells(readings):,} cells ({share:.1%}) the labels together are "
-            "less likely than all else that the model could say, so that none of them is a grade "
-            f"({LITTLE_MASS}). {_INSTEAD.get(str(grader.settings.get('name')), '')}".rstrip()
+            f"In {little:,} of {_cells(readings):,} cells ({share:.1%}) the model most likely "
+            f"replies something other than a label, so they have no grade ({LITTLE_MASS}). "
+            f"{_INSTEAD.get(str(grader.settings.get('name')), '')}".rstrip()
         )
     matching = sum(one.cells for one in readings if one.rule in MATCHED)
     keyed = matching + sum(one.cells for one in readings if one.rule == UNMATCHED)
     if keyed >= LEAST_KEYED and matching < LEAST_MATCHING * keyed:
         matches = "none matches" if not matching else f"only {matching:,} match"
         yield (
-            f"Of {keyed:,} extracted answers {matches} a known one: the keys may be worded "
-            f"otherwise. A model can compare them: exampp grade COLLECTION {_verifier(grader)} "
+            f"Of {keyed:,} extracted answers {matches} the answer key: keys may be worded "
+            f"differently. A model can compare them: exampp grade COLLECTION {_verifier(grader)} "
             f"--prompt answer-verification --answers-of {grader.key[:8]}"
         )
 
 
 _INSTEAD = {
-    "hf": "--decode generate has it write what it would say, or choose another prompt or model.",
-    "openai": "--decode text has it write what it would say, or choose another prompt or model.",
+    "hf": "Use --decode generate to get full replies, or choose another prompt or model.",
+    "openai": "Use --decode text to get full replies, or choose another prompt or model.",
 }
 
 
 def _verifier(grader: GraderIdentity) -> str:
-    """Return the options of a grader that can verify answers: the extracting one, if it can.
+    """Return the options of a grader that can verify answers, preferably this one.
 
-    A model that marks spans in passages cannot, and the place of a folder does not identify it.
+    Models that extract spans cannot, and a folder may have moved.
     """
     settings = grader.settings
     backend = settings.get("name")
@@ -221,36 +221,39 @@ def _verifier(grader: GraderIdentity) -> str:
 
 
 def describe_items_without_key(item_ids: Sequence[str]) -> str:
-    """Describe items without an answer key and the effect on verification: 3 items ...: a, b, c."""
+    """Describe items without an answer key and the effect on verification."""
     listed = ", ".join(item_ids[:_LISTED])
     more = f" and {len(item_ids) - _LISTED} more" if len(item_ids) > _LISTED else ""
     one = len(item_ids) == 1
     have, them, their = ("item has", "it", "its") if one else ("items have", "them", "their")
     return (
-        f"{len(item_ids)} {have} no answer key, so that no answer to {them} can be verified and "
-        f"{their} cells have no grade: {listed}{more}. Give {them} one (exampp bank edit "
-        f"COLLECTION key ITEM ANSWER) or retire {them}"
+        f"{len(item_ids)} {have} no answer key, so answers to {them} cannot be verified and "
+        f"{their} "
+        f"cells have no grade: {listed}{more}. Add a key (exampp bank edit COLLECTION key ITEM "
+        f"ANSWER) or retire {them}"
     )
 
 
 def describe_items_without_text(textless: int, items: int, kind: str) -> str:
-    """Describe items without imported text, and how to import it; empty if all have one."""
+    """Describe items without imported text, and how to import it; "" if there are none."""
     if not textless:
         return ""
     file = "QUERIES" if kind == "query" else "BANK"
     return (
-        f"{textless} of {counted(items, kind)}: text not imported, so that no grader can be asked "
-        f"and no rule about texts applies. Import it: exampp import COLLECTION {file}"
+        f"{textless} of {counted(items, kind)} without an imported text cannot be graded or "
+        "checked "
+        f"by rules about texts. Import it: exampp import COLLECTION {file}"
     )
 
 
 def describe_judged_only(cells: int, of: int) -> str:
-    """Describe cells of judged passages that no run ranks, graded on request; or return ""."""
+    """Describe cells of judged passages that no run ranks; "" if there are none."""
     if not cells:
         return ""
     return (
-        f"{cells} cells ({cells / of:.0%} of {of}) are of passages that people judged and no run "
-        "ranks. They are graded only on request: exampp grade --pool judged"
+        f"{cells} cells ({cells / of:.0%} of {of}) belong to judged passages that no run ranks. "
+        "They "
+        "are graded only on request: exampp grade --pool judged"
     )
 
 
@@ -261,7 +264,7 @@ def meaning(one: RuleCount, grader: GraderIdentity) -> str:
     if one.rule in _OTHERS:
         return _OTHERS[one.rule][0].removeprefix("is ").removeprefix("a ")
     if one.rule == OTHERWISE:
-        return "the file has another rating than the reply, as exampp reads it"
+        return "the rating in the file differs from exampp's reading of the reply"
     if one.rule == "answered" and one.rating == grader.highest:
         return _EXTRACTED
     return _BECAUSE.get(one.rule, one.rule)
@@ -274,7 +277,7 @@ COLUMNS = ("state", "rule", "meaning", "rating", "cells", "example")
 def rules_table(
     readings: Iterable[RuleCount], grader: GraderIdentity
 ) -> list[tuple[str, str, str, int | None, int, str | None]]:
-    """Return a row of a table for each rule, most cells first."""
+    """Return one row per rule, most cells first."""
     return [
         (
             one.state.name.lower(),
@@ -291,9 +294,9 @@ def rules_table(
 def without_grade(
     pending: Mapping[str, int], readings: Sequence[RuleCount] = (), most: int | None = None
 ) -> str:
-    """Describe the cells without a grade, such as 5 unparsed (3 empty, ...), 2 refused.
+    """Describe ungraded cells, such as "5 unparsed (3 empty, ...), 2 refused".
 
-    With `most`, only that many of the most frequent reasons are named; the rest is counted.
+    `most` limits the named reasons; the others are counted.
     """
     rules: dict[str, list[RuleCount]] = {}
     for one in readings:
@@ -303,7 +306,7 @@ def without_grade(
     rest = [] if most is None else several[most:]
     why = "; ".join(_why(counts) for counts in several[:most])
     if rest:
-        why += f"; {sum(map(_cells, rest)):,} for other reasons, which the report lists"
+        why += f"; {sum(map(_cells, rest)):,} for other reasons (see the report)"
     return ", ".join(
         f"{count:,} {state}" + (f" ({why})" if why and state == "unparsed" else "")
         for state, count in pending.items()

@@ -1,7 +1,7 @@
-"""Options that select grades, evaluate them and show results, with one meaning everywhere.
+"""Shared options for selecting grades, evaluating them and showing results.
 
-The fields are keywords in Python, options of the command line and keys of TOML files at once. A
-command that needs only some of them takes a smaller one of these records.
+The fields are keywords in Python, options of the command line and keys of TOML files. Commands use
+the smallest record that fits.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ DecisionMode = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSelection:
-    """Options that select grades and systems in all commands alike."""
+    """Options that select grades and systems in all commands."""
 
     runs: Runs = None
     systems: Systems = None
@@ -94,7 +94,7 @@ class SharedSelection:
 
 @dataclass(frozen=True, slots=True)
 class Selection(SharedSelection):
-    """The grades of one grader, on the systems that are evaluated."""
+    """Options that select the grades of one grader."""
 
     collection: ExamFile
     grader: GraderName = None
@@ -103,7 +103,7 @@ class Selection(SharedSelection):
 
 @dataclass(frozen=True, slots=True)
 class SeveralSelection(SharedSelection):
-    """The grades of several graders and banks, on the systems that are evaluated."""
+    """Options that select the grades of several graders and banks."""
 
     collection: ExamFile
     grader: GraderNames = None
@@ -171,7 +171,7 @@ class NotesDisplay(Display):
 
 @dataclass(frozen=True, slots=True)
 class NumberDisplay(NotesDisplay):
-    """Options of the output of tables of numbers."""
+    """Options for the output of numbers."""
 
     digits: Annotated[
         int | None,

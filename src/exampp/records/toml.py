@@ -1,4 +1,4 @@
-"""Read TOML files that people write, with the place of every fault."""
+"""Read TOML files, with the location of every fault."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from exampp.records.wording import suggest
 from exampp.sanitize import LARGEST, check_path, sanitize
 
 DEEPEST = 20
-"""Maximum levels of tables and lists: more than any declaration has."""
+"""Maximum nesting of tables and lists."""
 _LINE = re.compile(r"\(at line (\d+)")
 
 
 def read_toml(path: str | Path, missing: str = "Check the path") -> dict[str, Any]:
-    """Return the tables of a file; InputError if it cannot be read, with `missing` as the hint."""
+    """Read the tables of a file; `missing` is the hint if it does not exist."""
     path = check_path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -35,22 +35,22 @@ def read_toml(path: str | Path, missing: str = "Check the path") -> dict[str, An
 
 
 def parse_toml(text: str, file: str | Path | None = None, hint: str = "") -> dict[str, Any]:
-    """Return the tables of a text.
+    """Parse the tables of a text.
 
-    Raises InputError, with the line, for broken TOML, and with the field for nesting that is too
-    deep, a number that is not finite or beyond 64 bits, and a text with a NUL.
+    Raises InputError with the line for invalid TOML, and with the field for excessive nesting,
+    non-finite numbers, integers beyond 64 bits, and texts with NUL.
     """
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         match = _LINE.search(str(error))
         line = int(match[1]) if match else None
-        raise InputError(f"broken TOML ({error})", file=file, line=line, hint=hint) from None
+        raise InputError(f"invalid TOML ({error})", file=file, line=line, hint=hint) from None
     except (ValueError, OverflowError) as error:
-        # a number of thousands of digits, a date that no calendar has
-        raise InputError(f"broken TOML ({error})", file=file, hint=hint) from None
+        # a number with thousands of digits, an impossible date
+        raise InputError(f"invalid TOML ({error})", file=file, hint=hint) from None
     except RecursionError:
-        raise InputError("broken TOML (nested too deeply)", file=file, hint=hint) from None
+        raise InputError("invalid TOML (nested too deeply)", file=file, hint=hint) from None
     _check(data, file)
     return data
 
@@ -75,7 +75,7 @@ def _fault(value: Any, depth: int) -> str:
     if depth > DEEPEST:
         return "nested too deeply"
     if isinstance(value, str) and sanitize(value)[1]:
-        return "holds a NUL character"
+        return "contains a NUL character"
     if isinstance(value, int) and abs(value) > LARGEST:
         return "is a number beyond 64 bits"
     if isinstance(value, float) and not math.isfinite(value):
@@ -83,7 +83,7 @@ def _fault(value: Any, depth: int) -> str:
     return ""
 
 
-# ---- tables whose keys are fields of dataclasses ----------------------------------------------
+# ---- tables as dataclasses --------------------------------------------------------------------
 
 _NAMES: Mapping[Any, str] = {
     str: "a text",
@@ -95,7 +95,7 @@ _NAMES: Mapping[Any, str] = {
 
 
 def toml_types(record: type) -> dict[str, Any]:
-    """Return the keys of a dataclass, each with the type of its value."""
+    """Return the keys of a dataclass with the types of their values."""
     hints = get_type_hints(record)
     return {one.name.replace("_", "-"): hints[one.name] for one in fields(record)}
 
@@ -103,12 +103,12 @@ def toml_types(record: type) -> dict[str, Any]:
 def check_table(
     table: Mapping[str, Any], types: Mapping[str, Any], path: Path, where: str = ""
 ) -> None:
-    """Check that a table has known keys only, with values of the right types.
+    """Check that a table has only known keys and values of the right types.
 
     If several types are given, as in `str | list[str]`, one must match.
 
     Raises:
-        InputError: It has another key (the nearest known one is named), or another value.
+        InputError: A key is unknown (the closest one is suggested), or a value has another type.
     """
     for key, value in table.items():
         if key not in types:

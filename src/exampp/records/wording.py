@@ -1,4 +1,4 @@
-"""Texts of others inside sentences of exampp."""
+"""Quote and shorten external texts in messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Iterable
 
 SHOWN = 60
-"""Characters of a reply in a sentence."""
+"""Maximum characters of a quoted reply."""
 
 
 def cut_text(text: str, width: int) -> str:
-    """Return the text in one line of at most so many characters."""
+    """Shorten a text to one line of at most so many characters."""
     line = " ".join(text[: 4 * width].split())
     if len(line) <= width and len(text) <= 4 * width:
         return line
