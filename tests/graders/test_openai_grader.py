@@ -459,7 +459,7 @@ def test_a_forgotten_address_is_what_the_error_names(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("make", [make_grading, make_writer])
 def test_a_misspelt_grader_is_recognised(make: Any) -> None:
-    with pytest.raises(InputError, match=r"called 'opnai'\. Did you mean 'openai'"):
+    with pytest.raises(InputError, match=r"unknown grader 'opnai'\. Did you mean 'openai'"):
         make("opnai", {})
 
 
