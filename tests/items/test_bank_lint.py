@@ -200,7 +200,7 @@ def test_keys_are_missing_only_where_others_have_them() -> None:
 def test_queries_without_items_and_items_without_a_query() -> None:
     entries = [BankEntry("q", items("a?")), BankEntry("typo", (Item("1", "typo", "b?"),))]
     assert lint(entries, {"q": "about a", "r": "about r"}) == [
-        Finding("no-items", "r", "", "about r", "no readable questions"),
+        Finding("no-items", "r", "", "about r", "no questions"),
         Finding("unknown-query", "typo", "1", "b?"),
     ]
     assert lint(entries, {}) == []
