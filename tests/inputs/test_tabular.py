@@ -347,16 +347,16 @@ def test_results_in_memory_name_their_system(empty_exam: exampp.Collection) -> N
     one = pd.DataFrame({"question": QUESTIONS, "answer": ANSWERS["v1"]})
     with pytest.raises(InputError, match=r"table: fields found.*answers: responses=\.\.\."):
         empty_exam.add(one)
-    with pytest.raises(InputError, match=r"responses, system: which system returned this\?"):
+    with pytest.raises(InputError, match=r"responses, system: the row has no system"):
         empty_exam.add(responses=one)
     empty_exam.add(responses=one, system="v1")
     empty_exam.add(responses={"v2": one})
     hits = pd.DataFrame(CHUNKS, columns=["question", "chunk"])
     empty_exam.add(runs={"bm25": hits})
     assert [one.system for one in empty_exam.systems] == ["bm25", *RESPONSES]
-    with pytest.raises(InputError, match="a dict of something else than columns"):
+    with pytest.raises(InputError, match="a dict, but not of columns"):
         empty_exam.add({"question": "Why?"})
-    with pytest.raises(InputError, match=r"nothing to add\. Give a table, or one of queries"):
+    with pytest.raises(InputError, match=r"nothing to add\. Pass a table, or one of queries"):
         empty_exam.add()
 
 

@@ -323,7 +323,7 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
         files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
         files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
         citing = ("responses",) if cited and given["cited"] else ()
-        # what is wrong with a record is told when it is taken
+        # faults of records are reported when they are imported
         renaming = Renaming(columns_of(given["columns"]))
         files, rows = read_tables(files, given["system"], accept, renaming)
         with reading_from_memory(rows):

@@ -92,9 +92,9 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
     by_header = [name for name in fitting if re.match(headers[name], columns, re.IGNORECASE)]
     named = fitting or [name for name in _NAMED if name in among]
     by_name = [name for name in named if re.search(among[name].file_name or "(?!)", sample.name)]
-    for found in (fitting, by_header, by_name):
-        if len(found) == 1:
-            return DetectedKind(found[0], found is by_name)
+    for candidates in (fitting, by_header, by_name):
+        if len(candidates) == 1:
+            return DetectedKind(candidates[0], candidates is by_name)
     if role:
         return DetectedKind(_likeliest(sample, role))
     raise _undecided(path, sample, fitting)
