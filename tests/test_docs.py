@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +118,8 @@ def run_console(block: Block, shell: Shell, wrong: list[str]) -> str:
     todo = steps(block.text)
     for step, following in zip(todo, [*todo[1:], Step("", [])], strict=True):
         real = shell.run(step.line)
-        if step.shown and block.compared and not matches(step.shown, real):
-            wrong.append("\n".join([f"$ {step.command}", *step.shown, "--- is really", *real]))
-            step.shown = renewed(step.shown, real)
+        if step.shown and block.compared:
+            step.shown = compared(step.shown, real, f"$ {step.command}", wrong)
         # a command that fails shows its error or its exit code
         failure_shown = following.line == "echo $?" or any(
             line.startswith("exampp: ") for line in step.shown
@@ -135,11 +135,18 @@ def run_python(block: Block, names: dict[str, object], wrong: list[str]) -> str 
     if block.output is None:
         return None
     real = [*printed.splitlines(), *([] if value is None else repr(value).splitlines())]
-    shown = block.output.splitlines()
-    if not matches(shown, real):
-        wrong.append("\n".join([block.text, *shown, "--- is really", *real]))
-        shown = renewed(shown, real)
+    shown = compared(block.output.splitlines(), real, block.text, wrong)
     return "".join(f"{line}\n" for line in shown)
+
+
+def compared(shown: list[str], real: list[str], code: str, wrong: list[str]) -> list[str]:
+    """Return what is to be shown of the real output; add to `wrong` if it is not what is shown."""
+    if matches(shown, real):
+        return shown
+    new = renewed(shown, real)
+    difference = unified_diff(shown, new, "shown", "real", n=1, lineterm="")
+    wrong.append("\n".join([code, *difference, "If the real output is right: --write-docs"]))
+    return new
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ def test_several_collections_and_leaderboards(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--statistic", "pearson"], "no rank statistic 'pearson'"),
+        (["--statistic", "pearson"], "unknown rank statistic 'pearson'"),
         (["--measure", "Covr@20"], "Did you mean Cover"),
         (["--grader", "nobody"], "no grader matches"),
         (["--min-rating", "9"], "invalid minimum rating"),

@@ -177,6 +177,27 @@ REFUSED = {
         table("question,model,answer", [*ROWS, ("Who?", "v1", "")]),
         r"a.csv:6, answer: missing results of a system \(any of answer\)",
     ),
+    "a blank system": (
+        table("question,model,answer", [*ROWS, ("Who?", "", "x")]),
+        r"a.csv:6, system: the row has no system",
+    ),
+    "no rows": (
+        table("question,model,answer", []),
+        "a.csv: the table has no rows below its header",
+    ),
+    "a column twice": (
+        table("question,answer,answer", [("Why?", "a", "b")]),
+        "column 'answer' occurs twice",
+    ),
+    "answers with a chunk each": (
+        table("question,answer,chunk", [("Why?", "a", "b"), ("Why?", "a", "c")]),
+        "unknown file type",
+    ),
+    "no answer column": (
+        table("question,model", [("Why?", "a")]),
+        "No column holds an answer, contexts or a passage",
+    ),
+    "Markdown": ("| question | answer |\n|---|---|\n| Why? | a |\n", "unknown file type"),
     "no chunk": (
         table("question,model,chunk", [*HITS, ("Who?", "v1", "")]),
         "a.csv:8, text: .* no",
@@ -244,14 +265,20 @@ def test_columns_of_objects_of_a_known_kind_are_renamed(
     assert empty_exam.query_texts() == {"7": "coral reefs"}
 
 
+@pytest.mark.parametrize("name", ["id", "query_id"])
 def test_numbers_of_rows_are_no_ids_of_questions(
-    tmp_path: Path, empty_exam: exampp.Collection
+    tmp_path: Path, empty_exam: exampp.Collection, name: str
 ) -> None:
     numbered = [(n, *row) for n, row in enumerate(ROWS)]
-    (tmp_path / "a.csv").write_text(table("id,question,model,answer", numbered))
+    (tmp_path / "a.csv").write_text(table(f"{name},question,variant,answer", numbered))
     report = empty_exam.import_files(tmp_path / "a.csv")
     assert len(empty_exam.query_texts()) == 2
-    assert "the column 'id' numbers the rows" in report.remarks[0]
+    assert f"the column '{name}' numbers the rows" in report.remarks[0]
+    # one system was asked the same twice: the ids tell the queries apart
+    named = [(f"q{n}", ROWS[0][0], "v3", "x") for n in range(2)]
+    (tmp_path / "b.csv").write_text(table(f"{name},question,variant,answer", named))
+    empty_exam.import_files(tmp_path / "b.csv")
+    assert {"q0", "q1"} <= empty_exam.query_texts().keys()
 
 
 def test_a_row_without_an_id_has_that_of_its_question(

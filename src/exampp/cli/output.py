@@ -56,6 +56,8 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
         write(json_of(found))
         return
     tables = list(found.values()) if isinstance(found, Mapping) else [found]
+    if how.style == "text":
+        tables = list(_draft_once(tables))
     text = "\n".join(_rendered(table, how) for table in tables)
     # tsv and csv hold names as they are; text has its own codes
     write(text if how.style == "text" or not sys.stdout.isatty() else printable_text(text))
@@ -64,6 +66,19 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
             print_message(text)
         for note in merge_notes(note for table in tables for note in table.notes):
             print_message(note)
+
+
+def _draft_once(tables: Iterable[Table]) -> Iterator[Table]:
+    """Leave out the label and the note of draft grades where an earlier table has them."""
+    from exampp.results.notes import DRAFT, with_code, without_code
+
+    label, notes = False, False
+    for table in tables:
+        caption = table.caption.replace(f"{DRAFT}: ", "") if label else table.caption
+        left = tuple(without_code(table.notes, "draft")) if notes else table.notes
+        label = label or DRAFT in caption
+        notes = notes or any(with_code(table.notes, "draft"))
+        yield replace(table, caption=caption, notes=left)
 
 
 def _rendered(table: Table, how: Display) -> str:

@@ -83,7 +83,6 @@ TABLE_ROLES = (
 """The roles that make up a table, the most telling first."""
 CERTAIN_ANSWERS = SYNONYMS["answer"][0][:-1]
 """Names of an answer that a system gave; `answer` alone may be the reference."""
-_WEAK_IDS = frozenset(SYNONYMS["query_id"][1])
 
 
 def role_of(name: str, among: Collection[str]) -> str:
@@ -167,12 +166,11 @@ def _differ(rows: Iterable[Row], one: str, other: str) -> bool:
 def identifies_queries(rows: Sequence[Row], roles: Roles) -> bool:
     """Return whether the ids of a table are those of its questions, and not numbers of its rows.
 
-    A column such as `id` that gives one question several ids, and none twice, numbers the rows.
+    Ids that are all different number the rows if several systems answer the same questions.
     """
-    columns = roles.get("query_id", ())
-    if not columns or normalize_name(columns[0]) not in _WEAK_IDS:
-        return True
-    pairs = [(value_of(row, roles, "query_id"), value_of(row, roles, "question")) for row in rows]
-    ids = [str(one) for one, text in pairs if None not in (one, text)]
-    texts = {str(text) for one, text in pairs if None not in (one, text)}
-    return len(set(ids)) < len(ids) or len(texts) == len(ids)
+    wanted = ("query_id", "question", "system")
+    with_id = (row for row in rows if value_of(row, roles, "query_id") is not None)
+    found = [tuple(str(value_of(row, roles, role)) for role in wanted) for row in with_id]
+    ids, texts = {one for one, *_ in found}, {text for _, text, _ in found}
+    answered = {(text, system) for _, text, system in found}
+    return len(ids) < len(found) or len(texts) == len(found) or len(answered) < len(found)

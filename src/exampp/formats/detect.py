@@ -139,10 +139,12 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
 
 def _column_hint(path: str | Path, names: Sequence[str]) -> str:
     """Return how to say what the columns of a table hold, beside those that are recognised."""
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        return f"The column {twice!r} occurs twice: rename one of them"
     roles = roles_of(names, {}, TABLE_ROLES)
     known = [name for columns in roles.values() for name in columns]
     others = [name for name in names if name not in known]
-    if not others and "answer" in roles:
+    if not others and {"question", "answer"} <= roles.keys():
         answer = roles["answer"][0]
         if lines_in_memory(path):
             are_of_system, are_correct = "responses=...", f"columns={{'reference': {answer!r}}}"
@@ -151,10 +153,15 @@ def _column_hint(path: str | Path, names: Sequence[str]) -> str:
             are_correct = f"--columns reference={shlex.quote(answer)}"
         return f"If a system gave the answers: {are_of_system}. If they are correct: {are_correct}"
     read = ", ".join(f"`{columns[0]}` is the {role}" for role, columns in roles.items())
+    hint = f"{read[:1].upper()}{read[1:]}. " if read else ""
+    if not others:
+        has_query = not roles.keys().isdisjoint({"question", "query_id"})
+        needed = "an answer, contexts or a passage" if has_query else "the question"
+        return f"{hint}No column holds {needed}"
     example = "answer" if "question" in roles else "question"
-    hint = (read[:1].upper() + read[1:] + ". " if read else "") + "Say what a column holds, as in "
-    hint += f"--columns {example}={shlex.quote((others or names)[0])} (on the left one of "
-    hint += f"{', '.join(TABLE_ROLES)}), or name the type, as in --queries {Path(path).name}"
+    hint += f"Say what a column holds, as in --columns {example}={shlex.quote(others[0])} "
+    hint += f"(on the left one of {', '.join(TABLE_ROLES)}), or name the type, "
+    hint += f"as in --queries {Path(path).name}"
     if "question" in roles and "answer" not in roles and len(others) > 1:
         wide = " ".join(f"--columns answer={shlex.quote(one)}" for one in others)
         hint += f". If each column holds the answers of one system: {wide}"

@@ -378,7 +378,7 @@ def read(
     seen[str(path)] = [*known, *(one for one in read_of if one not in known)]
     preset = preset.with_columns(named)
     if preset.normalize_names:
-        preset, rows = _settled(path, preset, rows, named)
+        preset, rows = _settled(path, preset, rows, named, on_error)
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
@@ -392,12 +392,16 @@ def read(
 
 
 def _settled(
-    path: str | Path, preset: Preset, rows: list[tuple[int, Row]], named: Mapping[str, str]
+    path: str | Path,
+    preset: Preset,
+    rows: list[tuple[int, Row]],
+    named: Mapping[str, str],
+    on_error: OnError,
 ) -> tuple[Preset, list[tuple[int, Row]]]:
     """Return a preset that reads one column per role, and rows whose questions have their id."""
     plain = [row for _, row in rows]
     roles = settle(path, plain, roles_of(dict.fromkeys(chain(*plain)), named, _ROLES))
-    if not identifies_queries(plain, roles):
+    if "query_id" in roles and not identifies_queries(plain, roles):
         add_warning(
             path,
             None,
@@ -411,6 +415,12 @@ def _settled(
     preset = replace(preset, fields=Fields(**{"query": preset.fields.query, **fields}))
     if "system" in roles:
         preset = replace(preset, system=(roles["system"],))
+        for number, row in rows:
+            if value_of(row, roles, "system") is None:
+                on_error(
+                    InputError("the row has no system", file=path, line=number, field="system")
+                )
+        rows = [(number, row) for number, row in rows if value_of(row, roles, "system") is not None]
     return preset, [*_with_ids(rows, roles)]
 
 
@@ -700,6 +710,8 @@ def _table(
     if len(line) > _LONGEST_HEADER:
         raise InputError("the first line is too long for the names of columns", file=path, line=1)
     split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;|"}
+    if line.lstrip().startswith("|"):
+        raise InputError("is a table in Markdown", file=path, line=1, hint="Write it as CSV")
     separator = max(split, key=lambda mark: len(split[mark]))
     if is_sample:
         yield 1, dict.fromkeys(split[separator], "")

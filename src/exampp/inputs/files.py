@@ -527,10 +527,12 @@ def _parts(
         if roles is None:
             return None
         rows = [*renaming.long_rows(path, rag.raw_rows(path, on_error))]
+        _check_rows(path, rows)
         renaming.seen.setdefault(str(path), [*dict.fromkeys(chain(*(row for _, row in rows)))])
         is_run = source.role == "runs"
         return table_parts(path, rows, roles, renaming.columns, named, on_error, is_run=is_run)
-    given = renaming.long_rows(path, rag.raw_rows(path, on_error, preset.rows))
+    given = [*renaming.long_rows(path, rag.raw_rows(path, on_error, preset.rows))]
+    _check_rows(path, given)
     options = preset, on_error, renaming.columns, renaming.seen
     records = rag.read(path, given, *options, is_stated=bool(source.kind or source.role))
     distinct = list(_without_repetitions(records, path, on_error))
@@ -540,6 +542,12 @@ def _parts(
     if system and len({one.system for _, one in distinct}) == 1:
         distinct = [(number, one._replace(system=system)) for number, one in distinct]
     return _rows_by_kind(distinct, named, answers)
+
+
+def _check_rows(path: Path, rows: Rows) -> None:
+    """Raise InputError for a table without rows."""
+    if not rows:
+        raise InputError("the table has no rows below its header", file=path)
 
 
 def _without_repetitions(

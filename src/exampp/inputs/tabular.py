@@ -33,8 +33,10 @@ def table_roles(names: Sequence[str], columns: Mapping[str, str]) -> Roles | Non
         return roles
     if "question" not in roles and not _has_certain_id(roles):
         return None
-    has_answers = {"answer", "system"} <= roles.keys()
-    return roles if has_answers or not roles.keys().isdisjoint({"passage_id", "text"}) else None
+    has_passages = not roles.keys().isdisjoint({"passage_id", "text"})
+    # an answer beside a passage would be lost
+    fits = "system" in roles and not has_passages if "answer" in roles else has_passages
+    return roles if fits else None
 
 
 def _has_certain_id(roles: Roles) -> bool:
@@ -108,7 +110,7 @@ def table_parts(
 
 def _kind(roles: Roles) -> str:
     """Return what the rows are beside queries and passages."""
-    if "answer" in roles and roles.keys().isdisjoint({"passage_id", "text"}):
+    if "answer" in roles:
         return "responses"
     if "relevance" in roles:
         return "qrels"
@@ -128,6 +130,7 @@ def _new_rows(
         "question": not query_id,
         "text": (kind in ("qrels", "run") and not passage_id) or (kind == "pool" and not text),
         "answer": kind == "responses" and not value.get("answer"),
+        "system": "system" in value and not value["system"],
     }
     for role, is_missing in missing.items():
         if is_missing:

@@ -623,7 +623,8 @@ def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Itera
     entries = sorted(oversight.missing, key=lambda entry: entry.item.query_id)
     queries = len({entry.item.query_id for entry in entries})
     passages = counted(len(entries), "relevant passage")
-    verdict = f"No item is covered by {passages} of {counted(queries, 'query')}."
+    covers = "covers" if len(entries) == 1 else "cover"
+    verdict = f"{passages} of {counted(queries, 'query')} {covers} no item."
     notes = _notes(options, oversight.bases, len(entries))
     if oversight.ungraded:
         notes.append(note("relevant-ungraded", passages=counted(oversight.ungraded, "passage")))
