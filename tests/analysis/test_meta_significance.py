@@ -91,8 +91,8 @@ def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
     assert found.pairs[1].holm == pytest.approx(3 * 2 / 4096)
     assert found.headline.startswith("2 of 3 pairs of systems (66.7%) are shown to behave diff")
     assert notes[-2] == (
-        "nCover@20 \u22654: pairs that differ at 0.05, of 3 pairs: 2 (66.7%) with Holm's correction, "
-        "2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
+        "nCover@20 \u22654: pairs that differ at 0.05, of 3 pairs: 2 (66.7%) with Holm's "
+        "correction, 2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
         "standard-error bars are apart in 2 of 3."
     )
     assert "(all sign patterns) with Holm's correction" in notes[-1]
@@ -186,8 +186,8 @@ def test_too_few_patterns_for_the_correction_are_noticed() -> None:
     _, notes = found_and_notes(rows, permutations=200)
     # 66 / 201
     assert (
-        "nCover@20 \u22654: no pair can differ significantly at 0.05: the smallest possible p-value "
-        "of 66 pairs, with 200 random sign patterns, is 0.33 (Holm's correction)."
+        "nCover@20 \u22654: no pair can differ significantly at 0.05: the smallest possible "
+        "p-value of 66 pairs, with 200 random sign patterns, is 0.33 (Holm's correction)."
     ) in notes
     assert not any("no pair can" in n for n in found_and_notes(rows)[1])
 

@@ -286,8 +286,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "letters": (
         _N,
         "Systems that share a letter do not differ significantly at {alpha}: two-sided paired "
-        "randomisation test ({how}) with {correction}. It tests whether systems behave alike on the queries, not "
-        "which has the higher mean.",
+        "randomisation test ({how}) with {correction}. It tests whether systems behave alike on the "
+        "queries, not which has the higher mean.",
     ),
     "intervals-gaffke": (
         _D,
@@ -420,8 +420,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "items-unjudged": (
         _D,
-        "Items are not checked against judgments: every query has fewer than {least} graded passages on "
-        "one side, relevant or not.",
+        "Items are not checked against judgments: every query has fewer than {least} graded "
+        "passages on one side, relevant or not.",
     ),
     "items-ungraded": (_N, "{share:.1%} of the cells have no grade and count as not covered."),
     "items-unanswered": (
