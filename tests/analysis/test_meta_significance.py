@@ -92,8 +92,8 @@ def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
     assert found.headline.startswith("2 of 3 pairs of systems (66.7%) are shown to behave diff")
     assert notes[-2] == (
         "nCover@20 \u22654: pairs that differ at 0.05, of 3 pairs: 2 (66.7%) with Holm's "
-        "correction, 2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
-        "standard-error bars are apart in 2 of 3."
+        "correction, 2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with "
+        "no correction; standard-error bars are apart in 2 of 3."
     )
     assert "(all sign patterns) with Holm's correction" in notes[-1]
 

@@ -286,8 +286,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "letters": (
         _N,
         "Systems that share a letter do not differ significantly at {alpha}: two-sided paired "
-        "randomisation test ({how}) with {correction}. It tests whether systems behave alike on the "
-        "queries, not which has the higher mean.",
+        "randomisation test ({how}) with {correction}. It tests whether systems behave alike on "
+        "the queries, not which has the higher mean.",
     ),
     "intervals-gaffke": (
         _D,
