@@ -519,7 +519,7 @@ def test_compare_shows_one_query_with_whole_quotes(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("old", "knew"), "unknown system 'knew'. did you mean 'new'?"),
+        (("old", "knew"), "unknown system 'knew'. Did you mean 'new'?"),
         (("old", "old"), "'old' is compared with itself"),
         (("old", "new", "--min-rating", "9"), "invalid minimum rating 9"),
         (("old", "new", "-k", "0"), "must be"),

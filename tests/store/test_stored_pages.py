@@ -360,7 +360,7 @@ def test_a_wrong_page_is_found_and_not_used(
         opened.execute(f"UPDATE {table} SET content = ? WHERE rowid = ?", (change(content), row))
     assert scores(path) == before
     problems = exampp.check(path).problems
-    assert [(one.table, one.problem) for one in problems] == [(table, "is no copy of its rows")]
+    assert [(one.table, one.problem) for one in problems] == [(table, "differs from its rows")]
 
 
 def test_a_page_in_the_place_of_another_is_found(path: Path) -> None:

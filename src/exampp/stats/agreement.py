@@ -272,7 +272,7 @@ def clustered(
     Queries without a count do not count. The bounds stay within -1 and 1; an interval that covers
     all of that range is dropped.
 
-    Passages of one query are judged by one person against one text, so they are no independent
+    Passages of one query are judged by one person against one text, so they are not an independent
     sample; the queries are. Every statistic is a function of the sum of the queries' tables. Its
     standard error comes from leaving out one query at a time, and the reach of the interval, in
     standard errors, from resampling the queries: the value that |t| stays within in 95 % of the
