@@ -137,7 +137,9 @@ def test_from_python(exam: Path) -> None:
         }
         with pytest.raises(exampp.InputError, match="enough is 'x'"):
             collection.grade("shared-words", enough="x")
-        with pytest.raises(exampp.InputError, match=r"no option --beams\. It has --enough, --kind"):
+        with pytest.raises(
+            exampp.InputError, match=r"no option --beams\. Its options are --enough, --kind"
+        ):
             collection.grade("shared-words", beams=2)
         with pytest.raises(exampp.InputError, match="AnswerRate has no parameter"):
             grades.evaluate(["AnswerRate(p=1)"])
@@ -152,8 +154,8 @@ def test_from_python(exam: Path) -> None:
 def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Commands) -> None:
     for line, said in (
         ("import my.exam two.csv --as csv-run", "csv-run files cannot be imported"),
-        ("export my.exam x.csv --format csv-run", "'csv-run'. Known: beir"),
-        ("grade my.exam --grader shared-words", "no grader is called 'shared-words'"),
+        ("export my.exam x.csv --format csv-run", "'csv-run'. Available: beir"),
+        ("grade my.exam --grader shared-words", "unknown grader 'shared-words'"),
         ("prompts sample-yes-no", "unknown prompt 'sample-yes-no'"),
     ):
         ran = exampp_command.line(f"exampp {line}")
@@ -206,8 +208,8 @@ F = exampp.Format("cells")
 """
     package(exam / "site", "odd", code, monkeypatch, graders="odd=B\nodd2=R", formats="odd=F")
     for registry, name, said in (
-        (GRADERS, "odd", "of the package odd cannot be used: 1 is no exampp.Backend"),
-        (GRADERS, "odd2", "an option cannot be called 'bank'"),
+        (GRADERS, "odd", "of the package odd cannot be used: 1 is not an exampp.Backend"),
+        (GRADERS, "odd2", "invalid option name 'bank'"),
         (FORMATS, "odd", "unknown role 'cells'. Use one of queries"),
     ):
         with pytest.raises(exampp.InputError, match=said):

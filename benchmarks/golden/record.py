@@ -94,6 +94,10 @@ def shared(name: str) -> ModuleType:
     return import_module(place if find_spec("support") and find_spec(place) else name)
 
 
+TOUR = Path(__file__).resolve().parents[2] / "src" / "exampp" / "demo" / "tour"
+IMPORTED = "queries.tsv passages.jsonl questions.tsv nuggets.tsv judgments.qrels answers.jsonl runs"
+
+
 class Line(NamedTuple):
     """A command line and the folder that it runs in a copy of.
 
@@ -118,7 +122,7 @@ def main() -> None:
     try:
         with out.open("w", encoding="utf-8") as stream:
             wanted = False
-            for line in lines(work, data, tree):
+            for line in lines(work, data):
                 wanted = bool(only.search(line.command)) or (wanted and line.follows)
                 if wanted and (not line.follows or (work / "here").exists()):
                     stream.write(json.dumps(run(line, work / "here")) + "\n")
@@ -129,12 +133,11 @@ def main() -> None:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def lines(work: Path, data: Path, tree: Path) -> Iterator[Line]:
+def lines(work: Path, data: Path) -> Iterator[Line]:
     """Yield all command lines, each with its folder."""
     yield from of_options(work)
     yield from of_example(work / "demo")
     yield from of_round_trips(work / "demo")
-    yield from of_tour(work / "tour", tree)
     yield from of_car(work / "car")
     for name, official in (("dl19/graded.jsonl.gz", "dl19/official-leaderboard.json"),):
         if (data / name).exists():
@@ -164,9 +167,13 @@ def of_exam(folder: Path, exam: str) -> Iterator[Line]:
 
 
 def of_example(folder: Path) -> Iterator[Line]:
-    """Yield the commands on the bundled example, graded by the draft grader."""
-    folder.mkdir()
-    call(folder, "demo made.exam")
+    """Yield the commands on the bundled example, graded by the draft grader.
+
+    Its files are those of the working tree for both recordings.
+    """
+    shutil.copytree(TOUR, folder)
+    call(folder, f"import made.exam {IMPORTED}")
+    call(folder, "grade made.exam --grader draft")
     (folder / "official.json").write_text(json.dumps({"bm25": 1, "dense": 2, "random": 3}))
     yield from of_exam(folder, "made.exam")
 
@@ -177,16 +184,6 @@ def of_round_trips(folder: Path) -> Iterator[Line]:
         yield Line(folder, f"export made.exam {file} --format {kind}")
         yield Line(folder, f"import again.exam {given}", follows=True)
         yield Line(folder, f"export again.exam again-{file} --format {kind}", follows=True)
-
-
-def of_tour(folder: Path, tree: Path) -> Iterator[Line]:
-    """Yield the commands of the README and the tour, in order, on the files that they speak of."""
-    folder.mkdir()
-    call(folder, "demo --files tour")
-    for page in ("README.md", "docs/tutorials/first-exam.md"):
-        commands = re.findall(r"^\$ exampp (.+)$", (tree / page).read_text("utf-8"), re.M)
-        for number, command in enumerate(commands):
-            yield Line(folder / "tour", command, follows=number > 0)
 
 
 def of_car(folder: Path) -> Iterator[Line]:

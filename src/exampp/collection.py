@@ -79,7 +79,7 @@ def open(  # noqa: A001
             raise InputError(
                 "a collection stores the scales of its graders",
                 file=path,
-                hint="Leave out --scale, or import the graded passages again with it",
+                hint="Remove --scale, or import the graded passages again with it",
             )
         return Collection(path)
     if not check_path(path).exists():

@@ -13,16 +13,13 @@ from types import FrameType
 GRACE_SECONDS = 5.0
 """Seconds to wait for pending replies when stopping."""
 MAX_FAILURES = 20
-"""Useless replies in a row after which a run stops: faults, and unreadable ones. The model, the
-Consecutive failed or unreadable replies after which a run stops: the model, the server or the
+"""Consecutive failed or unreadable replies after which a run stops: the model, the server or the
 prompt is probably wrong, and further replies cost money.
 """
 PATIENCE_SECONDS = 1.5
 """Seconds after the grace period until work is interrupted."""
 LOOK_UP_SECONDS = 0.5
-"""Seconds after which an endless wait is restarted. A signal that arrives just before a wait
-begins, or in another thread, does not end the wait, and its handler runs when the main thread does
-Seconds after which an endless wait is restarted. A signal that arrives just before a wait, or in
+"""Seconds after which an endless wait is restarted. A signal that arrives just before a wait, or in
 another thread, does not end it, and the handler runs only when the main thread continues.
 """
 FLOOD_SECONDS = 1.0

@@ -143,7 +143,7 @@ def test_a_battery_stays_apart(folder: Path, tmp_path: Path) -> None:
             battery.grades().attacks()
     with (
         attacked.make(tmp_path / "my.exam") as exam,
-        pytest.raises(InputError, match="attacks on graders stay apart"),
+        pytest.raises(InputError, match="batteries of attacks are only merged with copies"),
     ):
         exam.merge(folder / "my.attacks.exam")
 

@@ -243,10 +243,10 @@ def test_graders_that_are_not_here_are_said(tmp_path: Path) -> None:
     with exampp.Collection(tmp_path / "my.exam") as made:
         (source,) = found.sources
         other = replace(found, sources=(replace(source, key="x", model="m", name="m:p"),))
-        with pytest.raises(InputError, match="no grader here is m:p, from whose"):
+        with pytest.raises(InputError, match="no grader matches m:p, a source"):
             made.calibrate(other)
         wider = replace(found, sources=(replace(source, highest=9),))
-        with pytest.raises(InputError, match="go from 0 to 5 here, and went from 0 to 9"):
+        with pytest.raises(InputError, match="rates from 0 to 5 here, but from 0 to 9"):
             made.calibrate(wider)
         assert [one.name for one in made.graders] == ["rater"]
 

@@ -136,7 +136,7 @@ def test_subtopics_are_read_as_cover_reads_them() -> None:
 
 def test_systems_that_cannot_be_compared() -> None:
     for names, says in (
-        (("old", "knew"), "unknown system 'knew'. did you mean 'new'?"),
+        (("old", "knew"), "unknown system 'knew'. Did you mean 'new'?"),
         (("xyz", "new"), "unknown system 'xyz'. Systems: old, new"),
         (("old", "old"), "compared with itself"),
     ):

@@ -260,7 +260,7 @@ def test_several_collections_and_leaderboards(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--statistic", "pearson"], "no rank statistic 'pearson'"),
+        (["--statistic", "pearson"], "unknown rank statistic 'pearson'"),
         (["--measure", "Covr@20"], "Did you mean Cover"),
         (["--grader", "nobody"], "no grader matches"),
         (["--min-rating", "9"], "invalid minimum rating"),
@@ -519,7 +519,7 @@ def test_compare_shows_one_query_with_whole_quotes(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("old", "knew"), "unknown system 'knew'. did you mean 'new'?"),
+        (("old", "knew"), "unknown system 'knew'. Did you mean 'new'?"),
         (("old", "old"), "'old' is compared with itself"),
         (("old", "new", "--min-rating", "9"), "invalid minimum rating 9"),
         (("old", "new", "-k", "0"), "must be"),

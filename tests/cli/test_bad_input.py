@@ -215,7 +215,7 @@ def test_options_that_make_no_sense(tmp_path: Path, exampp_command: Commands) ->
         (("evaluate", path, "--bank", "other"), "no bank 'other' has questions. This"),
         (("import", path, tmp_path / "empty"), "Name its files"),
         (("evaluate", tmp_path / "files" / "queries.json"), "neither a collection nor"),
-        (("grade", path, "--grader", "other"), "no grader is called 'other'"),
+        (("grade", path, "--grader", "other"), "unknown grader 'other'"),
         (("prompts", "question-self-ratin"), "question-self-rating"),
         (("import", path, path), "is an SQLite file, as collections are"),
         (("import", tmp_path / "files" / "queries.json", path), "Name the collection first"),

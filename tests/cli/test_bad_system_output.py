@@ -176,7 +176,7 @@ ARGUMENTS: dict[str, tuple[list[tuple[str, str]], str, str]] = {
     "corpus of no files": (
         [RUN, ("corpus/.none", "")],
         "HERE/new.run --corpus HERE/corpus",
-        r"corpus: the folder holds no corpus files",
+        r"corpus: the folder has no corpus files",
     ),
     "outlines as a corpus": (
         [RUN],
@@ -210,7 +210,7 @@ def test_bad_responses_can_be_skipped(tmp_path: Path, exampp_command: Commands) 
     ran = exampp_command("import", path, tmp_path / "f.jsonl", "--on-error", "skip")
     assert ran.code == 0
     assert "skipped: 3 bad lines\n" in ran.err
-    assert "repeated lines left out" in ran.out
+    assert "repeated lines skipped" in ran.out
     assert "responses, 1 record\n" in ran.out
 
 

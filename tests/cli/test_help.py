@@ -114,6 +114,31 @@ def test_help_shows_common_options_and_help_all_shows_all(exampp_command: Comman
         assert re.search(r"^  --help-all +Show all options.$", short, re.M)
 
 
+TASKS = """
+exampp import my.exam answers.csv
+exampp import my.exam topics.trec judgments.qrels runs --corpus passages.jsonl
+exampp bank generate my.exam --grader openai --model m --base-url URL --prompt dl-questions
+exampp grade my.exam --grader openai --model m --base-url URL
+exampp grade my.exam --grader hf --model google/flan-t5-large
+exampp evaluate my.exam --official leaderboard.json
+exampp compare my.exam bm25 dense
+exampp gate my.exam --baseline last.json --margin 0.02
+exampp serve my.exam --assessor ann
+exampp report my.exam -o report.html --official leaderboard.json
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_common_task_takes_few_options_and_common_ones(task: str) -> None:
+    words = task.split()
+    command = next(ALL[path] for path in (" ".join(words[:3]), " ".join(words[:2])) if path in ALL)
+    command = command.with_grader(words) or command
+    known = {name: one for one in command.params for name in one.opts}
+    options = [known[word] for word in words if word.startswith("-")]
+    assert len(options) <= 4
+    assert not [one.opts for one in options if one.rare]
+
+
 def test_no_sentence_of_a_help_is_long() -> None:
     texts = {command.help for command in ALL.values()}
     texts |= {option.help for _, options in with_graders() for option in options}

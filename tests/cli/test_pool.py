@@ -14,16 +14,14 @@ def test_the_pool_in_all_formats(tmp_path: Path, exampp_command: Commands) -> No
         path = collection.path
     ran = exampp_command("status", path, "--pool")
     assert ran.code == 0
-    start = ran.out.splitlines().index(
-        "5 passages of 2 queries in the pool (depth 20, 4 different ones)"
-    )
+    start = ran.out.splitlines().index("5 passages of 2 queries in the pool (depth 20, 4 distinct)")
     assert ran.out.splitlines()[start : start + 12] == [
-        "5 passages of 2 queries in the pool (depth 20, 4 different ones)",
+        "5 passages of 2 queries in the pool (depth 20, 4 distinct)",
         "system  queries  passages  shared  without text  min depth  mean depth  max depth",
         "------  -------  --------  ------  ------------  ---------  ----------  ---------",
         "alpha         2         3       0             0          1         1.5          2",
         "beta          2         2       0             0          1         1.0          1",
-        "* a ranked passage was brought by 1.00 systems on average",
+        "* on average, 1.00 systems contributed each ranked passage",
         "",
         "Cells to grade",
         "bank     kind      items  cells",

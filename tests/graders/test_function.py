@@ -174,7 +174,7 @@ def test_errors_are_failures_of_their_cells_and_the_run_goes_on(exam: Collection
 
 
 def test_too_many_failures_in_a_row_end_the_run(exam: Collection) -> None:
-    with pytest.raises(Unfinished, match="3 failures in a row, the last: ZeroDivisionError"):
+    with pytest.raises(Unfinished, match="3 consecutive failures, the last: ZeroDivisionError"):
         exam.grade(lambda _item, _passage: 1 / 0, name="always", max_failures=3)
 
 
@@ -293,9 +293,9 @@ def test_queries_and_nuggets_are_chosen_by_kind(exam: Collection) -> None:
 
 
 REFUSED: list[tuple[Any, dict[str, Any], str]] = [
-    (likeness, {}, 'what is this grader called.*name="mine-v1"'),
-    (likeness, {"name": "draft"}, "'draft' is the name of another grader"),
-    (likeness, {"name": "a\nb"}, "cannot be called"),
+    (likeness, {}, 'the grader has no name.*name="mine-v1"'),
+    (likeness, {"name": "draft"}, "'draft' is already the name of another grader"),
+    (likeness, {"name": "a\nb"}, "invalid grader name"),
     (
         likeness,
         {"name": "f", "model": "m"},
@@ -304,15 +304,15 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (likeness, {"name": "f", "colour": "m"}, "a function has no option --colour"),
     (likeness, {"name": "f", "scale": (3, 0)}, "invalid scale from 3 to 0"),
     (likeness, {"name": "f", "kind": "verse"}, "kind is 'verse'"),
-    (awaited, {"name": "f", "concurrency": 0}, "concurrency is 0. Give 1 or more"),
+    (awaited, {"name": "f", "concurrency": 0}, "concurrency is 0. It must be 1 or more"),
     (3, {"name": "f"}, "int is not a grader"),
     (ScriptedGrader, {"name": "f"}, "ScriptedGrader is a class"),
     (
         ScriptedGrader("1"),
         {"scale": (0, 1)},
-        "scale and same_text_same_grade are options of a function",
+        "scale and same_text_same_grade only apply to functions",
     ),
-    ("draft", {"name": "f"}, "the grader draft has a name"),
+    ("draft", {"name": "f"}, "the grader draft already has a name"),
 ]
 
 
@@ -326,5 +326,5 @@ def test_a_refusal_says_what_is_missing(
 
 def test_there_is_nothing_to_read_again(exam: Collection) -> None:
     exam.grade(likeness, name="f")
-    with pytest.raises(InputError, match="are those of a function, and no replies"):
+    with pytest.raises(InputError, match="come from a function; it has no replies"):
         exam.reparse("f", rules="question-self-rating")

@@ -267,7 +267,7 @@ def test_the_least_mass_is_part_of_the_grader_where_it_is_another(t5: Path) -> N
     )
     assert usual == same
     assert other == {**usual, "least_mass": 0.1}
-    with pytest.raises(InputError, match="least-mass would change nothing"):
+    with pytest.raises(InputError, match="least-mass has no effect"):
         load_local_grader(str(t5), labels=LABELS, decode="generate", least_mass=0.1)
 
 

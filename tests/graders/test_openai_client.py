@@ -74,12 +74,12 @@ def test_faulty_server_changes_nothing_but_the_asks_that_are_faults() -> None:
     assert faults >= {ask.key for ask in asks if ask.user in doomed}
     for ask in asks:
         if ask.key in faults:
-            assert replies[ask.key].fault.endswith(f"(tried {most} times)")
+            assert replies[ask.key].fault.endswith(f"(after {most} attempts)")
         else:
             assert replies[ask.key] == expected[ask.key]
 
 
-NO_TEXT = "its content is no text"
+NO_TEXT = "its content is not a text"
 PART = {"type": "text", "text": "Rating: "}
 THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "5?"}]}
 
@@ -119,7 +119,7 @@ def test_a_malformed_reply_is_asked_for_a_few_times_only(answer: Answer) -> None
     with FaultServer(lambda _: answer) as server:
         reply = answers(grader_at(server, {"retries": 6, "backoff": 0.01}), make_asks(1, 1))[0]
         assert len(server.requests) == 3
-    assert reply.fault.endswith("(tried 3 times)")
+    assert reply.fault.endswith("(after 3 attempts)")
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,11 @@ def test_a_malformed_reply_is_asked_for_a_few_times_only(answer: Answer) -> None
         (Answer("not { json"), "the reply is not JSON"),
         (Answer("[" * 100_000), "the reply is not JSON"),
         (Answer([1, 2]), "the reply is malformed: it has no choices"),
-        (Answer({"choices": [{"text": "5"}]}), "the reply is malformed: unknown shape"),
-        (Answer({"choices": [{"message": "5"}]}), "the reply is malformed: unknown shape"),
-        (Answer(completion([{"x": 1}])), "the reply is malformed: unknown shape"),
+        (Answer({"choices": [{"text": "5"}]}), "the reply is malformed: unknown format"),
+        (Answer({"choices": [{"message": "5"}]}), "the reply is malformed: unknown format"),
+        (Answer(completion([{"x": 1}])), "the reply is malformed: unknown format"),
         (Answer(completion({"text": "5"})), f"the reply is malformed: {NO_TEXT}"),
-        (Answer(completion([PART, None])), "the reply is malformed: unknown shape"),
+        (Answer(completion([PART, None])), "the reply is malformed: unknown format"),
         (Answer(completion([{"type": "image"}])), f"the reply is malformed: {NO_TEXT}"),
         (Answer({"error": {"code": 503, "message": "later"}}), "HTTP 503: later"),
         (Answer({"error": "upstream"}), "HTTP 502: upstream"),
@@ -149,7 +149,7 @@ def test_transport_faults_are_asked_again_and_then_faults(answer: Answer, reason
     with FaultServer(plan=lambda _: answer) as server:
         replies = answers(grader_at(server, policy), make_asks(1, items=1))
         assert len(server.requests) == 2
-    assert replies[0] == Reply("", fault=f"{reason} (tried 2 times)")
+    assert replies[0] == Reply("", fault=f"{reason} (after 2 attempts)")
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ def test_rejected_ask_is_a_fault_and_not_asked_again(answer: Answer, reason: str
     ("answer", "kind", "message"),
     [
         (error(401, "bad key"), InputError, "bad key. Set OPENAI_API_KEY"),
-        (error(403, "no access"), InputError, "no access. The key may not use 'tiny'"),
+        (error(403, "no access"), InputError, "no access. The key has no access to 'tiny'"),
         (error(404, "no such model"), InputError, "no such model. Check that the model 'tiny'"),
         (error(400, "gone", code="model_not_found"), InputError, "gone. Check that the model"),
         (error(402, "pay"), Unfinished, "pay. Check the account, then run it again"),
         (error(429, "pay", code="insufficient_quota"), Unfinished, "Check the account"),
-        (error(429, headers={"retry-after": "86400"}), Unfinished, "asks to wait 86400 s"),
-        (error(400, "Unsupported", param="reasoning_effort"), InputError, "Leave --reasoning-eff"),
+        (error(429, headers={"retry-after": "86400"}), Unfinished, "requests a wait of 86400 s"),
+        (error(400, "Unsupported", param="reasoning_effort"), InputError, "Remove --reasoning-eff"),
     ],
 )
 def test_what_no_ask_escapes_stops_the_run(
@@ -219,7 +219,7 @@ def test_stop_reaches_a_caller_who_was_busy() -> None:
 def test_gives_up_on_a_server_that_answers_nothing() -> None:
     policy = {"retries": 0, "give_up_after": 10, "concurrency": 4}
     with FaultServer(plan=lambda _: error(500, "no disk")) as server:
-        with pytest.raises(Unfinished, match=r"10 requests in a row without a reply.*no disk"):
+        with pytest.raises(Unfinished, match=r"10 consecutive requests failed.*no disk"):
             list(grader_at(server, policy).answer(make_asks(1_000)))
         assert len(server.requests) <= 10 + 4
 
@@ -325,7 +325,7 @@ def test_a_reply_that_swells_is_not_unpacked() -> None:
         assert reply.fault == "the reply is longer than 32 MiB"
     with FaultServer(plan=lambda seen: HOSTILE["packed in another way"](seen)) as server:
         reply = answers(grader_at(server), [ask])[0]
-        assert reply.fault.startswith("the reply is packed as 'br', which nobody asked for")
+        assert reply.fault.startswith("the reply has the encoding 'br', which was not requested")
 
 
 async def round_of(pace: RateLimit, number: int, *, overload: bool = False) -> None:
@@ -509,11 +509,11 @@ def test_key_and_url_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("http://me:hunter22@host/v1", "carries a user, a password or a query"),
-        ("http://host/v1?key=hunter22", "carries a user, a password or a query"),
-        ("host:8000/v1", "the base URL does not begin with http://"),
-        ("ftp://host/v1", "the base URL does not begin with http://"),
-        ("http://host:hunter22/v1", "cannot be read"),
+        ("http://me:hunter22@host/v1", "contains a user, a password or a query"),
+        ("http://host/v1?key=hunter22", "contains a user, a password or a query"),
+        ("host:8000/v1", "the base URL must begin with http://"),
+        ("ftp://host/v1", "the base URL must begin with http://"),
+        ("http://host:hunter22/v1", "the base URL is invalid"),
     ],
 )
 def test_urls_that_cannot_be_are_not_quoted(url: str, message: str) -> None:
@@ -524,7 +524,7 @@ def test_urls_that_cannot_be_are_not_quoted(url: str, message: str) -> None:
 
 @pytest.mark.parametrize("key", ["sk-hunter22\r\nX: y", "sk hunter22", "sk-hunter22ü"])
 def test_keys_that_no_header_can_carry_are_not_quoted(key: str) -> None:
-    with pytest.raises(InputError, match="characters that no key has") as caught:
+    with pytest.raises(InputError, match="invalid characters") as caught:
         openai_grader("tiny", "http://localhost/v1", key)
     assert "hunter22" not in "".join(traceback.format_exception(caught.value))
 
@@ -532,7 +532,7 @@ def test_keys_that_no_header_can_carry_are_not_quoted(key: str) -> None:
 def test_hosted_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(InputError, match=r"no key for api\.openai\.com.*Set OPENAI_API_KEY"):
+    with pytest.raises(InputError, match=r"missing key for api\.openai\.com.*Set OPENAI_API_KEY"):
         openai_grader("tiny")
 
 
@@ -584,7 +584,9 @@ def test_a_redirect_stops_the_run_and_nothing_is_sent_on(status: int, decode: st
         server.plan = lambda _: plan
         labels = ("0", "1")
         grader = openai_grader("tiny", server.url, "key", labels, decode=decode, **QUICK)
-        with pytest.raises(InputError, match="redirects requests to") as caught:
+        with pytest.raises(
+            InputError, match="redirects requests, and the passages in them"
+        ) as caught:
             list(grader.answer(make_asks(3)))
         base = {"other": other.url, "own": server.url.replace("v1", "v2")}.get(to, "")
         assert base in str(caught.value.hint)

@@ -105,8 +105,8 @@ class TestLabels:
             (("1", "10"), "'10' begins like '1'"),
             (("Yes", "yes"), "begins like"),
             (("", "x"), "begins like"),
-            (("1",), "needs two labels"),
-            ((), "needs two labels"),
+            (("1",), "needs at least two labels"),
+            ((), "needs at least two labels"),
         ],
     )
     def test_labels_must_differ_in_their_first_token(
@@ -133,7 +133,7 @@ class TestJson:
         assert schema["additionalProperties"] is False
 
     def test_needs_a_field(self) -> None:
-        with pytest.raises(InputError, match="needs the field"):
+        with pytest.raises(InputError, match="needs a field"):
             openai_grader("tiny", "http://localhost/v1", labels=SIX, decode="json")
 
 
@@ -182,7 +182,7 @@ class TestChoice:
     ) -> None:
         with capable(*features, mass=0.2) as server:
             grader = grader_at(server, "labels", field=field)
-            said = f"the labels have 0.20 of .* and 0.5 is needed.*Choose --decode {other}, or"
+            said = f"the labels have 0.20 of .* below the minimum of 0.5.*Use --decode {other}, or"
             with pytest.raises(InputError, match=said):
                 list(grader.answer(make_asks(3)))
             assert not any("Passage" in seen.text for seen in server.requests)
@@ -197,7 +197,7 @@ class TestChoice:
                 assert grader.settings["least_mass"] == 0.1
         for value, decode, message in (
             (1.5, "labels", "least-mass is 1.5"),
-            (0.3, "text", "--least-mass would change nothing"),
+            (0.3, "text", "--least-mass has no effect"),
         ):
             with pytest.raises(InputError, match=message):
                 grader_at(server, decode, least_mass=value)
@@ -205,15 +205,15 @@ class TestChoice:
     @pytest.mark.parametrize(
         ("decode", "message"),
         [
-            ("labels", "gives no likeliest tokens"),
-            ("json", "does not keep to a JSON schema"),
+            ("labels", "does not return token probabilities"),
+            ("json", "does not obey JSON schemas"),
         ],
     )
     def test_mode_that_is_silently_ignored_is_an_error(self, decode: str, message: str) -> None:
         with capable() as server:
             grader = grader_at(server, decode, field="grade")
             assert grader.settings["decode"] == decode
-            with pytest.raises(InputError, match=f"127.0.0.1:[0-9]+ {message}.*Choose decode"):
+            with pytest.raises(InputError, match=f"127.0.0.1:[0-9]+ {message}.*Use decode"):
                 list(grader.answer(make_asks(3)))
             assert not any("Passage" in seen.text for seen in server.requests)
 
@@ -342,7 +342,7 @@ def test_what_a_server_refuses_is_left_out_once_for_all(name: str, said: Answer)
         kept = {"temperature", "seed", "top_p", "max_tokens"} - {name}
         assert kept <= server.requests[-1].body.keys()
     assert all(reply.detail == {"without": [name]} for reply in replies.values())
-    assert grader.note.startswith(f"The server refuses {name}:")
+    assert grader.note.startswith(f"The server rejects {name}:")
     assert grader.settings == before, "the identity is what was asked for"
 
 
@@ -377,7 +377,7 @@ def test_what_is_given_by_name_is_never_left_out() -> None:
     for name, value in given.items():
         with refusing(**{name: error(400, f"Unknown parameter: '{name}'")}) as server:
             grader = sampling_at(server, **{name: value})
-            fix = f"Leave --{name.replace('_', '-')} out, or give what this model takes"
+            fix = f"Remove --{name.replace('_', '-')}, or use a value that this model supports"
             with pytest.raises(InputError, match=fix):
                 list(grader.answer(make_asks(1, 1)))
             assert len(server.requests) == 1
@@ -431,14 +431,14 @@ def test_options_by_default_add_nothing_to_the_identity() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"extra_body": "{top_k: 3}"}, "extra-body is '{top_k: 3}'. Give a JSON object"),
-        ({"extra_body": "[1]"}, "Give a JSON object"),
+        ({"extra_body": "{top_k: 3}"}, "extra-body is '{top_k: 3}'. It must be a JSON object"),
+        ({"extra_body": "[1]"}, "must be a JSON object"),
         ({"extra_body": {"seed": 3}}, "extra_body sets seed"),
         ({"extra_body": {"top_p": 1}}, "extra_body sets top_p"),
         ({"extra_body": {"reasoning_effort": "low"}}, "extra_body sets reasoning_effort"),
         ({"extra_body": {"max_completion_tokens": 9}}, "extra_body sets max_completion_tokens"),
-        ({"temperature": "hot"}, "temperature is 'hot'. Give a number"),
-        ({"temperature": -1}, "temperature is -1. Give 0 or more"),
+        ({"temperature": "hot"}, "temperature is 'hot'. It must be a number"),
+        ({"temperature": -1}, "temperature is -1. It must be 0 or more"),
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"top_p": 0}, "top-p is 0"),
         ({"max_new_tokens": 0}, "max-new-tokens is 0"),
@@ -453,13 +453,13 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
 
 def test_a_forgotten_address_is_what_the_error_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert ServerAddress(api_key="some-key").hint.startswith("Name your server with --base-url")
+    assert ServerAddress(api_key="some-key").hint.startswith("Set --base-url to your server")
     assert ServerAddress("http://localhost:1/v1").hint.startswith("Start the server")
 
 
 @pytest.mark.parametrize("make", [make_grading, make_writer])
 def test_a_misspelt_grader_is_recognised(make: Any) -> None:
-    with pytest.raises(InputError, match=r"called 'opnai'\. Did you mean 'openai'"):
+    with pytest.raises(InputError, match=r"unknown grader 'opnai'\. Did you mean 'openai'"):
         make("opnai", {})
 
 
@@ -580,7 +580,7 @@ def test_closing_gives_back_what_was_held() -> None:
 @pytest.mark.parametrize(
     ("limits", "sampling", "message"),
     [
-        ({"max_cost": 1.0}, {}, "max_cost needs a price"),
+        ({"max_cost": 1.0}, {}, "max_cost needs prices"),
         (
             {"max_cost": 1.0, "price_read": 1, "price_written": 1},
             {"max_new_tokens": None},

@@ -67,7 +67,7 @@ def test_labels_agree_with_the_text(llama: str) -> None:
 
 def test_labels_that_the_model_does_not_say_stop_before_the_first_ask(llama: str) -> None:
     grader = grader_at(llama, "labels", ("yes", "no"))
-    with pytest.raises(InputError, match=r"the labels have 0.0\d of .* Choose --decode json"):
+    with pytest.raises(InputError, match=r"the labels have 0.0\d of .* Use --decode json"):
         list(grader.answer(make_asks(1)))
     assert grader.spent.requests == grader.spent.probes
 
@@ -155,7 +155,7 @@ def test_every_prompt_ends_in_states_and_no_grade_is_made_up(llama: str, decode:
         }
         source = {"answers_of": "x"} if "answer" in load_grading_prompt(name).grades else None
         grading = make_grading("openai", options, source)
-        asks = [grading.request(number, due).ask for number, due in enumerate(DUES)]
+        asks = [grading.request(number, due).request for number, due in enumerate(DUES)]
         replies = answers(grading.grader, asks)
         assert len(replies) == len(DUES)
         for key, reply in replies.items():

@@ -67,7 +67,7 @@ def test_labels_that_the_model_hardly_says_are_refused_before_they_cost_anything
     server: str,
 ) -> None:
     grader = grader_of(server, "labels")
-    with pytest.raises(exampp.InputError, match=r"and 0.5 is needed.* Choose --decode json"):
+    with pytest.raises(exampp.InputError, match=r"below the minimum of 0.5.* Use --decode json"):
         list(grader.answer(REQUESTS))
     assert grader.spent.requests == grader.spent.probes
 

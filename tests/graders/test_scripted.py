@@ -61,7 +61,7 @@ def test_records_calls_in_order() -> None:
 @pytest.mark.parametrize("script", [{"another item": "1"}, ["1"]])
 def test_missing_line_stops_the_run_and_says_so(script: Script) -> None:
     with pytest.raises(
-        InputError, match=r"no line for the item 'What is a reef\?'.*give a default"
+        InputError, match=r"no reply for the item 'What is a reef\?'.*set a default"
     ):
         said(ScriptedGrader(script), REEF, BREAD)
     assert said(ScriptedGrader(script, default="9"), REEF, BREAD)[-1] == "9"

@@ -72,7 +72,7 @@ def column(collection: exampp.Collection, grader: str, text: str) -> list[int]:
 
 def due(collection: exampp.Collection) -> dict[str, int]:
     return {
-        str(row["grader"]): int(row["due"])
+        str(row["grader"]): int(row["pending"])
         for row in rows_of(collection.status())
         if row["bank"] == "keyed"
     }
@@ -136,7 +136,7 @@ def test_items_without_a_key_are_named_and_never_counted(collection: exampp.Coll
     run = collection.grading(
         ScriptedGrader(judged), prompt="answer-verification", answers_of="m", bank="keyed"
     )
-    assert "1 item has no answer key, so that no answer to it can be verified" in run.notes[0]
+    assert "1 item has no answer key, so answers to it cannot be verified" in run.notes[0]
     notes = [note for note in collection.status().notes if "no answer key" in note]
     assert len(notes) == 2
     assert all(name in note for note in notes)

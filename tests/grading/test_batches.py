@@ -248,7 +248,7 @@ def test_transient_faults_cost_nothing(tmp_path: Path, stub: BatchStub, fault: s
 @pytest.mark.parametrize(
     ("status", "error", "said"),
     [
-        (429, Unfinished, r"takes no batch .*Nothing was charged"),
+        (429, Unfinished, r"rejected a batch .*Nothing was charged"),
         (401, InputError, "Set OPENAI_API_KEY"),
     ],
 )
@@ -282,7 +282,7 @@ def test_cancelled_by_somebody_else(tmp_path: Path, stub: BatchStub) -> None:
     with exams.make(tmp_path) as exam:
         run = running(exam, stub)
         list(run.steps())
-        assert "was cancelled, not by this command" in run.why_stopped
+        assert "was cancelled by another program" in run.why_stopped
         assert len(stub.batches) == 1
         done = len(cells(exam))
         assert 0 < done < CELLS
@@ -321,7 +321,7 @@ def test_stopped_and_gone_on_with(tmp_path: Path, stub: BatchStub) -> None:
         assert [row[4] for row in shown.rows] == [CELLS]
         # asking directly would be paid for a second time
         name = "openai"
-        with pytest.raises(InputError, match=r"are out: .*--batch"):
+        with pytest.raises(InputError, match=r"open requests: .*--batch"):
             exam.grade(name, model="tiny", base_url=stub.url, **USUAL)
         assert grade(exam, stub).done == CELLS
         assert len(stub.batches) == 1
@@ -371,7 +371,7 @@ def test_results_that_break_off(tmp_path: Path, torn: bool) -> None:
     """What was whole is kept and not paid again; the same command gets the rest."""
     with OpenAIStub() as stub, exams.make(tmp_path) as exam:
         stub.torn, stub.mangle = torn, (lambda lines: lines) if torn else half_a_line
-        with pytest.raises(Unfinished, match=r"cannot be read whole .*--cancel-batches"):
+        with pytest.raises(Unfinished, match=r"are incomplete .*--cancel-batches"):
             grade(exam, stub)
         stub.torn, stub.mangle = False, lambda lines: lines
         stub.files = {name: one for name, one in stub.files.items() if name[:4] == "file"}
@@ -523,7 +523,7 @@ def test_the_estimate_is_half(tmp_path: Path, openai: BatchStub) -> None:
 def test_a_row_of_failures_ends_the_run_when_all_is_kept(tmp_path: Path, stub: BatchStub) -> None:
     stub.outcome = lambda _: Outcome("I would rather not say")
     with exams.make(tmp_path) as exam:
-        with pytest.raises(Unfinished, match="8 failures in a row"):
+        with pytest.raises(Unfinished, match="8 consecutive failures"):
             grade(exam, stub, max_failures=2)
         assert len(cells(exam)) == CELLS
 
@@ -539,9 +539,9 @@ def test_two_processes_send_each_request_once(tmp_path: Path, openai: BatchStub)
 
 def test_other_graders_take_no_batches(tmp_path: Path) -> None:
     with exams.make(tmp_path) as exam:
-        with pytest.raises(InputError, match="the grader draft takes no batches"):
+        with pytest.raises(InputError, match="the grader draft does not support batches"):
             exam.grade("draft", batches=True)
-        with pytest.raises(InputError, match="this grader takes no batches"):
+        with pytest.raises(InputError, match="this grader does not support batches"):
             exam.grade(len, name="mine", batches=True)
     with pytest.raises(InputError, match="exclude each other"):
         Batches("a", "b")
@@ -592,7 +592,7 @@ def test_requests_to_a_file_and_replies_from_one(
         # what is in a file is not written again
         again = exam.grading("openai", batches=Batches(tmp_path / "b.jsonl"), **FILE_OPTIONS)
         list(again.steps())
-        assert "nothing new" in again.why_stopped
+        assert "no new requests" in again.why_stopped
         assert not (tmp_path / "b.jsonl").exists()
         with pytest.raises(InputError, match="already exists"):
             exam.grading("openai", batches=Batches(requests), **FILE_OPTIONS)
@@ -616,12 +616,12 @@ def test_replies_that_are_not_all_there(tmp_path: Path) -> None:
         run = exam.grading("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
         list(run.steps())
         assert len(cells(exam)) == 2
-        assert "1 line cannot be read, the first is line 4" in run.late_note
+        assert "1 line cannot be read, the first at line 4" in run.late_note
         assert "no reply to them" in run.why_stopped
         replies.write_text("\n".join(whole))
         assert exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS).done == 6
         exam.bank("main").edit("reword", first_item(exam), "Another question?", reason="a test")
-        with pytest.raises(InputError, match="no line of it answers a request that is out"):
+        with pytest.raises(InputError, match="no line answers a pending request"):
             exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS)
 
 
@@ -664,7 +664,7 @@ def test_the_command(tmp_path: Path, exampp_command: Commands, openai: BatchStub
     openai.outcome = lambda text: Outcome(gone="cancelled") if "sunset" in text else rated(text)
     ended = exampp_command(*asked, "--batch", "--poll", "0")
     assert ended.code == 1
-    assert "was cancelled, not by this command" in ended.err
+    assert "was cancelled by another program" in ended.err
     assert "--batch --poll 0" in ended.err
     openai.end, openai.outcome = (lambda _: "completed"), rated
     done = exampp_command(
@@ -685,7 +685,10 @@ def test_the_command_writes_and_reads_files(tmp_path: Path, exampp_command: Comm
     assert "stopped with 8 cells pending (8 requests in " in written.err
     assert "this continues" not in written.err
     again = exampp_command(*asked, f"--batch-file={tmp_path / 'n.jsonl'}")
-    assert "n.jsonl is not written; out: r.jsonl (8 requests) written; --replies" in again.err
+    assert (
+        "n.jsonl is not written; out: r.jsonl (8 requests) written; read the replies with --replies"
+        in again.err
+    )
     answer_file(requests, replies)
     whole = replies.read_text().splitlines()
     some = tmp_path / "some"

@@ -54,9 +54,9 @@ def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:
     grader = Marking()
     grader.readings = MEASURED
     join_grading(grader, "m", load_grading_prompt("draft"))
-    with pytest.raises(InputError, match="which wants a rating"):
+    with pytest.raises(InputError, match="which needs a rating"):
         join_grading(grader, "m", load_grading_prompt("question-self-rating"))
-    with pytest.raises(InputError, match="which wants a measure of likeness"):
+    with pytest.raises(InputError, match="which needs a similarity score"):
         join_grading(ScriptedGrader({}), "m", load_grading_prompt("draft"))
 
 
@@ -83,19 +83,20 @@ def test_a_prompt_that_leaves_no_room_is_refused_before_the_run(name: str) -> No
     join_grading(Small(alone + LEAST_PASSAGE), "m", prompt)
     with pytest.raises(InputError) as caught:
         join_grading(Small(alone + LEAST_PASSAGE - 1), "m", prompt)
-    said = f"'{name}' has {alone} tokens before item and passage are put in; the model takes "
-    assert f"{said}{alone + 31}, which leaves 31 for them, and 32 are the least" in str(
-        caught.value
+    said = f"'{name}' have {alone} tokens; the model's limit is "
+    assert (
+        f"{said}{alone + 31}, which leaves 31 for item and passage, but at least 32 are needed"
+        in str(caught.value)
     )
-    with pytest.raises(InputError, match=f"takes {alone - 9}, which leaves 0 for them"):
+    with pytest.raises(InputError, match=f"is {alone - 9}, which leaves 0 for item"):
         join_grading(Small(alone - 9), "m", prompt)
 
 
 @pytest.mark.parametrize(
     ("slot", "due", "said"),
     [
-        ("query", DUE._replace(query=" "), "the query has no text, and the prompt 'mine' asks for"),
-        ("correct_answer", DUE, "the item has no answer key, and the prompt 'mine' asks for"),
+        ("query", DUE._replace(query=" "), "the query has no text, but the prompt 'mine' needs"),
+        ("correct_answer", DUE, "the item has no answer key, but the prompt 'mine' needs"),
     ],
 )
 def test_a_slot_without_a_text_is_not_asked_about(slot: str, due: PendingCells, said: str) -> None:

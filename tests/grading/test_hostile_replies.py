@@ -91,7 +91,7 @@ def test_a_grader_that_answers_twice_is_told_so(tmp_path: Path) -> None:
                 yield ask, Reply("4")
 
     with exams.make(tmp_path) as collection:
-        with pytest.raises(exampp.ExamError, match="answered it twice"):
+        with pytest.raises(exampp.ExamError, match="the same request twice"):
             collection.grade(Twice())
         assert collection.status().rows
 

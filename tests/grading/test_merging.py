@@ -362,7 +362,7 @@ def test_what_cannot_be_merged_is_refused_and_nothing_changes(exam: Path) -> Non
     plain.write_text("[]" * 999)
     missing = exam.with_name("missing.exam")
     for bad, what in (
-        (exam, "is the collection that others are merged into"),
+        (exam, "is the target of the merge"),
         (newer, "another version of exampp"),
         (damaged, "damaged"),
         (plain, "is not an exampp collection"),
@@ -382,7 +382,7 @@ def test_a_collection_that_is_being_graded_is_refused(exam: Path) -> None:
 
     def answer(_: Request) -> str:
         for into, from_ in ((exam, other), (other, exam)):
-            with pytest.raises(exampp.InputError, match="is being graded just now") as error:
+            with pytest.raises(exampp.InputError, match="is being graded") as error:
                 _in_thread(lambda into=into, from_=from_: merge(into, from_))  # type: ignore[misc]
             told.append(str(error.value))
         return "4"

@@ -60,7 +60,7 @@ def test_imported_ratings_stay_and_the_new_reading_stands_beside_them(tmp_path: 
 def test_draft_scores_cannot_be_read_again(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         collection.grade("draft")
-        with pytest.raises(exampp.InputError, match="draft grades follow from scores alone"):
+        with pytest.raises(exampp.InputError, match="draft grades depend only on scores"):
             collection.reparse()
 
 
@@ -167,7 +167,7 @@ def test_rules_of_another_scale_make_a_grader_of_their_own(tmp_path: Path) -> No
             ScriptedGrader("Yes. Rating: 4"), model="m", prompt=str(yes_no), max_failures=99
         )
         (before,) = collection.graders
-        with pytest.raises(exampp.InputError, match=r"'yes' .* does not come with exampp.*--rules"):
+        with pytest.raises(exampp.InputError, match=r"'yes' .* is not bundled.*--rules"):
             collection.reparse("m")
         grades = exams.tables(collection.path)["grade"]
         found = collection.reparse("m", rules=write_prompt(tmp_path / "mine.toml"))
@@ -275,7 +275,7 @@ def test_answers_are_verified_only_where_there_are_some(tmp_path: Path) -> None:
         with pytest.raises(exampp.InputError, match="Name that grader with --answers-of"):
             collection.grade(ScriptedGrader("yes"), prompt="answer-verification", bank="keyed")
         for prompt in ("question-answering", "question-self-rating"):
-            with pytest.raises(exampp.InputError, match="--answers-of would change nothing"):
+            with pytest.raises(exampp.InputError, match="--answers-of has no effect"):
                 collection.grade(ScriptedGrader("4"), prompt=prompt, answers_of="m", bank="keyed")
         # before a model is loaded
         with pytest.raises(exampp.InputError, match="Name that grader with --answers-of"):

@@ -44,7 +44,7 @@ def test_tokens_and_cost_at_the_end_of_a_run_and_in_the_status(
         "cost": pytest.approx(6.9e-05),
     }
     (note,) = spent["notes"]
-    assert note.endswith(": runs without prices, not in the cost: 1")
+    assert note.endswith(": the cost excludes 1 run without prices")
 
 
 def test_a_limit_below_one_request_leaves_everything_due(

@@ -122,7 +122,7 @@ def test_what_kills_every_worker_is_given_up(start: Callable[..., ProcessWorkers
     asks[0] = replace(asks[0], passage="deadly")
     found = {ask.key: reply.fault for ask, reply in spread(pool).answer(asks)}
     assert found.keys() == set(range(100))
-    assert found[0] == "3 workers were lost at it, the last: its process is gone"
+    assert found[0] == "3 workers were lost with it, the last: its process is gone"
     assert {found[key] for key in range(50, 100)} == {""}
 
 
@@ -134,7 +134,10 @@ def test_another_grader_among_the_workers_is_left_out(
     pool.start(partial(scripted, 0.0, "another"))
     time.sleep(0.2)
     assert len(list(grader.answer(make_asks(500)))) == 1500
-    assert "is left out: its grader is another, name is 'another' and not 'script" in grader.note
+    assert (
+        "is not used, because its grader differs: name is 'another' instead of 'script"
+        in grader.note
+    )
     assert {worker for worker, _ in pool.given} == {"worker 1"}
 
 
@@ -143,7 +146,7 @@ def test_versions_that_differ_are_told(
 ) -> None:
     pool = start(scripted)
     monkeypatch.setattr("exampp.grading.workers.__version__", "7.0")
-    assert spread(pool).note.endswith("has exampp 0.1.0, here is 7.0")
+    assert spread(pool).note.endswith("has exampp 0.1.0, this machine 7.0")
 
 
 def test_a_grader_that_cannot_be_made_is_told_in_a_sentence(

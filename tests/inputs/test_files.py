@@ -264,7 +264,7 @@ def test_one_mapping_serves_all_tables(folder: Path, exampp_command: Commands) -
     assert ran.code == 0, ran.err
     assert "topics.csv: queries, 2 records" in ran.out
     assert "table.csv: plain-bank, 2 records" in ran.out
-    assert "table.csv: columns that are not read: Who" in ran.err
+    assert "table.csv: columns not read: Who" in ran.err
     assert bank_of(folder / "my.exam") == (
         "query_id,query_text,question,answer\n1,coral reefs,What are reefs?,animals | polyps\n"
         '2,bread,"Bread;\nwhat?",\n'
@@ -329,7 +329,7 @@ def test_a_name_or_a_column_that_is_not_there_is_told_with_both_sides(folder: Pa
             InputError, match=r"'qestion'; `qestion` may mean `question`.*query_id,"
         ):
             exam.import_files(folder / "table.csv", columns={"qestion": "Gold question"})
-        both = r"'Gold', which question.*table\.csv: Topic, Gold question.*query_id, query_text"
+        both = r"'Gold' .given for question.*table\.csv: Topic, Gold question.*query_id, query_text"
         with pytest.raises(InputError, match=both):
             exam.import_files(
                 folder / "table.csv", columns={"query_id": "Topic", "question": "Gold"}
@@ -419,7 +419,7 @@ def test_folders_of_runs_that_are_refused(tmp_path: Path, small_exam: exampp.Col
     folder = tmp_path / "runs"
     put(folder / "a.run", RUN)
     put(folder / "a.txt", RUN)
-    with pytest.raises(exampp.InputError, match=r"a\.txt: two files .* system, a\.run too"):
+    with pytest.raises(exampp.InputError, match=r"a\.txt: two files .* system: a\.run"):
         small_exam.import_files(runs=[folder])
     (folder / "a.txt").unlink()
     put(folder / "b.run", exams.RUN)
@@ -534,7 +534,7 @@ def test_of_two_texts_of_a_cited_document_the_known_one_stays(
     )
     ran = exampp_command("import", tmp_path / "my.exam", one, other, "--cited")
     assert ran.code == 0, ran.err
-    said = f"{other}: known texts of documents stay, of these another is said: D1"
+    said = f"{other}: the reports quote other texts than the known ones for D1"
     assert said in ran.err
     with exampp.Collection(tmp_path / "my.exam") as collection:
         collection.grade("draft")

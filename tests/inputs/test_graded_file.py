@@ -230,11 +230,11 @@ def test_a_scale_that_changes_nothing_is_refused(tmp_path: Path) -> None:
     queries = file_of(tmp_path / "queries.jsonl", {"query_id": "q", "text": "?"})
     with exampp.Collection.create(tmp_path / "my.exam") as collection:
         for file in (path, queries):
-            with pytest.raises(InputError, match="Leave out --scale"):
+            with pytest.raises(InputError, match="Remove --scale"):
                 collection.import_files(file, scale=(0, 3))
         collection.import_files(path)
     for source in (path, tmp_path / "my.exam"):
-        with pytest.raises(InputError, match="Leave out --scale"):
+        with pytest.raises(InputError, match="Remove --scale"):
             exampp.open(source, scale=(0, 3))
 
 

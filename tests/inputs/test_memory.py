@@ -235,7 +235,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"queries": {"query_id": {"1", "2"}, "text": {"a", "b"}}},
         "^queries:1, text: ",
     ),
-    "columns of numbers": ({"queries": pd.DataFrame([["1", "a"]])}, "has no text for a name"),
+    "columns of numbers": ({"queries": pd.DataFrame([["1", "a"]])}, "is not a text"),
     "a path": ({"queries": "queries.tsv"}, "^queries: is str.*import_files takes files"),
     "no rows": ({"queries": 3}, "^queries: int has no rows"),
     "nothing": ({}, "^nothing to add"),
@@ -252,7 +252,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a bank without text": ({"bank": [{"query_id": "1"}]}, "^bank:1, question: .*no text"),
     "no system": (
         {"runs": [{"qid": "1", "docno": "p", "score": 1}]},
-        r"^runs:1: which system returned this.*runs=\{\"bm25\": frame\}",
+        r"^runs:1: the row has no system.*runs=\{\"bm25\": frame\}",
     ),
     "a run in place of runs": ({"runs": {"1": {"p": 1.0}}}, r"^runs\['1'\], 'p': must be passages"),
     "no score": (
@@ -277,11 +277,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an item under another query": (
         {"queries": {"1": "a", "2": "b"}, "bank": {"1": [{"qid": "2", "question": "Why?"}]}},
-        "^bank, qid: stands under '1', and says '2'",
+        "^bank, qid: the key is '1', but the row has '2'",
     ),
     "a query under another id": (
         {"queries": {"1": {"query_id": "2", "text": "b"}}},
-        "^queries, query_id: stands under '1', and says '2'",
+        "^queries, query_id: the key is '1', but the row has '2'",
     ),
     "half a judgment": ({"queries": {"1": "a"}, "qrels": {"1": {"p": 1.5}}}, "^qrels:1, relevance"),
     "no text in a response": (
@@ -333,7 +333,7 @@ def test_what_is_graded_changes_only_with_update(exam: Collection) -> None:
     bank = {"1": ["Why?"]}
     exam.add(queries={"1": "a"}, passages={"p": "b"}, bank=bank, runs={"s": {"1": ["p"]}})
     exam.grade("draft")
-    with pytest.raises(InputError, match="would overwrite what is graded"):
+    with pytest.raises(InputError, match="would overwrite graded"):
         exam.add(passages={"p": "another text"})
     assert exam.add(passages={"p": "another text"}, update=True).changes
 
@@ -384,7 +384,7 @@ def test_columns_of_frames_may_have_names_of_their_own(exam: Collection) -> None
     frame = pd.DataFrame({"Topic": ["1"], "Narrative": ["a"], "Author": ["ada"]})
     report = exam.add(queries=frame, columns={"query_id": "Topic", "text": "Narrative"})
     assert report.files[0].records == 1
-    assert report.remarks == ("queries: columns that are not read: Author",)
+    assert report.remarks == ("queries: columns not read: Author",)
     with pytest.raises(InputError, match=r"no table has the column 'Topics'.*queries: Topic, Narr"):
         exam.add(queries=frame, columns={"query_id": "Topics", "text": "Narrative"})
 

@@ -504,7 +504,7 @@ def test_a_system_has_one_name_in_all_files(tmp_path: Path, empty_exam: exampp.C
     }
     # --system names the only system of a file
     (tmp_path / "new.jsonl").write_text(lines({**one, "contexts": [LIGHT]}))
-    with pytest.raises(InputError, match=r"system 'alpha' has results for .*one\.jsonl"):
+    with pytest.raises(InputError, match=r"system 'alpha' already has results for .*one\.jsonl"):
         empty_exam.import_files(tmp_path / "one.jsonl", tmp_path / "new.jsonl", kind="answers")
     empty_exam.import_files(tmp_path / "new.jsonl", kind="answers", system="next")
     assert runs(empty_exam, tmp_path)["next"] == [digest(LIGHT)]

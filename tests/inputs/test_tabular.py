@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pytest
+from support.commands import Commands
 
 import exampp
 from exampp.errors import InputError
@@ -312,6 +313,17 @@ def test_columns_that_are_not_used_are_named_once(
     assert report.remarks == (f"{tmp_path / 'a.csv'}: 1 field not read: tokens (4 records)",)
 
 
+def test_an_import_prints_one_line_per_file(tmp_path: Path, exampp_command: Commands) -> None:
+    for name in ("a", "b"):
+        rows = [(question, f"of {name}", "gold") for question in QUESTIONS]
+        (tmp_path / f"{name}.csv").write_text(table("question,response,reference", rows))
+    ran = exampp_command("import", tmp_path / "my.exam", tmp_path / "a.csv", tmp_path / "b.csv")
+    assert ran.out.splitlines()[:2] == [
+        f"{tmp_path / 'a.csv'}: 2 queries, 2 bank questions, 2 answers",
+        f"{tmp_path / 'b.csv'}: 2 queries, 2 bank questions, 2 answers",
+    ]
+
+
 # ---- from memory ---------------------------------------------------------------------------------
 
 
@@ -335,16 +347,16 @@ def test_results_in_memory_name_their_system(empty_exam: exampp.Collection) -> N
     one = pd.DataFrame({"question": QUESTIONS, "answer": ANSWERS["v1"]})
     with pytest.raises(InputError, match=r"table: fields found.*answers: responses=\.\.\."):
         empty_exam.add(one)
-    with pytest.raises(InputError, match=r"responses, system: which system returned this\?"):
+    with pytest.raises(InputError, match=r"responses, system: the row has no system"):
         empty_exam.add(responses=one)
     empty_exam.add(responses=one, system="v1")
     empty_exam.add(responses={"v2": one})
     hits = pd.DataFrame(CHUNKS, columns=["question", "chunk"])
     empty_exam.add(runs={"bm25": hits})
     assert [one.system for one in empty_exam.systems] == ["bm25", *RESPONSES]
-    with pytest.raises(InputError, match="a dict of something else than columns"):
+    with pytest.raises(InputError, match="a dict, but not of columns"):
         empty_exam.add({"question": "Why?"})
-    with pytest.raises(InputError, match=r"nothing to add\. Give a table, or one of queries"):
+    with pytest.raises(InputError, match=r"nothing to add\. Pass a table, or one of queries"):
         empty_exam.add()
 
 

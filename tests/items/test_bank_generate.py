@@ -37,15 +37,15 @@ TOPICS = {
 BECAME = {
     "well": ("made", 2, 0, "json"),
     "fenced": ("made", 1, 0, "fenced"),
-    "malformed": ("failed", 0, 0, "no questions can be read from the reply"),
-    "half": ("failed", 0, 0, "no questions can be read from the reply"),
+    "malformed": ("failed", 0, 0, "the reply contains no readable questions"),
+    "half": ("failed", 0, 0, "the reply contains no readable questions"),
     "list": ("made", 2, 0, "list"),
     "python": ("made", 2, 0, "python"),
     "text": ("made", 1, 0, "json"),
     "empty": ("failed", 0, 0, "the reply is empty"),
     "refused": ("failed", 0, 0, "the model refused"),
-    "prose": ("failed", 0, 0, "no questions can be read from the reply"),
-    "echo": ("failed", 0, 0, "no questions can be read from the reply"),
+    "prose": ("failed", 0, 0, "the reply contains no readable questions"),
+    "echo": ("failed", 0, 0, "the reply contains no readable questions"),
     "twins": ("made", 1, 1, "json"),
 }
 FAILED = {f"q-{name}" for name, became in BECAME.items() if became[0] == "failed"}
@@ -372,8 +372,11 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--grader", "draft", "--prompt", "dl-questions"], "writes no texts. Give hf or openai"),
-        (["--grader", "openai", "--prompt", "dl-questions"], "which model?"),
+        (
+            ["--grader", "draft", "--prompt", "dl-questions"],
+            "cannot generate text. Use hf or openai",
+        ),
+        (["--grader", "openai", "--prompt", "dl-questions"], "missing model"),
         (["--grader", "openai", "--prompt", "dl"], "unknown prompt 'dl'"),
         (
             ["--grader", "openai", "--model", "m", "--prompt", "dl-nuggets", "--device", "cpu"],

@@ -250,9 +250,9 @@ def test_nonsense_is_refused() -> None:
     book = make_book(make_query(TABLE))
     with pytest.raises(InputError, match="cutoff"):
         cover(book, (1,), k=0)
-    with pytest.raises(InputError, match="no subtopic mode 'x'"):
+    with pytest.raises(InputError, match="unknown subtopic mode 'x'"):
         cover(book, (1,), subtopics="x")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no way 'x'"):
+    with pytest.raises(InputError, match="unknown policy for missing cells 'x'"):
         cover(book, (1,), missing="x")  # type: ignore[arg-type]
 
 
@@ -436,7 +436,7 @@ def test_a_verdict_has_no_partial_support() -> None:
     [
         ("NuggetAll(partial=0)", "invalid partial rating 0 for ratings from 0 to 5"),
         ("NuggetAll(partial=6)", "invalid partial rating 6"),
-        ("NuggetAll(strict=True,partial=2)", "is strict, so that partial support counts nothing"),
+        ("NuggetAll(strict=True,partial=2)", "is strict, so partial has no effect"),
         ("NuggetAll(half=2)", "no parameter 'half'"),
     ],
 )
@@ -482,7 +482,7 @@ def test_missing_cells() -> None:
     bounds = evaluate_gradebook(book(), ["NuggetAll@5"], missing="bounds")
     (second,) = [row for row in bounds.rows if row.system == "second"]
     assert (second.low, second.high) == (0.5 / 4, 1.5 / 4)
-    with pytest.raises(InputError, match="nuggetizer counts what has no assignment"):
+    with pytest.raises(InputError, match="nuggetizer counts items without assignment"):
         evaluate_gradebook(book(), ["NuggetAll@5"], missing="skip", compat="nuggetizer")
 
 

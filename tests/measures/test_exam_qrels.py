@@ -103,8 +103,8 @@ def test_the_lowest_rating_is_that_of_the_scale() -> None:
     ("wrong", "says"),
     [
         ({"at_least": 0}, "at least 1 item"),
-        ({"kind": "worst"}, "no label 'worst'. Choose from best, count"),
-        ({"gains": "x"}, "no gains 'x'"),
+        ({"kind": "worst"}, "unknown label 'worst'. Use one of best, count"),
+        ({"gains": "x"}, "unknown gains 'x'"),
     ],
 )
 def test_nonsense_is_refused(wrong: dict[str, object], says: str) -> None:
@@ -149,7 +149,7 @@ def test_runs_take_the_place_of_the_rankings() -> None:
             "silent": {"q": []},
         },
     )
-    assert found.notes == ("Left out of the runs: 1 unknown query: other.",)
+    assert found.notes == ("Skipped 1 unknown query of the runs: other.",)
     assert found.systems == ("new", "silent")
     (query,) = found.queries
     assert query.passage_ids == ("p0", "p1", "outside")
@@ -183,7 +183,10 @@ def test_subtopics_are_found_by_name() -> None:
     ("scored", "says"),
     [
         ([("p0", math.nan)], "run s, query q: a score is not a number"),
-        ([("p0", 1.0), ("p0", 2.0)], "run s, query q: a passage is returned twice. Keep it once"),
+        (
+            [("p0", 1.0), ("p0", 2.0)],
+            "run s, query q: a passage is returned twice. Remove one of them",
+        ),
     ],
 )
 def test_bad_runs_are_refused(scored: list[tuple[str, float]], says: str) -> None:

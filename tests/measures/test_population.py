@@ -51,12 +51,12 @@ def test_units_are_in_the_order_of_their_names() -> None:
 @pytest.mark.parametrize(
     ("measure", "why"),
     [
-        ("nDCG@10", "not corrected"),
-        ("AP@10", "not corrected"),
-        ("RR@10", "not corrected"),
-        ("Judged@10", "not corrected"),
-        ("nCover@10", "not corrected"),
-        ("P(judged_only=True)@5", "not corrected"),
+        ("nDCG@10", "cannot be corrected"),
+        ("AP@10", "cannot be corrected"),
+        ("RR@10", "cannot be corrected"),
+        ("Judged@10", "cannot be corrected"),
+        ("nCover@10", "cannot be corrected"),
+        ("P(judged_only=True)@5", "cannot be corrected"),
         ("RBP", "no cutoff"),
         ("Cover", "no cutoff"),
     ],
@@ -68,7 +68,7 @@ def test_what_is_no_sum_is_refused(measure: str, why: str) -> None:
 
 def test_subtopics_are_refused_and_nothing_ranked() -> None:
     by_subtopic = make_query([[5]], make_ranking("a", [0], subtopic=1), subtopics=["s"])
-    with pytest.raises(InputError, match="by subtopic alone"):
+    with pytest.raises(InputError, match="all rankings are for subtopics"):
         population(make_book(by_subtopic), parse_measure("P@1"), min_rating=4, min_relevant=2)
     both = make_query([[5], [0]], make_ranking("a", [0], subtopic=1), make_ranking("a", [1]))
     units = population(

@@ -141,17 +141,17 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
     ("text", "message"),
     [
         ("name = ", "invalid TOML"),
-        (MINE + "make = 1", "make: unknown key 'make'. did you mean 'makes'?"),
-        (MINE + "title = 1", "title: 'title' is 1. give a text"),
-        (MINE.replace('"nugget"', '"query"'), "'query' is nothing that a bank holds"),
+        (MINE + "make = 1", "make: unknown key 'make'. Did you mean 'makes'?"),
+        (MINE + "title = 1", "title: 'title' is 1. Use a text"),
+        (MINE.replace('"nugget"', '"query"'), "a bank cannot have 'query'"),
         (MINE.replace("query_text", "query"), r"uses {query}, which is not a slot"),
         (
             MINE + 'instruction = "List {subtopic}"',
             "instruction: the prompt uses {subtopic}, which",
         ),
         (MINE + 'keys_instruction = "{instruction}"', "keys_instruction: the prompt uses {instruc"),
-        (MINE.replace("{query_text}", "it"), "does not say which query"),
-        (MINE.replace('"mine"', '"My Prompt"'), "'My Prompt' is not a short name"),
+        (MINE.replace("{query_text}", "it"), "does not name the query"),
+        (MINE.replace('"mine"', '"My Prompt"'), "'My Prompt' is not a valid name"),
         (MINE.replace("mine", "dl-nuggets"), "the name of a bundled prompt with another text"),
     ],
 )
@@ -165,9 +165,9 @@ def test_a_wrong_file_is_an_error_of_one_line(text: str, message: str, tmp_path:
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="did you mean 'car-nuggets'"):
+    with pytest.raises(InputError, match="Did you mean 'car-nuggets'"):
         load("car-nugget")
-    with pytest.raises(InputError, match="grades, and asks for no items of a bank"):
+    with pytest.raises(InputError, match="grades and cannot generate items"):
         load("question-self-rating")
     with pytest.raises(InputError, match="cannot be read"):
         load("nothing.toml")
@@ -210,30 +210,30 @@ READ: list[tuple[str, str, list[str]]] = [
     ("1. “Dune” is by whom?\n2. 1984 is?", "list", ["“Dune” is by whom?", "1984 is?"]),
 ]
 UNREAD = [
-    ('{"questions": ["What is a?" "Why b?"]}', "no questions"),
-    ('{"questions": ["What is "a"?", "Why b?"]}', "no questions"),
-    ('{"questions": ["What is a?", "Why b?', "no questions"),
-    ('```json\n{"questions": [\n"What is a?",\n"Why b?"', "no questions"),
-    ('[{"question": "What is a?"}, {"question": "Why b', "no questions"),
+    ('{"questions": ["What is a?" "Why b?"]}', "no readable questions"),
+    ('{"questions": ["What is "a"?", "Why b?"]}', "no readable questions"),
+    ('{"questions": ["What is a?", "Why b?', "no readable questions"),
+    ('```json\n{"questions": [\n"What is a?",\n"Why b?"', "no readable questions"),
+    ('[{"question": "What is a?"}, {"question": "Why b', "no readable questions"),
     ("", "empty"),
     (" \n", "empty"),
     ("<think>hm</think>", "empty"),
     ("I'm sorry, but I can't help with that.", "refused"),
     ('{"questions": ["I\'m sorry, but I cannot help with that."]}', "refused"),
-    ("{}", "no questions"),
-    ('{"questions": []}', "no questions"),
-    ('{"questions": ["", "...", "?"]}', "no questions"),
-    ('{ "questions" : [question_text_1, question_text_2, ...] }', "no questions"),
-    ('{"error": "overloaded"}', "no questions"),
-    ('{"message": ["busy"], "code": 3}', "no questions"),
-    ("[[1, 2], [3]]", "no questions"),
-    ("3", "no questions"),
-    ("null", "no questions"),
-    ("The 1990s were good years.", "no questions"),
-    ("<html>Bad gateway</html>", "no questions"),
-    ("[" * 5000, "no questions"),
-    ('{"a":' * 5000, "no questions"),
-    ("What is a?", "no questions"),
+    ("{}", "no readable questions"),
+    ('{"questions": []}', "no readable questions"),
+    ('{"questions": ["", "...", "?"]}', "no readable questions"),
+    ('{ "questions" : [question_text_1, question_text_2, ...] }', "no readable questions"),
+    ('{"error": "overloaded"}', "no readable questions"),
+    ('{"message": ["busy"], "code": 3}', "no readable questions"),
+    ("[[1, 2], [3]]", "no readable questions"),
+    ("3", "no readable questions"),
+    ("null", "no readable questions"),
+    ("The 1990s were good years.", "no readable questions"),
+    ("<html>Bad gateway</html>", "no readable questions"),
+    ("[" * 5000, "no readable questions"),
+    ('{"a":' * 5000, "no readable questions"),
+    ("What is a?", "no readable questions"),
 ]
 
 
@@ -266,7 +266,7 @@ def test_answers_stay_with_their_questions() -> None:
 def test_a_list_that_was_cut_loses_its_last_line() -> None:
     found = read_items("1. What is a?\n2. Why is th", "question", truncated=True)
     assert found.made == (ParsedItem("What is a?"),)
-    assert "truncated" in read_items("1. What is", "question", truncated=True).rule
+    assert "ends before" in read_items("1. What is", "question", truncated=True).rule
 
 
 def test_nuggets() -> None:

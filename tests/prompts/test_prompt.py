@@ -284,33 +284,33 @@ def test_windows_line_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('reading = "self-rating"', 'reding = "x"', "unknown key 'reding'. did you mean 'reading'"),
-        ('title = "Mine"', "foo = 1", "unknown key 'foo'. known keys are name, title"),
-        ('name = "mine"', "", "name: 'name' is missing. give a short name"),
-        ('name = "mine"', 'name = "My Prompt"', "'name' is \"My Prompt\". give a short name"),
-        ('grades = "question"', 'grades = "nuget"', "did you mean 'nugget'"),
+        ('reading = "self-rating"', 'reding = "x"', "unknown key 'reding'. Did you mean 'reading'"),
+        ('title = "Mine"', "foo = 1", "unknown key 'foo'. Known keys are name, title"),
+        ('name = "mine"', "", "name: 'name' is missing. Add a short name"),
+        ('name = "mine"', 'name = "My Prompt"', "'name' is \"My Prompt\". Use a short name"),
+        ('grades = "question"', 'grades = "nuget"', "Did you mean 'nugget'"),
         ('grades = "question"', 'grades = "xyz"', "one of question, nugget, query, answer"),
-        ('"self-rating"', '"self-ratng"', "'self-ratng'. did you mean 'self-rating'"),
-        ('"self-rating"', '"zzz"', "give one of self-rating, rating, yes-no"),
+        ('"self-rating"', '"self-ratng"', "'self-ratng'. Did you mean 'self-rating'"),
+        ('"self-rating"', '"zzz"', "Use one of self-rating, rating, yes-no"),
         ("lowest = 0, highest = 3", "lowest = 3, highest = 3", "lowest below highest"),
-        ("lowest = 0, highest = 3", "lowest = 0, highest = 2.5", "give whole numbers"),
-        ("lowest = 0, highest = 3", "low = 0, high = 3", "give whole numbers"),
+        ("lowest = 0, highest = 3", "lowest = 0, highest = 2.5", "Use whole numbers"),
+        ("lowest = 0, highest = 3", "low = 0, high = 3", "Use whole numbers"),
         ("scale =", "verdict = true\nscale =", "either a scale or a verdict"),
         ("scale = { lowest = 0, highest = 3 }", "", "either a scale or a verdict"),
-        ("scale = { lowest = 0, highest = 3 }", "verdict = false", "give true"),
+        ("scale = { lowest = 0, highest = 3 }", "verdict = false", "Use true"),
         ('["question", "context"]', '["question"]', "uses {context}, which is not among the slots"),
-        ("{question} by", "{quesion} by", "did you mean 'question'"),
-        ("by {context}", "by it", "the slot 'context' is declared and used nowhere"),
-        ('cut = "context"', "", "'cut' is missing. name the slot to shorten"),
+        ("{question} by", "{quesion} by", "Did you mean 'question'"),
+        ("by {context}", "by it", "the slot 'context' is declared but not used"),
+        ('cut = "context"', "", "'cut' is missing. Name the slot to truncate"),
         ('cut = "context"', 'cut = "passage"', "'passage' is not among the slots"),
-        ("slots =", "labels = ['0', '9']\nslots =", "'9' would not be read as a grade"),
-        ('slots = ["question", "context"]', 'slots = "question"', "give a list of texts"),
+        ("slots =", "labels = ['0', '9']\nslots =", "'9' cannot be read as a grade"),
+        ('slots = ["question", "context"]', 'slots = "question"', "Use a list of texts"),
         ('title = "Mine"', "title = 'Mine", "invalid TOML"),
-        ("user =", "usr =", "unknown key 'usr'. did you mean 'user'"),
+        ("user =", "usr =", "unknown key 'usr'. Did you mean 'user'"),
         (
             "{question} by",
             "{subtopic} by",
-            "user: the prompt uses {subtopic}, which is not a slot. the",
+            "user: the prompt uses {subtopic}, which is not a slot. The",
         ),
         (
             "{question} by",
@@ -352,7 +352,7 @@ def test_a_bad_file_is_told_with_place_and_mend(
         (
             "question",
             "{context}",
-            "no {question} or {nugget}: all items would be asked about alike",
+            "no {question} or {nugget}: all items would get the same prompt",
         ),
         ("question", "{question}", "no {context}: the model would not see what it grades"),
         ("query", "{context}", "no {query} or {question} or {nugget}: all items"),
@@ -396,15 +396,15 @@ def test_prompts_that_grade_and_those_that_generate_are_told_apart(tmp_path: Pat
     named = [prompt.name for prompt in all_prompts()]
     assert len(set(named)) == len(named)
     assert named[: len(names())] == list(names())
-    with pytest.raises(InputError, match="'dl-questions' asks for the items of a bank, and grades"):
+    with pytest.raises(InputError, match="'dl-questions' generates items and cannot grade"):
         load_grading_prompt("dl-questions")
-    with pytest.raises(InputError, match="did you mean 'dl-questions'"):
+    with pytest.raises(InputError, match="Did you mean 'dl-questions'"):
         find_prompt("dl-question")
     (tmp_path / "g.toml").write_text(toml_of("dl-questions"))
-    with pytest.raises(InputError, match="asks for the items of a bank, and grades nothing"):
+    with pytest.raises(InputError, match="generates items and cannot grade"):
         load_grading_prompt(tmp_path / "g.toml")
     (tmp_path / "s.toml").write_text(toml_of("sun"))
-    with pytest.raises(InputError, match="grades, and asks for no items"):
+    with pytest.raises(InputError, match="grades and cannot generate items"):
         load_generation(tmp_path / "s.toml")
 
 
@@ -418,7 +418,7 @@ def test_a_toml_fault_has_its_line() -> None:
     ("more", "said"),
     [
         ("", "'user' is missing"),
-        ("workbench = { prompt_class = 3 }", "write it as prompt_class"),
+        ("workbench = { prompt_class = 3 }", "Write it as prompt_class"),
     ],
 )
 def test_further_faults(more: str, said: str) -> None:
@@ -430,10 +430,10 @@ def test_further_faults(more: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("thoms", "did you mean 'thomas'?"),
-        ("Thomas", "did you mean 'thomas-workbench'?"),
-        ("FagB_few", "did you mean 'faggioli-b-few-workbench'?"),
-        ("qqqq", "give a name (answer-verification, citation-support"),
+        ("thoms", "Did you mean 'thomas'?"),
+        ("Thomas", "Did you mean 'thomas-workbench'?"),
+        ("FagB_few", "Did you mean 'faggioli-b-few-workbench'?"),
+        ("qqqq", "Use a name (answer-verification, citation-support"),
         ("no/such/file.toml", "cannot be read: No such file"),
         ("missing.toml", "cannot be read: No such file"),
     ],
@@ -534,13 +534,13 @@ def test_texts_for_other_slots_are_ignored_and_missing_ones_told() -> None:
     assert fill(PROMPT, slots).user.endswith("Question: Q?\nContext: C")
     with pytest.raises(InputError) as caught:
         fill(load_grading_prompt("thomas"), {"context": "C"})
-    assert "needs a text for {query}. the prompt grades items of the kind query" in str(
+    assert "needs a text for {query}. The prompt grades items of the kind query" in str(
         caught.value
     )
 
 
 def test_a_prompt_without_text_cannot_be_filled() -> None:
-    with pytest.raises(InputError, match="graded without asking a model"):
+    with pytest.raises(InputError, match="has no text for a model"):
         fill(load_grading_prompt("draft"), {})
 
 

@@ -226,7 +226,7 @@ def test_a_text_without_a_number_is_an_answer_only_where_that_is_asked_for() -> 
     assert read_reply("self-rating", "The moon", unnumbered="unparsed") == unparsed
     assert read_reply("self-rating", "4", unnumbered="unparsed").rating == 4
     assert read_reply("self-rating", "unanswerable", unnumbered="unparsed").rating == 0
-    with pytest.raises(InputError, match="give one of answer, unparsed"):
+    with pytest.raises(InputError, match="Use one of answer, unparsed"):
         read_reply("self-rating", "The moon", unnumbered="ignored")
 
 
@@ -360,7 +360,7 @@ def test_thresholds(score: str, rating: int) -> None:
 
 def test_thresholds_that_do_not_fit() -> None:
     for thresholds in [(), (0.1, 0.2), (0.5, 0.4, 0.6, 0.7, 0.8)]:
-        with pytest.raises(InputError, match="give 5 numbers"):
+        with pytest.raises(InputError, match="Use 5 numbers"):
             read_reply("thresholds", "0.5", thresholds=thresholds)
     for reply in ["", "nan", "high"]:
         outcome = read_reply("thresholds", reply, thresholds=(0.1,) * 5)
@@ -368,9 +368,9 @@ def test_thresholds_that_do_not_fit() -> None:
 
 
 def test_unknown_modes_and_readings() -> None:
-    with pytest.raises(InputError, match="give one of exam, rubric"):
+    with pytest.raises(InputError, match="Use one of exam, rubric"):
         read_reply("self-rating", "4", mode="strict")
-    with pytest.raises(InputError, match="give one of self-rating, rating"):
+    with pytest.raises(InputError, match="Use one of self-rating, rating"):
         read_reply("selfrating", "4")
     assert all(tuple(readers) == reading_names() for readers in READERS.values())
 

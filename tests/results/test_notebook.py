@@ -94,7 +94,7 @@ def test_a_plot_is_of_the_measure_and_draft(grades: Any) -> None:
         "Leaderboard by P@20 \u22654",
     )
     assert board.plot().draft
-    with pytest.raises(InputError, match="0 columns fit AP"):
+    with pytest.raises(InputError, match="0 columns match AP"):
         board.plot("AP")
 
 

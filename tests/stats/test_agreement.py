@@ -249,8 +249,8 @@ def test_no_interval_says_why() -> None:
     perfect = np.array([[3, 0], [0, 4]])
     for tables, reason in (
         ([table], "there is only one query"),
-        ([table, table], "stays the same"),
-        ([perfect, perfect * 2, perfect * 3], "stays the same"),
+        ([table, table], "is the same without any one query"),
+        ([perfect, perfect * 2, perfect * 3], "is the same without any one query"),
         ([[[5, 0], [0, 0]], [[3, 0], [0, 0]], table], "without one of the queries"),
         ([table, table.T, table + perfect], "too few queries"),
     ):

@@ -82,7 +82,7 @@ def test_a_rate_has_the_interval_of_clopper_and_pearson(hits: int, of: int) -> N
 
 
 def test_nothing_tried_has_no_rate() -> None:
-    assert rate(0, 0).reason == "nothing was tried"
+    assert rate(0, 0).reason == "there were no trials"
 
 
 # ---- gaffke's limits

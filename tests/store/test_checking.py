@@ -40,7 +40,7 @@ def by_another_program(path: Path, *statements: str) -> None:
 def test_a_whole_collection_has_no_problem(path: Path) -> None:
     found = exampp.check(path)
     assert found.ok
-    assert str(found.verdict) == f"OK: {path} is whole, and its values are possible."
+    assert str(found.verdict) == f"OK: {path} is intact, and its values are valid."
     assert found.contents["grades"] == 8
     with exampp.Collection(path) as exam:
         assert exam.check() == found

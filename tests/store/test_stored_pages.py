@@ -380,7 +380,7 @@ def test_a_wrong_page_is_found_and_not_used(
         opened.execute(f"UPDATE {table} SET content = ? WHERE rowid = ?", (change(content), row))
     assert scores(path) == before
     problems = exampp.check(path).problems
-    assert [(one.table, one.problem) for one in problems] == [(table, "is no copy of its rows")]
+    assert [(one.table, one.problem) for one in problems] == [(table, "differs from its rows")]
 
 
 @pytest.mark.parametrize("values", ["state = 9, rating = NULL", "rating = 99999"])

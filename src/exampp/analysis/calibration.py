@@ -213,8 +213,8 @@ def calibrate(
     `source` names the origin of the gradebooks.
 
     Raises:
-        InputError: Nobody judged what they graded, one query or one label is all there is, or
-            `min_relevant` tells none of the labels apart.
+        InputError: There are no judgments of graded passages, only one query or one label, or
+            `min_relevant` separates no labels.
     """
     settings = or_default("settings", settings, CalibrationSettings)
     sources = tuple(map(rated_by, books))

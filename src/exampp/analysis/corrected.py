@@ -379,7 +379,7 @@ def corrected_section(results: Sequence[Corrected | str]) -> Section:
 # ---- correcting ----------------------------------------------------------------------------------
 
 FEWEST_DRAWN_ANEW = 18
-"""`FEWEST_UNITS` of samples drawn anew: with 20 all pairs held in .92 where few tell, 15 in .98."""
+"""`FEWEST_UNITS` of resamples: with 20 all pairs held in .92 where few tell, 15 in .98."""
 
 _EQUAL = 1e-12
 """Smaller differences are due to rounding."""
@@ -501,7 +501,7 @@ def _evidence(
 
     Two systems differ on a passage if one counts it more than the other, and on an item if their
     coverage differs by people or by grades. Units that were drawn with certainty are not counted,
-    as they are no evidence about the rest; unsampled items may differ.
+    as they give no evidence about the rest; unsampled items may differ.
     """
     n, at = len(rows), sample.places
     certain = sample.pi >= 1
@@ -526,7 +526,7 @@ def _of_pool(
 ) -> Estimator:
     """Return scores and tests over these queries and this pool; only the sample is random.
 
-    Labels without any spread are no evidence of certainty: there is no interval unless every unit
+    Labels without any spread do not prove certainty: there is no interval unless every unit
     that counts was drawn with certainty.
     """
     spread = np.diag(one.covariance)
@@ -565,7 +565,7 @@ def _of_queries(
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     freedom = np.full(errors.shape, queries - 1.0)
     limits = query_limits(one, drawn, settings.level)
-    # equal values of all queries are no evidence about other queries, even fully judged
+    # equal values of all queries say nothing about other queries, even fully judged
     without_interval = (
         _without_interval(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)
     )

@@ -124,8 +124,8 @@ def required(
     the `measures` of the baseline are required.
 
     Raises:
-        InputError: Nothing is required, a text is no requirement, a margin is missing, makes no
-            sense or changes nothing.
+        InputError: There is no requirement, a requirement is invalid, or a margin is missing,
+            invalid or has no effect.
     """
     if margin is not None and not (margin >= 0 and math.isfinite(margin)):
         raise InputError(f"the margin must be 0 or more, not {margin}")
@@ -460,7 +460,7 @@ def nothing_graded(
         for system in systems or [""]
         for one in requirements
     )
-    return GateResult(tuple(rows), "graded by nobody", False, "", 0.95)
+    return GateResult(tuple(rows), "not graded", False, "", 0.95)
 
 
 def scores_of(board: Leaderboard) -> list[QueryScore]:
@@ -715,7 +715,7 @@ def missing_of(
     at = book.systems.index(system)
     if silent := [query_id for query_id, systems in expected.items() if system not in systems]:
         return f"returned nothing for {_some(silent)}"
-    # where subtopics are exams of their own they stand behind their query
+    # separate exams of subtopics are named after their query
     valued = {
         query if query in expected else query.rpartition("/")[0]
         for query, counts in zip(column.query_ids, column.values.counts[at], strict=True)

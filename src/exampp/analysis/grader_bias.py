@@ -26,7 +26,7 @@ DEPTH = 20
 """Passages of a ranking that are looked at where the measure has no cutoff."""
 QUESTION = "Does the grader favour a system?"
 _LARGE = 0.5
-"""Of the standard deviation of the labels: a check that may miss a larger bias is no check."""
+"""Fraction of the labels' standard deviation; a check that may miss a larger bias is useless."""
 
 Verdict = Literal["favours", "disfavours", "cannot tell"]
 

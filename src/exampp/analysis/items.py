@@ -54,7 +54,7 @@ from exampp.stats.item_analysis import (
 from exampp.stats.rank_correlation import kendall
 
 FEWEST_JUDGED = 5
-"""With fewer passages on a side, their coverage is no evidence about an item."""
+"""With fewer passages on a side, their coverage says nothing about an item."""
 DROPS = (0.0, 0.03, 0.25, 0.5)
 """Shares of the worst systems without whom the exam is examined again."""
 SPLITS = 1000

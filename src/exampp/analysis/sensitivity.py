@@ -4,7 +4,7 @@ The minimum rating, the cutoff, the measure, the grader, the bank, the treatment
 grade: each combination gives a leaderboard. The set is declared before any is computed, and all
 that can be computed are shown, never the one that fits best.
 
-Combinations are no sample, so that shares of them are no probabilities.
+Combinations are not a sample, so shares of them are not probabilities.
 
 Sources: Steegen, Tuerlinckx, Gelman and Vanpaemel, *Increasing Transparency Through a Multiverse
 Analysis* (2016); Simonsohn, Simmons and Nelson, *Specification curve analysis* (2020).

@@ -548,7 +548,7 @@ def _others(open_: int, rest: int) -> str:
 
 def _apart(data: ReportData) -> Iterator[Line]:
     if any(pair.p is not None for pair in data.tested.pairs):
-        yield Line("Can systems be told apart?", data.tested.headline, "differences")
+        yield Line("Do systems differ?", data.tested.headline, "differences")
 
 
 def _official(data: ReportData) -> Iterator[Line]:

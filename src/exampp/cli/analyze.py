@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def _is_qrels(path: Path) -> bool:
     from exampp.formats.detect import detect
 
-    # what is no file of a known format is refused when it is opened
+    # files of unknown formats are refused when they are opened
     with suppress(InputError):
         return path.is_file() and detect(path) == "qrels"
     return False

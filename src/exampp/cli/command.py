@@ -1,4 +1,4 @@
-"""Commands from functions, and the rule that no option is given in vain.
+"""Commands from functions, and rules against options without effect.
 
     @option_rules(OptionRule(("--author",), "for decisions", lambda p: p["name"] == "decisions"))
     def review(
@@ -8,7 +8,7 @@
     ) -> None: ...
 
 Annotations declare what is read, defaults what holds without it; a dataclass among the parameters
-stands for its fields. An option that would change nothing is refused, by the rules that are
+stands for its fields. An option without effect is refused, by the rules that are
 declared for the command and for the dataclasses.
 """
 
@@ -231,7 +231,7 @@ PANELS: Mapping[str, str] = {
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",
-    "Sampling": "alpha correction permutations samples seed",
+    "Statistics": "alpha correction permutations samples seed",
     "Output": "format notes digits title theme json files toml",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in
@@ -477,7 +477,7 @@ class Command(click.Command):
     def invoke(self, ctx: Any) -> Any:
         """Run the command.
 
-        Raises InputError for a text that is none, and for an option that would change nothing.
+        Raises InputError for a text that is none, and for an option without effect.
         """
         with self._error_exit_code():
             check_texts(ctx.params)

@@ -373,6 +373,10 @@ def status(
         if pool:
             tables |= opened.pool(depth).tables()
         tables |= opened.status_tables()
+    if not display.for_programs:
+        tables = {name: table for name, table in tables.items() if table.rows}
+        if "graders" not in tables:
+            print_message(f"Nothing is graded. Grade: exampp grade {collection} --grader draft")
     show(tables, display)
 
 

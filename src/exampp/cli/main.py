@@ -192,7 +192,7 @@ def main() -> None:
         output.flush()
     except Unfinished as error:
         code, text = code or error.exit_code, text or str(error)
-    # either stream may be closed: there is nobody to tell then
+    # either stream may be closed; there is nothing to print to then
     with contextlib.suppress(AttributeError, ValueError, OSError):
         if text:
             print(printable_text(f"exampp: {text}"), file=sys.stderr)

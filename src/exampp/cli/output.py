@@ -128,7 +128,7 @@ def print_line(text: str) -> None:
 
 def print_message(text: str) -> None:
     """Print a message that is not a result."""
-    # nobody may be reading messages: no reason to end what is being done
+    # ignore a closed stream of messages
     with suppress(OSError, ValueError):
         click.echo(printable_text(text), err=True)
 
@@ -181,7 +181,7 @@ def _nothing() -> TextIOWrapper:
 
 
 def write(text: str) -> None:
-    """Print a text; Unfinished if it cannot be written, without a message if nobody reads."""
+    """Print a text; Unfinished if it cannot be written, without a message if the pipe is closed."""
     with _printing():
         sys.stdout.write(text)
 

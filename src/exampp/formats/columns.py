@@ -99,8 +99,8 @@ def names_of(role: str) -> tuple[str, ...]:
 
 def value_of(row: Row, roles: Roles, role: str) -> Any:
     """Return the first value of a role that is not empty; None for none."""
-    found = (row[name] for name in roles.get(role, ()) if name in row)
-    return next((value for value in found if not is_empty(value)), None)
+    values = (row[name] for name in roles.get(role, ()) if name in row)
+    return next((value for value in values if not is_empty(value)), None)
 
 
 def roles_of(names: Iterable[str], named: Mapping[str, str], among: Collection[str]) -> Roles:
@@ -112,19 +112,19 @@ def roles_of(names: Iterable[str], named: Mapping[str, str], among: Collection[s
         among: The roles that are looked for, those that take precedence first.
     """
     free = [name for name in dict.fromkeys(names) if name not in named.values()]
-    found: dict[str, tuple[str, ...]] = {role: (column,) for role, column in named.items()}
+    by_role: dict[str, tuple[str, ...]] = {role: (column,) for role, column in named.items()}
     for role in among:
-        if role in found:
+        if role in by_role:
             continue
         for tier in SYNONYMS[role]:
             fitting = [name for name in free if normalize_name(name) in tier]
             if fitting:
-                found[role] = tuple(
+                by_role[role] = tuple(
                     sorted(fitting, key=lambda one: tier.index(normalize_name(one)))
                 )
                 free = [name for name in free if name not in fitting]
                 break
-    return found
+    return by_role
 
 
 def settle(path: object, rows: Sequence[Row], roles: Roles) -> Roles:
@@ -135,13 +135,13 @@ def settle(path: object, rows: Sequence[Row], roles: Roles) -> Roles:
     Raises:
         InputError: Two columns of one role hold different values.
     """
-    found = dict(roles)
+    settled_roles = dict(roles)
     for role, columns in roles.items():
         if len(columns) == 1:
             continue
         if role == "system":
             varying = tuple(one for one in columns if len({str(row.get(one)) for row in rows}) > 1)
-            found[role] = columns = varying or columns
+            settled_roles[role] = columns = varying or columns
         other = next((one for one in columns[1:] if _differ(rows, columns[0], one)), None)
         if other is not None:
             two = f"{role}={columns[0]} or --columns {role}={other}"
@@ -152,7 +152,7 @@ def settle(path: object, rows: Sequence[Row], roles: Roles) -> Roles:
                 hint=f"Choose one: --columns {two}"
                 + (" (a correct answer is the reference)" if role == "answer" else ""),
             )
-    return found
+    return settled_roles
 
 
 def _differ(rows: Iterable[Row], one: str, other: str) -> bool:

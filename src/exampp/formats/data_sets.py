@@ -48,26 +48,28 @@ def judgments(path: Path, on_error: OnError) -> Iterator[Judgment]:
         InputError: There are several splits and none is called test.
     """
     splits = sorted((path / "qrels").glob("*.tsv"))
-    chosen = [one for one in splits if one.stem == _SPLIT] or splits
-    if len(chosen) != 1:
+    split_files = [one for one in splits if one.stem == _SPLIT] or splits
+    if len(split_files) != 1:
         names = ", ".join(one.name for one in splits) or "none"
         raise InputError(
             f"several qrels files: {names}",
             file=path / "qrels",
             hint="Import the files separately: --queries, --qrels and --corpus",
         )
-    left = [one.name for one in splits if one != chosen[0]]
-    if left:
-        add_warning(chosen[0], None, f"not imported: {', '.join(left)}. Add them with --qrels")
-    yield from trec.read_qrels(chosen[0], on_error)
+    unread = [one.name for one in splits if one != split_files[0]]
+    if unread:
+        add_warning(
+            split_files[0], None, f"not imported: {', '.join(unread)}. Add them with --qrels"
+        )
+    yield from trec.read_qrels(split_files[0], on_error)
 
 
 def _read(path: Path, how: ReadOptions) -> Iterator[DataSet]:
     """Yield the judgments and the judged queries; queries.jsonl has the queries of all splits."""
     judged = list(judgments(path, how.on_error))
     names = {one.query_id for one in judged}
-    found = queries.read(path / "queries.jsonl", how.on_error)
-    yield DataSet([one for one in found if one.query_id in names], judged)
+    every_query = queries.read(path / "queries.jsonl", how.on_error)
+    yield DataSet([one for one in every_query if one.query_id in names], judged)
 
 
 _HEAD = ("query-id", "corpus-id", "score")
@@ -116,10 +118,10 @@ def write_folder(
         }
         if entries:
             workbench_bank.write(made / "bank.jsonl", list(entries))
-        listed = list(ranked)
-        counts["systems.run"] = len(listed)
-        if listed:
-            trec.write_run(made / "systems.run", listed)
+        entry_list = list(ranked)
+        counts["systems.run"] = len(entry_list)
+        if entry_list:
+            trec.write_run(made / "systems.run", entry_list)
         for name, count in counts.items():
             if not count:
                 (made / name).unlink(missing_ok=True)

@@ -47,11 +47,11 @@ _MOST = 2**15 - 1
 
 def write(path: str | Path, decisions: Iterable[CellDecision]) -> None:
     """Write decisions, one per line; a withdrawn decision has an empty rating."""
-    made = list(decisions)
-    columns = ON_SAMPLES if any(one.decision.sample for one in made) else COLUMNS
+    header = list(decisions)
+    columns = ON_SAMPLES if any(one.decision.sample for one in header) else COLUMNS
     with writing(path) as stream:
         stream.write(("\t".join(columns) + "\n").encode())
-        for one in made:
+        for one in header:
             text = io.StringIO()
             cells = _cells(one)[: len(columns)]
             csv.writer(text, delimiter="\t", lineterminator="\r\n").writerow(cells)

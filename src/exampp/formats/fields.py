@@ -64,12 +64,12 @@ def real(text: str | bytes, field: str) -> float:
 def number(value: object, field: str) -> float:
     """Return a JSON value as a finite number; raise InputError if it is not one."""
     try:
-        found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+        parsed = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if isinstance(value, str) or not math.isfinite(found):
+        parsed = math.nan
+    if isinstance(value, str) or not math.isfinite(parsed):
         raise InputError("is not a finite number", field=field)
-    return found
+    return parsed
 
 
 def check_weight(weight: float) -> float:
@@ -113,10 +113,10 @@ class FirstLines:
     def _slot(self, value: int) -> int:
         hashes, mask = self._hashes, self._mask
         slot = value & mask
-        found = hashes[slot]
-        while found and found != value:
+        stored = hashes[slot]
+        while stored and stored != value:
             slot = (slot + 1) & mask
-            found = hashes[slot]
+            stored = hashes[slot]
         return slot
 
     def _grow(self) -> None:
@@ -221,8 +221,8 @@ def near(name: str, known: frozenset[str]) -> str | None:
     """Return the known name that this name misspells, or None."""
     if name in known:
         return None
-    found = difflib.get_close_matches(normalize_name(name), sorted(known), 1, _NEARLY)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(normalize_name(name), sorted(known), 1, _NEARLY)
+    return matches[0] if matches else None
 
 
 def nearly(names: Iterable[str], known: Collection[str]) -> str:
@@ -250,11 +250,11 @@ def own_names(text: str) -> list[str]:
     line = text.partition("\n")[0]
     separator = next((one for one in "\t;," if one in line), None)
     try:
-        found = next(csv.reader([line], delimiter=separator), []) if separator else []
+        first_row = next(csv.reader([line], delimiter=separator), []) if separator else []
     except csv.Error:
         # a line break inside a cell, or more characters than csv accepts: not a header
         return []
-    cells = [cell.strip() for cell in found]
+    cells = [cell.strip() for cell in first_row]
     return [] if any(not cell or cell[0].isdigit() for cell in cells) else cells
 
 

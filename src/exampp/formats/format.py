@@ -140,8 +140,8 @@ class FirstRecords:
     @property
     def names(self) -> frozenset[str]:
         """The normalized names at the start of the lines."""
-        found = (match[1] for line in self.lines for match in [_KEY.match(line)] if match)
-        return frozenset(map(normalize_name, (*self.keys, *found)))
+        matched = (match[1] for line in self.lines for match in [_KEY.match(line)] if match)
+        return frozenset(map(normalize_name, (*self.keys, *matched)))
 
     @property
     def is_json(self) -> bool:
@@ -345,8 +345,8 @@ def built_in_formats() -> dict[str, Format]:
     package = __package__ or ""
     modules = pkgutil.iter_modules([str(Path(__file__).parent)])
     declared = (vars(import_module(f"{package}.{one.name}")).values() for one in modules)
-    found = [one for values in declared for one in values if isinstance(one, Format)]
-    return {one.name: one for one in sorted(found, key=lambda one: one.name)}
+    formats = [one for values in declared for one in values if isinstance(one, Format)]
+    return {one.name: one for one in sorted(formats, key=lambda one: one.name)}
 
 
 @cache

@@ -233,8 +233,8 @@ def remove_leftovers(place: Path) -> None:
     start = f".{place.name[:_LONGEST]}"
     for left in place.parent.iterdir():
         rest = left.name.removeprefix(start)
-        found = _UNFINISHED.fullmatch(rest) if rest != left.name else None
-        if found and found["host"] == socket.gethostname() and _is_gone(int(found["pid"])):
+        match = _UNFINISHED.fullmatch(rest) if rest != left.name else None
+        if match and match["host"] == socket.gethostname() and _is_gone(int(match["pid"])):
             with suppress(OSError):
                 _remove_unlocked(left)
 

@@ -307,8 +307,8 @@ def read_candidates(
             if isinstance(doc := candidate.get("doc"), dict):
                 of_candidate.see(doc, number)
         system_of_line = typed.system or typed.run_id or named
-        found = _retrieved(_query_id(typed), system_of_line, typed.candidates)
-        return found._replace(query_text=_query_text(typed))
+        retrieved = _retrieved(_query_id(typed), system_of_line, typed.candidates)
+        return retrieved._replace(query_text=_query_text(typed))
 
     yield from parse_lines(path, on_error, parse, _RETRIEVED_KEY)
 

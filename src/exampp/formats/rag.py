@@ -221,8 +221,11 @@ def presets() -> Mapping[str, Preset]:
     """Return all built-in presets by name."""
     texts = ((path, path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
     # usual names come last: programs use them, too
-    found = (*(_preset(parse_toml(text, path.name), path) for path, text in texts), _answers())
-    return {one.name: one for one in found}
+    known_presets = (
+        *(_preset(parse_toml(text, path.name), path) for path, text in texts),
+        _answers(),
+    )
+    return {one.name: one for one in known_presets}
 
 
 def _answers() -> Preset:

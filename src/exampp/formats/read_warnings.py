@@ -38,13 +38,13 @@ class ReadWarnings:
     def sentences(self) -> tuple[str, ...]:
         """Return the warnings, then one sentence per file on its dropped fields."""
         unused = (
-            f"{path}: {counted(len(fields), 'field')} not read: {_listed(fields)}"
+            f"{path}: {counted(len(fields), 'field')} not read: {_most_frequent(fields)}"
             for path, fields in self.unread.items()
         )
         return (*self.notes, *unused)
 
 
-def _listed(fields: Counter[str]) -> str:
+def _most_frequent(fields: Counter[str]) -> str:
     first = [f"{name} ({counted(count, 'record')})" for name, count in [*fields.items()][:_LISTED]]
     more = [f"{len(fields) - _LISTED} more"] if len(fields) > _LISTED else []
     return ", ".join(first + more)
@@ -56,20 +56,20 @@ _HEARD: ContextVar[ReadWarnings | None] = ContextVar("heard", default=None)
 @contextmanager
 def collect_warnings() -> Iterator[ReadWarnings]:
     """Collect the warnings of readers within the context."""
-    heard = ReadWarnings()
-    token = _HEARD.set(heard)
+    warnings = ReadWarnings()
+    token = _HEARD.set(warnings)
     try:
-        yield heard
+        yield warnings
     finally:
         _HEARD.reset(token)
 
 
 def add_warning(path: str | Path, line: int | None, sentence: str) -> None:
     """Add a warning about a file or line; duplicates are dropped."""
-    heard = _HEARD.get()
-    if heard is not None:
+    warnings = _HEARD.get()
+    if warnings is not None:
         place = sanitize_name(str(path)) + ("" if line is None else f":{line}")
-        heard.notes[f"{place}: {sentence}"] = None
+        warnings.notes[f"{place}: {sentence}"] = None
 
 
 def is_empty(value: Any) -> bool:
@@ -79,9 +79,9 @@ def is_empty(value: Any) -> bool:
 
 def count_unused(path: str | Path, fields: Collection[str], *, stored: bool = False) -> None:
     """Count the fields of a record that its reader drops, or only stores."""
-    heard = _HEARD.get()
-    if heard is not None and fields:
-        files = heard.stored if stored else heard.unread
+    warnings = _HEARD.get()
+    if warnings is not None and fields:
+        files = warnings.stored if stored else warnings.unread
         files.setdefault(sanitize_name(str(path)), Counter()).update(fields)
 
 

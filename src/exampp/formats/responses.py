@@ -102,8 +102,8 @@ def read(
     def parse(line: bytes, number: int) -> Response:
         fields = decode_json(line, OBJECT, path, number)
         whole = _with_metadata(fields)
-        chosen = (key_of(whole, some) for some in (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
-        used = {*chosen, *QUERY_TEXT_KEYS, "metadata", "references", "documents"}
+        system_of_line = (key_of(whole, some) for some in (QUERY_KEYS, SYSTEM_KEYS, STATEMENT_KEYS))
+        used = {*system_of_line, *QUERY_TEXT_KEYS, "metadata", "references", "documents"}
         keys.see(fields, number, used)
         for response in _objects(fields, "metadata"):
             of_metadata.see(response, number, used)
@@ -163,13 +163,13 @@ def _documents(fields: Fields) -> tuple[Passage, ...]:
     documents = _decoded(fields, "documents")
     if not isinstance(documents, dict):
         return ()
-    found = []
+    with_texts = []
     for key, one in documents.items():
         text = one.get("text") if isinstance(one, dict) else one
         title = one.get("title") if isinstance(one, dict) else None
         if isinstance(text, str) and text.strip():
-            found.append(Passage(str(key), text, title if isinstance(title, str) else ""))
-    return tuple(found)
+            with_texts.append(Passage(str(key), text, title if isinstance(title, str) else ""))
+    return tuple(with_texts)
 
 
 def _objects(fields: Fields, key: str) -> list[Any]:
@@ -195,16 +195,16 @@ def _statements(value: Any, key: str, references: Sequence[str]) -> list[Stateme
         return [Statement(value)]
     if not isinstance(value, list):
         raise InputError("must be a text or a list of statements", field=key)
-    found = []
+    statements = []
     for index, part in enumerate(value):
         if isinstance(part, str):
-            found.append(Statement(part))
+            statements.append(Statement(part))
         elif isinstance(part, dict) and isinstance(part.get("text"), str):
             cited = _citations(part.get("citations"), references, f"{key}[{index}].citations")
-            found.append(Statement(part["text"], cited))
+            statements.append(Statement(part["text"], cited))
         else:
             raise InputError("a statement has no text", field=f"{key}[{index}].text")
-    return found
+    return statements
 
 
 def _citations(value: Any, references: Sequence[str], field: str) -> tuple[str, ...]:

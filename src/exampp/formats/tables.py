@@ -66,14 +66,14 @@ def _read(
         read = polars.read_ipc_stream if is_stream else polars.read_ipc
         lazy = read(Path(path)).lazy()
     if among is not None:
-        keys, wanted = among
+        keys, is_wanted = among
         names = lazy.collect_schema().names()
         key = next((one for one in keys if one in names), None)
         if key is None:
             raise InputError(
                 f"no id (any of {', '.join(keys)}); columns found: {', '.join(names)}", file=path
             )
-        lazy = lazy.filter(polars.col(key).cast(polars.String).is_in(list(wanted)))
+        lazy = lazy.filter(polars.col(key).cast(polars.String).is_in(list(is_wanted)))
     return lazy.collect()
 
 

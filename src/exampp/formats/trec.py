@@ -178,18 +178,18 @@ def read_run(
         parse = _from_objects(path, named, with_ranks)
 
     def ranked(line: bytes, _: int) -> RankedPassage:
-        found = parse(line)
+        entry = parse(line)
         if system is not None:
-            tags[found.system] = None
+            tags[entry.system] = None
             if len(tags) > 1:
                 raise InputError(
                     f"the file has several systems ({' and '.join(tags)}), but one name",
                     field="system",
                     hint="Import it separately; the last column then names the systems",
                 )
-            found = replace(found, system=system)
-        check(found)
-        return found
+            entry = replace(entry, system=system)
+        check(entry)
+        return entry
 
     rows = parse_each(lines_below_metadata(path), path, on_error, ranked, _RUN_KEY)
     yield from rows if with_ranks else _placed(rows)

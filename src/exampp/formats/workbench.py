@@ -162,10 +162,10 @@ def _rule_of(prompt_name: str, highest: int, reply: str | None, rating: int) -> 
         return IMPORTED
     if prompt.reading not in _READ_FROM_FILES:
         return IMPORTED
-    found = prompts.read_reply(
+    outcome = prompts.read_reply(
         prompt.reading, reply, lowest=prompt.lowest, highest=highest, field=prompt.field
     )
-    return found.rule if found.rating == rating else OTHERWISE
+    return outcome.rule if outcome.rating == rating else OTHERWISE
 
 
 _READ_FROM_FILES = frozenset({"self-rating", "rating", "yes-no"})
@@ -192,7 +192,7 @@ def _grade(
     grader: GraderIdentity, item: str, reply: str | None, marks: Marks, faults: Mapping[str, Any]
 ) -> Grade:
     if item in faults:
-        return Grade(item, State.FAILED, None, reply, detail={"reason": _said(faults[item])})
+        return Grade(item, State.FAILED, None, reply, detail={"reason": _reason_of(faults[item])})
     if item in marks.ratings:
         rating = marks.ratings[item]
         return _graded(grader.prompt, grader.highest, item, reply, rating)
@@ -200,7 +200,7 @@ def _grade(
     return Grade(item, State.UNPARSED, None, reply, rule=IMPORTED, detail=detail)
 
 
-def _said(fault: Any) -> str:
+def _reason_of(fault: Any) -> str:
     """Return the reason of a failure: plain text, or the Workbench's object."""
     reason = fault.get("failure_reason") if isinstance(fault, dict) else fault
     return reason if isinstance(reason, str) else json.dumps(fault, ensure_ascii=False)
@@ -241,16 +241,16 @@ def within(place: str, on_cell: OnError) -> OnError:
 
 def _exam_marks(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> Marks:
     """Return the self-ratings of an exam grade, or 1 and 0 for its verdicts."""
-    found: dict[Any, Any]
+    ratings: dict[Any, Any]
     if entry.self_ratings is None:
-        found = dict.fromkeys(entry.correctAnswered, 1) | dict.fromkeys(entry.wrongAnswered, 0)
+        ratings = dict.fromkeys(entry.correctAnswered, 1) | dict.fromkeys(entry.wrongAnswered, 0)
         stated = len(entry.correctAnswered) + len(entry.wrongAnswered)
     else:
-        found = {one.question_id or one.nugget_id: one.self_rating for one in entry.self_ratings}
+        ratings = {one.question_id or one.nugget_id: one.self_rating for one in entry.self_ratings}
         stated = len(entry.self_ratings)
-    sound = len(found) == stated and None not in found
-    if sound and _are_ratings(found.values(), grader):
-        return Marks(found, {})
+    sound = len(ratings) == stated and None not in ratings
+    if sound and _are_ratings(ratings.values(), grader):
+        return Marks(ratings, {})
     return _sorted_out(entry, grader, on_cell)
 
 
@@ -258,7 +258,7 @@ def _sorted_out(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> M
     """Return the valid and invalid marks; an item with different values has no rating."""
     stated: dict[str, list[Any]] = {}
     places: dict[str, str] = {}
-    for place, item_id, value in _stated(entry):
+    for place, item_id, value in _marks_as_written(entry):
         if item_id is None:
             on_cell(InputError("the rating has neither question_id nor nugget_id", field=place))
             continue
@@ -271,14 +271,14 @@ def _sorted_out(entry: SheetJson, grader: GraderIdentity, on_cell: OnError) -> M
         reason = "the item has two different grades"
         reason = reason if len(values) > 1 else _why_no_rating(values[0], grader)
         if reason:
-            marks.bad[item_id] = Bad(reason, _kept(values[0] if len(values) == 1 else values))
+            marks.bad[item_id] = Bad(reason, _storable(values[0] if len(values) == 1 else values))
             on_cell(InputError(reason, field=places[item_id]))
         else:
             marks.ratings[item_id] = values[0]
     return marks
 
 
-def _stated(entry: SheetJson) -> Iterator[tuple[str, str | None, Any]]:
+def _marks_as_written(entry: SheetJson) -> Iterator[tuple[str, str | None, Any]]:
     """Yield (place, item, value) of every mark."""
     for index, rating in enumerate(entry.self_ratings or ()):
         item_id = rating.question_id or rating.nugget_id
@@ -298,7 +298,11 @@ def _direct_marks(
     if entry.llm_response_error is not None:
         return Marks({}, {})
     name, value = "correctAnswered", entry.correctAnswered
-    reason = "" if isinstance(value, bool) else f"{_shown(value)} is not a verdict (true or false)"
+    reason = (
+        ""
+        if isinstance(value, bool)
+        else f"{_quoted_value(value)} is not a verdict (true or false)"
+    )
     for label in ("relevance_label", "self_ratings"):
         if getattr(entry, label) is not None:
             name, value = label, getattr(entry, label)
@@ -306,7 +310,7 @@ def _direct_marks(
     if not reason:
         return Marks({query_id: int(value)}, {})
     on_cell(InputError(reason, field=name))
-    return Marks({}, {query_id: Bad(reason, _kept(value))})
+    return Marks({}, {query_id: Bad(reason, _storable(value))})
 
 
 def _are_ratings(values: Collection[Any], grader: GraderIdentity) -> bool:
@@ -320,18 +324,18 @@ def _are_ratings(values: Collection[Any], grader: GraderIdentity) -> bool:
 
 def _why_no_rating(value: Any, grader: GraderIdentity) -> str:
     if type(value) is not int:
-        return f"{_shown(value)} is not a rating (a whole number)"
+        return f"{_quoted_value(value)} is not a rating (a whole number)"
     if grader.lowest <= value <= grader.highest:
         return ""
-    return f"rating {_shown(value)} is off the scale {grader.lowest}..{grader.highest}"
+    return f"rating {_quoted_value(value)} is off the scale {grader.lowest}..{grader.highest}"
 
 
-def _kept(raw: Any) -> Any:
+def _storable(raw: Any) -> Any:
     """Return a raw value as the store can save it; the rest is stored as residue."""
     return sanitize_value(raw)[0]
 
 
-def _shown(value: Any) -> str:
+def _quoted_value(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
@@ -385,7 +389,7 @@ def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]
     options = written.get("llm_options")
     # adding a note would change the options
     has_room = isinstance(options, dict) and OURS not in options
-    if _tells(entry, sheet) and (has_room or not cells):
+    if _identifies(entry, sheet) and (has_room or not cells):
         return ours
     taken.clear()
     taken.update(before)
@@ -393,16 +397,20 @@ def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]
     return identity_json(sheet.grader) | ours
 
 
-def _tells(entry: Entry, sheet: PassageGrades) -> bool:
+def _identifies(entry: Entry, sheet: PassageGrades) -> bool:
     """Return whether the written entry identifies the grader and its scale."""
-    found, grader = entry.identity, sheet.grader
-    if found.key != grader.key:
+    as_written, grader = entry.identity, sheet.grader
+    if as_written.key != grader.key:
         return False
     if has_open_scale(grader) and sheet.scale_unshown:
         return False
-    within = grader.lowest <= found.lowest and found.highest <= grader.highest
+    within = grader.lowest <= as_written.lowest and as_written.highest <= grader.highest
     partly = has_open_scale(grader) or grader.kind == "query"
-    return within if partly else (found.lowest, found.highest) == (grader.lowest, grader.highest)
+    return (
+        within
+        if partly
+        else (as_written.lowest, as_written.highest) == (grader.lowest, grader.highest)
+    )
 
 
 def _cell_json(grade: Grade, read: Grade | None) -> dict[str, Any]:
@@ -538,8 +546,8 @@ def read(
                 )
             pool = _pool(query_id, typed, originals, _Reading(scale, bad.append))
             for part, of_part in keys:
-                for found in part(originals):
-                    of_part.see(found, number)
+                for part_object in part(originals):
+                    of_part.see(part_object, number)
         except InputError as error:
             on_error(error.at(path, number))
             continue
@@ -587,8 +595,8 @@ def _passage(
     # every entry has its own residue
     entries_here = {key for key in _ENTRIES if original.get(key)}
     written, plain = (
-        {key: value for key, value in found.items() if key not in entries_here}
-        for found in (passage_json(bare), original)
+        {key: value for key, value in version.items() if key not in entries_here}
+        for version in (passage_json(bare), original)
     )
     sheets = tuple(_sheets(query_id, typed, original, reading))
     return replace(bare, sheets=sheets, residue=difference(written, plain))
@@ -597,7 +605,7 @@ def _passage(
 def _judgments(
     query_id: str, typed: PassageJson, originals: Sequence[Any]
 ) -> tuple[tuple[Judgment, Residue], ...]:
-    found: list[Judgment] = []
+    unique: list[Judgment] = []
     seen: set[str | None] = set()
     for index, entry in enumerate(typed.paragraph_data.judgments):
         subtopic = subtopic_of(query_id, entry.query)
@@ -608,14 +616,14 @@ def _judgments(
                 field=f"paragraph_data.judgments[{index}]",
             )
         seen.add(subtopic)
-        found.append(judgment)
-    return tuple(zip(found, differences(map(_judgment_json, found), originals), strict=True))
+        unique.append(judgment)
+    return tuple(zip(unique, differences(map(_judgment_json, unique), originals), strict=True))
 
 
 def _rankings(
     query_id: str, typed: PassageJson, originals: Sequence[Any]
 ) -> tuple[tuple[RankedPassage, Residue], ...]:
-    found: list[RankedPassage] = []
+    unique: list[RankedPassage] = []
     seen: set[tuple[str, str]] = set()
     for index, entry in enumerate(typed.paragraph_data.rankings):
         at = entry.queryId or query_id
@@ -626,16 +634,16 @@ def _rankings(
                 field=f"paragraph_data.rankings[{index}]",
             )
         seen.add((entry.method, at))
-        found.append(ranked)
-    return tuple(zip(found, differences(map(_ranking_json, found), originals), strict=True))
+        unique.append(ranked)
+    return tuple(zip(unique, differences(map(_ranking_json, unique), originals), strict=True))
 
 
 def _sheets(
     query_id: str, typed: PassageJson, original: dict[str, Any], reading: _Reading
 ) -> Iterator[PassageGrades]:
     exam, direct = original.get("exam_grades") or [], original.get("grades") or []
-    found = entries(typed.exam_grades, typed.grades, reading.scale)
-    for entry, plain in zip(found, [*exam, *direct], strict=True):
+    parsed = entries(typed.exam_grades, typed.grades, reading.scale)
+    for entry, plain in zip(parsed, [*exam, *direct], strict=True):
         bare = PassageGrades(entry.identity, cells_of_entry(query_id, entry, reading.on_cell))
         residue = residue_of(bare, plain, open_scale=entry.open_scale)
         yield bare if residue is None else replace(bare, residue=residue)
@@ -690,8 +698,8 @@ def _with_origins(
     for sheet, entry in zip(sheets, written, strict=True):
         origin = said.get(sheet.grader.settings.get("answers_of", ""))
         if isinstance(origin, dict) and isinstance(entry.get("prompt_info"), dict):
-            found = {key: origin[name] for key, name in _OF_ORIGIN.items() if name in origin}
-            entry["prompt_info"] = {**entry["prompt_info"], **found}
+            replaced = {key: origin[name] for key, name in _OF_ORIGIN.items() if name in origin}
+            entry["prompt_info"] = {**entry["prompt_info"], **replaced}
     return written
 
 

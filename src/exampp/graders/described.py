@@ -69,7 +69,7 @@ def _options_of_backends(*, writes: bool) -> dict[tuple[str, ...], dict[str, str
                 choices = f" One of {', '.join(one.choices)}." if one.choices else ""
                 line = f"{one.type.__name__}. {one.help}{choices}"
                 owners.setdefault((option, line), []).append(name)
-    found: dict[tuple[str, ...], dict[str, str]] = {}
+    backends: dict[tuple[str, ...], dict[str, str]] = {}
     for (option, line), names in owners.items():
-        found.setdefault(tuple(names), {})[option] = line
-    return found
+        backends.setdefault(tuple(names), {})[option] = line
+    return backends

@@ -189,6 +189,6 @@ def _check(file: Path, sha256: str) -> None:
     if not file.is_file():
         raise InputError("a file of the draft grader is missing", file=file, hint=hint)
     with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != sha256:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if digest != sha256:
         raise InputError("not the file of this release", file=file, hint=hint)

@@ -1,7 +1,7 @@
-"""Options of graders: one record per backend, whose fields are everything that is known of them.
+"""Options of graders: one record per backend.
 
-A field is a keyword in Python, and an option on the command line at once; its
-type, default, bounds and help are declared with `option` and checked here.
+Each field is a keyword in Python and an option on the command line; its type, default, bounds and
+help are declared with `option` and checked here.
 """
 
 from __future__ import annotations
@@ -19,17 +19,23 @@ from exampp.records.wording import suggest
 
 KINDS = ("question", "nugget", "query")
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
-"""The longest reply in tokens, by the name that most servers know and by OpenAI's for chats."""
+"""The maximum tokens of a reply: the name that most servers know, and OpenAI's newer one."""
 COST = "Cost and stopping"
 
 
 class Option(NamedTuple):
     """Declaration of an option, without its name.
 
-    `choices` are its values where they are few. Numbers are `least` or more, greater than `above`,
-    and `most` at most. `writes`: the option also counts where a model writes a bank. `shown`: it is
-    an option of the command line, too, listed in this `panel` of its help. `sent`: servers get it
-    with every request under its own name, with the value `unless` where it is not given.
+    Attributes:
+        choices: Its values, if they are few.
+        least: Minimum.
+        above: Exclusive minimum.
+        most: Maximum.
+        writes: The option also applies when a model generates a bank.
+        shown: Whether the command line has the option, too.
+        panel: Its panel in the help.
+        sent: Servers get it with every request under its own name.
+        unless: The value sent if the option is not given.
     """
 
     help: str
@@ -52,7 +58,7 @@ def option(help: str, default: Any = None, **declared: Any) -> Any:  # noqa: A00
     enough: int = option("Words that must be shared.", 2, least=1)
     """
     declaration = Option(help, **declared)
-    # an option that is not shown may be a key
+    # an option that is not shown may be a secret
     return field(default=default, repr=declaration.shown, metadata={"option": declaration})
 
 
@@ -87,7 +93,7 @@ class GraderOptions(KindOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedOptions(GraderOptions):
-    """Options of a grader that has a name: of every one that a user makes in Python."""
+    """Options of a grader that has a name: every grader created in Python."""
 
     model: str | None = option("Name of the model on the server or hub, or its folder.")
 
@@ -107,16 +113,16 @@ class ModelOptions(NamedOptions):
 
     max_new_tokens: int | None = option("Maximum tokens of a reply.", least=1)
     limit: int | None = option(
-        "Maximum tokens of a prompt; longer passages are cut. [default: the limit of the model]",
+        "Maximum tokens of a prompt; longer passages are truncated. [default: its own limit]",
         least=1,
         writes=False,
     )
 
     @property
     def named_model(self) -> str:
-        """The model; InputError without one."""
+        """The model; raises InputError if missing."""
         if self.model is None:
-            raise InputError("which model?", hint="Name it with --model")
+            raise InputError("missing model", hint="Set it with --model")
         return self.model
 
 
@@ -160,10 +166,10 @@ class LocalOptions(TextOptions):
 class OpenAIOptions(TextOptions):
     """Options of `openai`: a model on any OpenAI-compatible server.
 
-    With `assume`, no request is sent, and an open decode is the assumed one: for dry runs.
-    The n-th retry comes after a random time of up to `backoff` * 2^n seconds (full jitter). A
-    server that asks to wait for longer than `max_wait` seconds stops the run, and so do
-    `give_up_after` requests in a row without a reply.
+    With `assume`, no request is sent, and `decode` auto is the assumed mode: for dry runs.
+    The n-th retry comes after a random time of up to `backoff` * 2^n seconds (full jitter). The run
+    stops if a server requests a wait of more than `max_wait` seconds, or after `give_up_after`
+    consecutive failures.
     """
 
     max_new_tokens: int | None = option("Maximum tokens of a reply.", 512, least=1)
@@ -175,15 +181,15 @@ class OpenAIOptions(TextOptions):
     reasoning_effort: str | None = option(
         "Reasoning effort of the model, such as low, medium or high.", sent=True
     )
-    concurrency: int = option("Maximum requests in flight.", 32, least=1, panel="Server")
+    concurrency: int = option("Maximum concurrent requests.", 32, least=1, panel="Server")
     retries: int = option("Retry a failed request this many times.", 6, least=0, panel="Server")
     timeout: float = option("Wait this many seconds for a reply.", 120.0, above=0, panel="Server")
     max_requests: int | None = option("Stop after this many requests.", panel=COST)
     max_cost: float | None = option("Stop before the cost exceeds this.", panel=COST)
-    price_read: float | None = option("Price of a million tokens read.", panel=COST)
-    price_written: float | None = option("Price of a million tokens written.", panel=COST)
+    price_read: float | None = option("Price of a million input tokens.", panel=COST)
+    price_written: float | None = option("Price of a million output tokens.", panel=COST)
     price_cached: float | None = option(
-        "Price of a million tokens read from the cache.", writes=False, panel=COST
+        "Price of a million cached input tokens.", writes=False, panel=COST
     )
     decode: str = option(
         "Read a reply as text, as the likeliest label, or as JSON. auto: labels if the server "
@@ -218,28 +224,28 @@ class OpenAIOptions(TextOptions):
         if (self.price_read is None) != (self.price_written is None):
             raise InputError("a price needs both --price-read and --price-written")
         if self.max_cost is not None and self.price_read is None:
-            raise InputError("max_cost needs a price", hint="Give --price-read and --price-written")
+            raise InputError("max_cost needs prices", hint="Add --price-read and --price-written")
         if taken := sorted((_WRITTEN | PARAMETERS.keys()) & (self.extra_body or {}).keys()):
             raise InputError(
                 f"extra_body sets {', '.join(taken)}",
                 field="extra_body",
-                hint="exampp sets these, by its options or by itself: take them out",
+                hint="exampp sets these itself: remove them",
             )
         if self.max_cost is not None and self.max_new_tokens is None:
-            raise InputError("max_cost needs max_new_tokens", hint="Give it, such as 512")
+            raise InputError("max_cost needs max_new_tokens", hint="Set it, for example to 512")
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """Sampling parameters: the options that are `sent`, as far as they have a value."""
-        chosen = {name: getattr(self, name) for name in _SENT}
-        chosen |= {name: _SENT[name].unless for name in self.assumed}
-        # a server that obeys seeds would repeat its reply
-        chosen["seed"] += self.repetition - 1
-        return {name: value for name, value in chosen.items() if value not in (None, {})}
+        """Sampling parameters: the `sent` options that have a value."""
+        parameters = {name: getattr(self, name) for name in _SENT}
+        parameters |= {name: _SENT[name].unless for name in self.assumed}
+        # a server with seeds would repeat its reply
+        parameters["seed"] += self.repetition - 1
+        return {name: value for name, value in parameters.items() if value not in (None, {})}
 
     @property
     def assumed(self) -> frozenset[str]:
-        """Parameters that are sent by default and left out if a server refuses them."""
+        """Parameters that are sent by default and omitted if a server rejects them."""
         unset = (name for name in _SENT if getattr(self, name) is None)
         return frozenset(name for name in unset if _SENT[name].unless is not None)
 
@@ -248,29 +254,26 @@ _SENT: Mapping[str, Option] = {
     one.name: one.metadata["option"] for one in fields(OpenAIOptions) if one.metadata["option"].sent
 }
 _WRITTEN = frozenset({"model", "messages", "prompt", "stream", "n"})
-"""Keys of requests that no server refuses."""
+"""Parameters that every server accepts."""
 
 
 def check_least_mass(options: TextOptions, *, scores: bool) -> None:
-    """Raise InputError for a least mass where no labels are scored."""
+    """Raise InputError for a least mass if no labels are scored."""
     if options.least_mass is not None and not scores:
-        raise InputError(
-            "--least-mass would change nothing: no labels are scored", hint="Leave it out"
-        )
+        raise InputError("--least-mass has no effect: no labels are scored", hint="Remove it")
 
 
 Record = TypeVar("Record")
 
 
 def declared_options(record: Any) -> Mapping[str, Option]:
-    """Return the options of a record by name, in order; each with its type.
+    """Return the options of a record by name, in order, each with its type.
 
     Raises:
-        InputError: A field is not declared with `option`, or has another type than str, int,
-            float or Mapping.
-
+        InputError: A field is not declared with `option`, or its type is not str, int, float or
+            Mapping.
     """
-    found = {}
+    options = {}
     hints = get_type_hints(record)
     for one in fields(record):
         kinds = [kind for kind in get_args(hints[one.name]) if kind is not types.NoneType]
@@ -280,69 +283,69 @@ def declared_options(record: Any) -> Mapping[str, Option]:
         declared = one.metadata.get("option")
         if declared is None or kind not in _READERS:
             raise InputError(
-                f"its option {one.name!r} is not declared",
-                hint="Declare it as a field: name: int = exampp.option(help, default), or of str, "
-                "float or Mapping",
+                f"the option {one.name!r} is not declared",
+                hint="Declare it as a field: name: int = exampp.option(help, default), or with "
+                "str, float or Mapping",
             )
         value = declared.unless if one.default is None else one.default
         default = "" if value is None else f" [default: {value}]"
-        found[one.name] = declared._replace(type=kind, help=declared.help + default)
-    return found
+        options[one.name] = declared._replace(type=kind, help=declared.help + default)
+    return options
 
 
 def read_options(
     record: type[Record], given: Mapping[str, Any], owner: str, also: Iterable[str] = ()
 ) -> Record:
-    """Return the record of the options that are given; None is left out.
+    """Return the record of the given options; None means not given.
 
     Args:
         record: The class of the record.
         given: Options by name.
-        owner: What has the options, as in "the grader openai".
-        also: Other options that a misspelt one may mean.
+        owner: Owner of the options in messages, as in "the grader openai".
+        also: Other options to suggest for a misspelled one.
 
     Raises:
-        InputError: An unknown option, or a value that it cannot have.
+        InputError: An option is unknown, or a value is invalid.
     """
     known: Mapping[str, Option] = declared_options(record)
     values = {key: value for key, value in given.items() if value is not None}
     if unknown := next((key for key in values if key not in known), None):
         shown = sorted(key for key, one in known.items() if one.shown)
-        meant = suggest(unknown, (*shown, *also)) or f"it has {', '.join(map(dashed, shown))}"
+        hint = suggest(unknown, (*shown, *also))
         raise InputError(
             f"{owner} has no option {dashed(unknown)}",
-            hint=meant[0].upper() + meant[1:],
+            hint=hint or f"Its options are {', '.join(map(dashed, shown))}",
         )
     return record(**{key: _checked(key, value, known[key]) for key, value in values.items()})
 
 
 def dashed(name: str) -> str:
-    """Return an option as it is written on the command line."""
+    """Return an option in command line notation."""
     return f"--{name.replace('_', '-')}"
 
 
 PARAMETERS: Mapping[str, str] = {
-    **{name: f"Leave {dashed(name)} out, or give what this model takes" for name in _SENT},
-    **dict.fromkeys((LIMIT, NEWER_LIMIT), "Give a smaller --max-new-tokens"),
-    **dict.fromkeys(("logprobs", "top_logprobs"), "Choose another decode than 'labels'"),
-    "response_format": "Choose another decode than 'json'",
+    **{name: f"Remove {dashed(name)}, or use a value that this model supports" for name in _SENT},
+    **dict.fromkeys((LIMIT, NEWER_LIMIT), "Reduce --max-new-tokens"),
+    **dict.fromkeys(("logprobs", "top_logprobs"), "Use another decode than 'labels'"),
+    "response_format": "Use another decode than 'json'",
 }
-"""Parameters of requests that options set, and what to do where a server refuses one."""
+"""Request parameters set by options, and the fix if a server rejects one."""
 
 
 def _checked(name: str, value: Any, declared: Option) -> Any:
-    read, wanted = _READERS[declared.type]
-    found = read(value)
-    if found is not None and declared.choices and found not in declared.choices:
-        found, wanted = None, f"one of {', '.join(declared.choices)}"
-    if found is not None and _is_out_of_bounds(found, declared):
-        found = None
+    read, expected = _READERS[declared.type]
+    parsed = read(value)
+    if parsed is not None and declared.choices and parsed not in declared.choices:
+        parsed, expected = None, f"one of {', '.join(declared.choices)}"
+    if parsed is not None and _is_out_of_bounds(parsed, declared):
+        parsed = None
         bounds = {"{:g} or more": declared.least, "more than {:g}": declared.above}
         bounds["{:g} at most"] = declared.most
-        wanted = ", ".join(text.format(n) for text, n in bounds.items() if n is not None)
-    if found is None:
-        raise InputError(f"{name.replace('_', '-')} is {value!r}", hint=f"Give {wanted}")
-    return found
+        expected = ", ".join(text.format(n) for text, n in bounds.items() if n is not None)
+    if parsed is None:
+        raise InputError(f"{name.replace('_', '-')} is {value!r}", hint=f"It must be {expected}")
+    return parsed
 
 
 def _is_out_of_bounds(value: Any, declared: Option) -> bool:
@@ -356,17 +359,17 @@ def _is_out_of_bounds(value: Any, declared: Option) -> bool:
 
 def _json_object(value: Any) -> Any:
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        parsed = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return None
-    return dict(found) if isinstance(found, Mapping) else None
+    return dict(parsed) if isinstance(parsed, Mapping) else None
 
 
 def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        # 0 and 0.0 are one option, and make one grader
+        # 0 and 0.0 are the same option, and the same grader
         return float(value)
     except OverflowError:
         return None

@@ -1,4 +1,4 @@
-"""Graders by name: the draft grader, models on this machine, servers, and those of packages."""
+"""Graders by name: the draft grader, local models, servers, and plug-ins."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ DEFAULT_PROMPT = "question-self-rating"
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A kind of grader: its class, the record of its options, its prompt by default.
+    """A kind of grader: its class, the record of its options, its default prompt.
 
-    `make` gets the options, a record of the class `options`, and the prompt. A backend that also
-    writes the items of banks has, as `writes`, the options that it then needs.
+    `make` gets the options, an instance of `options`, and the prompt. `writes` are the options for
+    generating banks, if the backend can do that.
     """
 
     make: Callable[[Any, Prompt], Grader]
@@ -37,7 +37,7 @@ class Backend:
     writes: Mapping[str, Any] | None = None
 
 
-# each backend is imported when it is used: evaluating must not pay for grading
+# import each backend on use: evaluation must not pay for grading
 
 
 def _draft(_: KindOptions, __: Prompt) -> Grader:
@@ -70,26 +70,28 @@ RESERVED = frozenset(
     | {"format", "style", "name", "batch", "batches", "batch_file", "replies", "cancel_batches"}
     | {"poll"}
 )
-"""Options of the commands that use graders, which no backend can have."""
+"""Options of the commands that use graders; backends cannot have these."""
 
 
 def _check_backend(_: str, declared: object) -> Backend:
-    """Return what a package declares as a grader, checked."""
+    """Return the declared grader of a plug-in, checked."""
     if not isinstance(declared, Backend):
-        raise InputError(f"{declared!r} is no exampp.Backend", hint="Name one in the entry point")
+        raise InputError(
+            f"{declared!r} is not an exampp.Backend", hint="Name a Backend in the entry point"
+        )
     if not (is_dataclass(declared.options) and issubclass(declared.options, GraderOptions)):
         raise InputError(
-            f"its options are {declared.options!r}",
-            hint="Give a dataclass that derives from exampp.GraderOptions",
+            f"invalid options {declared.options!r}",
+            hint="Use a dataclass that derives from exampp.GraderOptions",
         )
     for name in declared_options(declared.options):
         if name in RESERVED or name != name.lower():
             raise InputError(
-                f"an option cannot be called {name!r}",
-                hint="Give it another name, in small letters and with _",
+                f"invalid option name {name!r}",
+                hint="Use another name, in lower case and with underscores",
             )
     return declared
 
 
 GRADERS = Registry("exampp.graders", "grader", BUILT_IN, _check_backend)
-"""Every backend by its name."""
+"""All backends by name."""

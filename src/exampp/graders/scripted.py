@@ -4,7 +4,7 @@
     grader = ScriptedGrader(lambda request: "5" if "coral" in request.passage else "0")
     grader = ScriptedGrader(["3", "I cannot tell", Reply("4", truncated=True)])
 
-Afterwards `grader.calls` holds every request, with the prompt as it would have been sent.
+`grader.calls` then has every request, with the filled prompt.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ Key = str | tuple[str, str]
 Lines = Mapping[str, Line] | Mapping[tuple[str, str], Line] | Mapping[Key, Line]
 Faults = Mapping[str, str] | Mapping[tuple[str, str], str] | Mapping[Key, str]
 Script = Line | Callable[[Request], Line] | Lines | Sequence[Line]
-"""One line for all; a function of the request; lines by (item, passage) or item; a queue."""
+"""One reply for all; a function of the request; replies by (item, passage) or item; a queue."""
 
 
 class ScriptedGrader(Grader):
     """Replies from a script, and records the requests.
 
-    A mapping is searched for `(item, passage)` first and then for `item`; a queue gives its lines
-    in the order of the requests. A request without a line gets `default`, and without a default
-    stops the run. `faults` (by the same keys as a mapping) are reasons why there is no
-    reply; they come before the script. An exception that a function raises comes out of `answer`.
+    A mapping is searched for `(item, passage)` first and then for `item`; a queue gives its replies
+    in the order of the requests. A request without a reply gets `default`; without a default the
+    run stops. `faults` (with the keys of a mapping) are reasons why there is no reply; they
+    override the script. An exception in a function is raised by `answer`.
 
     `look_ahead` requests are pulled at a time. `delay` is slept before each reply, in seconds.
-    Without `record` no requests are recorded, for long runs. `name` tells graders apart whose
-    script is a function, which `settings` cannot look into.
+    Without `record` no requests are recorded, for long runs. `name` distinguishes graders whose
+    script is a function, because `settings` cannot inspect it.
 
     Raises:
-        InputError: `answer` meets a request without a line.
-
+        InputError: `answer` gets a request without a reply.
     """
 
     same_text_same_grade = True
@@ -69,11 +68,11 @@ class ScriptedGrader(Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The name and a hash of the script; of a function only its qualified name counts."""
+        """The name and a hash of the script; a function counts by its qualified name."""
         return dict(self._settings)
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every request with its line, pulling `look_ahead` requests at a time."""
+        """Yield every request with its reply, pulling `look_ahead` requests at a time."""
         source = iter(requests)
         while window := list(islice(source, self._look_ahead)):
             for pair in [(request, self._reply(request)) for request in window]:
@@ -88,8 +87,8 @@ class ScriptedGrader(Grader):
             return Reply("", fault=fault)
         if (line := self._line(request)) is None and (line := self._default) is None:
             raise InputError(
-                f"the script has no line for the item {request.item[:80]!r}",
-                hint="Add one by (item, passage) or by item, lengthen the queue, or give a default",
+                f"the script has no reply for the item {request.item[:80]!r}",
+                hint="Add one by (item, passage) or by item, extend the queue, or set a default",
             )
         return Reply(line) if isinstance(line, str) else line
 

@@ -393,7 +393,7 @@ class GradesBase(ABC):
 
 
 def with_run_files(book: Gradebook, paths: Sequence[str | Path]) -> Gradebook:
-    """Return the gradebook with the systems of run files, if any, instead of its own.
+    """Return the gradebook with the systems of run files, if any, instead of the stored ones.
 
     Raises InputError if the runs have no known query.
     """

@@ -58,11 +58,11 @@ from exampp.store.runs import (
 from exampp.store.sql import batches as in_parts
 
 MOST_SILENT = 30
-"""Polls in a row without an answer after which a run stops."""
+"""Consecutive failed polls after which a run stops."""
 SUBMISSIONS, DOWNLOADS = 4, 3
 BACKOFF, LONGEST_BACKOFF = 1.0, 60.0
 ABANDONED = timedelta(hours=1)
-"""Time after which a batch that another machine is sending counts as abandoned."""
+"""Time after which another machine's unfinished batch counts as abandoned."""
 SKEW = timedelta(hours=1)
 """Tolerated difference between the provider's clock and ours."""
 _SENDING: set[str] = set()
@@ -70,7 +70,7 @@ _SENDING: set[str] = set()
 
 
 class Pending:
-    """Requests of the next batch: id -> line, and their highest possible cost."""
+    """Requests of the next batch: id -> line, and their maximum cost."""
 
     def __init__(self) -> None:
         self.requests: dict[str, bytes] = {}
@@ -85,7 +85,7 @@ class Pending:
 
 
 class FailedTries(NamedTuple):
-    """Number of batches of this run that left a request without a reply, and the last reason."""
+    """Batches of this run that left a request without a reply, and the last reason."""
 
     times: int = 0
     why: str = ""
@@ -95,7 +95,7 @@ class FailedTries(NamedTuple):
 class _Download:
     """Downloaded results: answered requests, and requests to be sent again with the reason.
 
-    `torn` says why results are incomplete; `passes`: the server failed.
+    `torn` is the reason why results are incomplete; `passes`: the server failed temporarily.
     """
 
     answered: set[str] = field(default_factory=set)
@@ -107,8 +107,8 @@ class _Download:
 class Outbox:
     """The batches of one grader at one provider.
 
-    `why` says why nothing more is sent, `tried` has the requests without a reply. `gives_up`:
-    batches are being cancelled, and results that cannot be collected are dropped.
+    `why` is the reason why nothing more is sent; `tried` has the requests without a reply.
+    `gives_up`: batches are being cancelled, and results that cannot be collected are dropped.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Outbox:
         return [row for row in rows if row.provider == self.service.name]
 
     def begin(self, grader: int) -> None:
-        """Find batches that were sent and have no id yet; reserve the cost of all open batches."""
+        """Find sent batches without an id; reserve the cost of all open batches."""
         for row in self.out(grader):
             self._budget.reserve(row.worst, sent=True)
             if row.state == PREPARED and not _is_being_sent(row):
@@ -152,7 +152,9 @@ class Outbox:
     def submit(self, grader: int, pending: Pending) -> None:
         """Record a batch, send it, and record its id; drop it if the provider is busy.
 
-        Raises InputError or Unfinished if the provider takes no batch, or if that is unclear.
+        Raises:
+            InputError: The provider rejects every batch.
+            Unfinished: It is unknown whether the batch arrived.
         """
         key = secrets.token_hex(8)
         about = {
@@ -201,7 +203,7 @@ class Outbox:
     def _send(self, row: BatchRow, lines: Sequence[bytes]) -> BatchStatus | None:
         """Submit a batch; None if the provider takes none now and others are open.
 
-        If it is unclear whether a batch arrived, it is looked for before it is sent again.
+        If it is unknown whether a batch arrived, search for it before sending it again.
         """
         failure = RequestFailure(RetryAction.RETRY, "")
         doubtful = False
@@ -216,31 +218,31 @@ class Outbox:
             pause = BACKOFF * 2**attempt if failure.wait is None else failure.wait
             longest = LONGEST_BACKOFF if self._pause is None else self._pause
             wait_until_halted(self._halted, min(pause, longest))
-            if doubtful and (found := self._search_provider(row)):
-                return found
+            if doubtful and (earlier := self._search_provider(row)):
+                return earlier
             if self._halted.is_set():
                 break
         if doubtful:
             raise Unfinished(
-                f"{self.service.server}: it is unknown if a batch of "
-                f"{counted(row.requests, 'request')} arrived ({failure.reason}). Run it again "
-                "later: the batch is looked for first"
+                f"{self.service.server}: it is unknown whether a batch of "
+                f"{counted(row.requests, 'request')} arrived ({failure.reason}). Run it "
+                "again later: exampp first searches for the batch"
             )
-        self._close(row, ENDED, "not taken")
+        self._close(row, ENDED, "not accepted")
         others = self.out(row.grader)
         if failure.action is RetryAction.RETRY and (others or self._halted.is_set()):
             self.most = 0
             return None
-        what = f"{self.service.server} takes no batch ({failure.reason})"
+        what = f"{self.service.server} rejected a batch ({failure.reason})"
         raise failure.error or Unfinished(f"{what}. Nothing was charged")
 
     def _find_again(self, row: BatchRow) -> None:
         """Record the id of a batch that had none; close one that never arrived."""
-        found = self._search_provider(row)
-        if found is None:
+        batch = self._search_provider(row)
+        if batch is None:
             self._close(row, ENDED, "never sent")
         else:
-            self._opened(row, found)
+            self._opened(row, batch)
 
     def _search_provider(self, row: BatchRow) -> BatchStatus | None:
         """Return the batch at the provider under a row's key; None if it never arrived."""
@@ -253,9 +255,9 @@ class Outbox:
         except CallFailed as failed:
             failure = failed.failure
         raise failure.error or Unfinished(
-            f"{self.service.server}: it is unknown if a batch of "
-            f"{counted(row.requests, 'request')} arrived ({failure.reason}). Run it again later: "
-            "the batch is looked for first, and nothing is sent twice"
+            f"{self.service.server}: it is unknown whether a batch of "
+            f"{counted(row.requests, 'request')} arrived ({failure.reason}). Run it again "
+            "later: exampp first searches for the batch, and sends nothing twice"
         )
 
     # ---- looking and collecting -----------------------------------------------------------------
@@ -287,13 +289,13 @@ class Outbox:
             failure = failed.failure
         self._silent += 1
         if failure.status == 404 and self.gives_up:
-            self._close(row, ENDED, "not known any more")
+            self._close(row, ENDED, "unknown to the provider")
             return None
         if failure.status == 404:
             raise InputError(
                 f"{self.service.server} does not know the batch {remote}",
-                hint="Use the key that sent it; --cancel-batches forgets it, and its requests are "
-                "pending again",
+                hint="Use the key that sent it, or forget it with --cancel-batches; its "
+                "requests are then pending again",
             )
         if failure.action is not RetryAction.RETRY or self._silent >= MOST_SILENT:
             raise failure.error or Unfinished(
@@ -308,80 +310,84 @@ class Outbox:
             self._refused(row, status)
             return
         requests = kept.requests_of(self._connection, row.batch)
-        found = self._download(row, status, requests)
-        torn, seen = found.torn, found.answered
+        download = self._download(row, status, requests)
+        torn, seen = download.torn, download.answered
         self._torn += bool(torn)
-        if torn and self._torn < (MOST_SILENT if found.passes else DOWNLOADS):
+        if torn and self._torn < (MOST_SILENT if download.passes else DOWNLOADS):
             return
         if torn and not self.gives_up:
             raise Unfinished(
-                f"{self.service.server}: the results of the batch {status.remote} cannot be read "
-                f"whole ({torn}). {len(seen)} of {counted(row.requests, 'reply')} are "
-                "stored; the same command tries again, and --cancel-batches makes the rest pending "
-                "again"
+                f"{self.service.server}: the results of the batch {status.remote} are "
+                f"incomplete ({torn}). {len(seen)} of {counted(row.requests, 'reply')} are "
+                "stored; the same command tries again, and --cancel-batches makes the rest "
+                "pending again"
             )
         lost = [request for request in requests if request not in seen]
         for request in lost:
             times = self.tried.get(request, FailedTries()).times
-            self.tried[request] = FailedTries(times + 1, found.passing.get(request, status.state))
+            self.tried[request] = FailedTries(
+                times + 1, download.passing.get(request, status.state)
+            )
         if status.cancelled and lost and not self.gives_up:
             self.why = (
-                f"the batch {status.remote} was cancelled, not by this command: "
-                f"{counted(len(lost), 'request')} of {row.requests} were not answered"
+                f"the batch {status.remote} was cancelled by another program: "
+                f"{counted(len(lost), 'request')} of {row.requests} have no reply"
             )
         self._close(row, COLLECTED, status.state)
 
     def _refused(self, row: BatchRow, status: BatchStatus) -> None:
-        """Close a batch that was refused as a whole; smaller ones may be taken, or none."""
+        """Close a batch that was rejected as a whole; smaller ones may be accepted."""
         self._close(row, ENDED, f"{status.state}: {status.reason}"[:500])
         if status.later and row.requests > 1:
             self.most = max(1, row.requests // 2)
             self.notes.append(
-                f"{self.service.server} took no batch of {counted(row.requests, 'request')} "
-                f"({status.reason}): smaller ones are sent, one after another"
+                f"{self.service.server} rejected a batch of "
+                f"{counted(row.requests, 'request')} ({status.reason}): smaller ones are "
+                "sent one after another"
             )
         else:
             self.why = (
-                f"{self.service.server} refused the batch {status.remote} ({status.reason}); "
-                "nothing was charged for it"
+                f"{self.service.server} rejected the batch {status.remote} "
+                f"({status.reason}); nothing was charged for it"
             )
 
     def _download(self, row: BatchRow, status: BatchStatus, requests: Sequence[str]) -> _Download:
-        """Store the results that can be read."""
-        wanted, found = set(requests), _Download()
+        """Store all readable results."""
+        wanted, download = set(requests), _Download()
         try:
             for some in in_parts(self.service.results(status)):
-                self._store(row, (line for line in some if line.request in wanted), found)
+                self._store(row, (line for line in some if line.request in wanted), download)
         except TruncatedResults as error:
-            found.torn = str(error)
+            download.torn = str(error)
         except CallFailed as failed:
-            found.torn, found.passes = (
+            download.torn, download.passes = (
                 failed.failure.reason,
                 failed.failure.action is RetryAction.RETRY,
             )
-        return found
+        return download
 
-    def _store(self, row: BatchRow, lines: Iterable[BatchLine], found: _Download) -> None:
+    def _store(self, row: BatchRow, lines: Iterable[BatchLine], download: _Download) -> None:
         """Store the first reply to each request; for transient errors only record the reason."""
         replies: dict[str, dict[str, object]] = {}
         for line in lines:
-            if line.request in found.answered or line.request in found.passing:
+            if line.request in download.answered or line.request in download.passing:
                 continue
             if why := self._adapter.transient(line):
-                found.passing[line.request] = why
+                download.passing[line.request] = why
             else:
                 replies[line.request] = {"status": line.status, "body": line.body}
-                found.answered.add(line.request)
+                download.answered.add(line.request)
         with self._connection, transaction(self._connection):
             kept.put_replies(self._connection, row.batch, replies)
 
     def take(self, path: Path, grader: int) -> None:
-        """Store the replies of a file to requests that were written to one.
+        """Store the replies in a file to requests that were written to a file.
 
-        Raises InputError if no line answers any of them.
+        Raises:
+            InputError: No line answers any of them.
         """
         rows = {row.batch: row for row in self.out(grader)}
-        found, bad = _Download(), list[int]()
+        download, bad = _Download(), list[int]()
         for some in in_parts(read_replies(path)):
             bad += [line for line in some if isinstance(line, int)]
             by_batch: dict[int, list[BatchLine]] = {}
@@ -389,18 +395,18 @@ class Outbox:
                 if known := kept.stored_request(self._connection, line.request):
                     by_batch.setdefault(known.batch, []).append(line)
             for batch in by_batch.keys() & rows.keys():
-                self._store(rows[batch], by_batch[batch], found)
-        if not (found.answered or found.passing):
-            what = "no line of it answers a request that is out"
-            hint = "Give what came back for a file of --batch-file, with the options it had"
+                self._store(rows[batch], by_batch[batch], download)
+        if not (download.answered or download.passing):
+            what = "no line answers a pending request"
+            hint = "Use the reply file for a --batch-file, with the same options"
             raise InputError(what, file=path, hint=hint)
         if bad:
-            unreadable = f"{counted(len(bad), 'line')} cannot be read, the first is line {bad[0]}"
+            unreadable = f"{counted(len(bad), 'line')} cannot be read, the first at line {bad[0]}"
             self.notes.append(f"{path.name}: {unreadable}")
-        for request, why in found.passing.items():
+        for request, why in download.passing.items():
             self.tried[request] = FailedTries(1, why)
         with self._connection, transaction(self._connection):
-            kept.drop_requests(self._connection, found.passing)
+            kept.drop_requests(self._connection, download.passing)
         for row in rows.values():
             if not kept.requests_without_reply(self._connection, row.batch):
                 self._close(row, COLLECTED, "read")
@@ -408,11 +414,11 @@ class Outbox:
     # ---- ending ---------------------------------------------------------------------------------
 
     def cancel(self, grader: int) -> None:
-        """Cancel all open batches and files; what was answered is collected afterwards."""
+        """Cancel all open batches and files; answers so far are collected afterwards."""
         for row in kept.batches_of(self._connection, grader, (PREPARED, OPEN)):
             if row.provider == FILE:
                 if not _is_being_sent(row):
-                    self._close(row, ENDED, "given up")
+                    self._close(row, ENDED, "cancelled")
                 continue
             if row.remote is None:
                 continue
@@ -447,13 +453,14 @@ def _is_being_sent(row: BatchRow) -> bool:
 class Batches:
     """Options of a run by batches: send requests as batches and wait for them.
 
-    `file` writes the requests to a file instead, for vLLM's `run-batch` and the like, and `replies`
-    reads what came back; `cancel` ends open batches and files. `poll` is the seconds between two
-    polls; 15, growing to 300, if it is None.
+    Args:
+        file: Write the requests to this file instead, for example for vLLM's `run-batch`.
+        replies: Read the replies from this file.
+        cancel: End open batches and files.
+        poll: Seconds between two polls; by default 15, increasing to 300.
 
     Raises:
-        InputError: Several of `file`, `replies` and `cancel`, or a `poll` that is no time.
-
+        InputError: Several of `file`, `replies` and `cancel` are given, or `poll` is invalid.
     """
 
     file: str | Path | None = None
@@ -464,11 +471,11 @@ class Batches:
     def __post_init__(self) -> None:
         if (self.file is not None) + (self.replies is not None) + self.cancel > 1:
             raise InputError(
-                "a file of requests, a file of replies and the end of batches exclude each other",
-                hint="Give one of --batch-file, --replies and --cancel-batches",
+                "--batch-file, --replies and --cancel-batches exclude each other",
+                hint="Use only one of --batch-file, --replies and --cancel-batches",
             )
         if self.poll is not None and not 0 <= self.poll <= 86_400:
-            raise InputError(f"poll is {self.poll:g}", hint="Give seconds, up to a day")
+            raise InputError(f"poll is {self.poll:g}", hint="Use 0 seconds up to a day")
 
     @property
     def offline(self) -> bool:
@@ -487,14 +494,14 @@ class Batches:
 
 
 FIRST_POLL, LONGEST_POLL, GROWTH = 15.0, 300.0, 1.5
-"""Seconds between two polls, and their growth."""
+"""Seconds between two polls: at first, and at most."""
 MOST_TRIES = 3
-"""Batches of one run with a request before its cell fails."""
+"""Batches of one run that may fail to answer a request before its cell fails."""
 PUT_OFF = Reply("", later=True)
 
 
 class BatchGrader(Grader):
-    """Wrap a grader on a server to get its answers through batches.
+    """Wrapper that gets the answers of a server's grader through batches.
 
     Call `bind` before `answer`. `offline`: no server is used.
     """
@@ -584,7 +591,8 @@ class BatchGrader(Grader):
     def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield replies that have arrived, postpone the rest, and send new requests.
 
-        A pass that yields replies sends nothing: the replies may show that nothing should be sent.
+        A pass that yields replies sends nothing, because the replies may show that sending should
+        stop.
         """
         self.stopped = ""
         grader = self._key
@@ -594,15 +602,15 @@ class BatchGrader(Grader):
         blocked = self._claiming or self._why or self._outbox.why
         sends = self._chosen.sends and not blocked
         pending, outbox, put_off = Pending(), self._outbox, False
-        for ask in asks:
-            reply = self._reply(ask, pending, sends=sends and bool(outbox.most))
+        for request in asks:
+            reply = self._reply(request, pending, sends=sends and bool(outbox.most))
             put_off |= reply.later
-            yield ask, reply
+            yield request, reply
             full = len(pending.requests) >= outbox.most
             if pending.requests and (full or pending.bytes > outbox.service.most_bytes):
                 outbox.submit(grader, pending)
                 pending = Pending()
-                # a provider whose queue is full gets one batch after the other
+                # a provider with a full queue gets one batch after another
                 outbox.most *= outbox.most == outbox.service.most_requests
         if self._halted.is_set():
             return
@@ -622,14 +630,14 @@ class BatchGrader(Grader):
     def _reply(self, ask: Request, pending: Pending, *, sends: bool) -> Reply:
         body = self._adapter.body(ask)
         request = request_id(self._name, body)
-        found = kept.stored_request(self._connection, request)
-        if found is not None and found.reply is not None:
-            return self._claim(ask, request, found.reply)
-        if found is not None or request in pending.requests:
+        stored = kept.stored_request(self._connection, request)
+        if stored is not None and stored.reply is not None:
+            return self._claim(ask, request, stored.reply)
+        if stored is not None or request in pending.requests:
             return PUT_OFF
         tried = self._outbox.tried.get(request, FailedTries())
         if tried.times >= MOST_TRIES:
-            return Reply("", fault=f"no reply in {tried.times} batches, the last: {tried.why}")
+            return Reply("", fault=f"no reply in {tried.times} batches, most recently: {tried.why}")
         mode = self._adapter.mode
         worst = self._budget.worst(mode.texts(ask), mode.max_written)
         if sends and not (self._budget.exhausted() or self._budget.reserve(worst)):
@@ -638,15 +646,15 @@ class BatchGrader(Grader):
             )
         return PUT_OFF
 
-    def _claim(self, ask: Request, request: str, reply: Mapping[str, Any]) -> Reply:
+    def _claim(self, pending: Request, request: str, reply: Mapping[str, Any]) -> Reply:
         """Return a stored reply, or postpone it if the server needs another form of request."""
-        read = self._adapter.read(ask, BatchLine(request, reply["status"], reply["body"]))
+        read = self._adapter.read(pending, BatchLine(request, reply["status"], reply["body"]))
         if read.changed:
             with self._connection, transaction(self._connection):
                 kept.drop_requests(self._connection, [request])
             return PUT_OFF
         self._why = self._why or read.error
-        self._given[ask.key] = request
+        self._given[pending.key] = request
         self._budget.settle(0.0, read.reply.usage)
         return read.reply
 
@@ -676,21 +684,23 @@ class BatchGrader(Grader):
             self.stopped = describe_open_batches(rows)
 
     def _reason(self, grader: int) -> str:
-        """Return why the run ends although cells are postponed, empty if replies may arrive.
+        """Return the reason why the run ends although cells are postponed; "" if replies may
+        arrive.
 
-        Raises InputError if --max-cost allows no request.
+        Raises:
+            InputError: --max-cost allows no request.
         """
         service, batches, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
         running = describe_open_batches(rows)
         if self._claiming:
-            # what came may have shown that nothing else should be sent
+            # received replies may have shown that sending should stop
             return ""
         if isinstance(service, FileBatches) and batches.file and rows:
             new = f"{counted(service.written, 'request')} in {batches.file}"
             if not service.written:
-                why = self._budget.exhausted() or "nothing new"
-                new = f"{why}, so that {batches.file} is not written; {running}"
-            return f"{new}; --replies reads what comes back"
+                why = self._budget.exhausted() or "no new requests"
+                new = f"{why}, so {batches.file} is not written; {running}"
+            return f"{new}; read the replies with --replies"
         why = self._why or self._outbox.why
         if why or batches.replies:
             return "; ".join(filter(None, (why or "the file has no reply to them", running)))
@@ -708,7 +718,7 @@ class BatchGrader(Grader):
     def _key(self) -> int:
         key = None if self._identity is None else find_grader(self._connection, self._identity)
         if key is None:
-            raise InputError("batches need a collection that stores them")
+            raise InputError("batches need a collection to store them")
         return key
 
     @property

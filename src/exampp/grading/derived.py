@@ -1,4 +1,4 @@
-"""Grades that are computed from other grades and stored as new graders: calibrations and votes."""
+"""Grades computed from other grades and stored as new graders: calibrations and votes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _named(connection: sqlite3.Connection, grader: int) -> GraderIdentity:
 # ---- calibrations --------------------------------------------------------------------------------
 
 Frozen = Calibration | str | Path
-"""A calibration, or the file that holds one."""
+"""A calibration, or its file."""
 _DIGITS = 6
 
 
@@ -64,8 +64,8 @@ _DIGITS = 6
 class Calibrated(Result):
     """The result of labelling by a calibration: its grader, and the passages with each label.
 
-    `held_out` passages are of queries in the training data, and were labelled by a model that had
-    not seen them; `ungraded` passages miss a grade of a source grader and have no label.
+    `held_out` passages belong to queries in the training data, and were labelled by a model trained
+    without these queries. `ungraded` passages lack a grade of a source grader and have no label.
     """
 
     grader: GraderIdentity
@@ -75,7 +75,7 @@ class Calibrated(Result):
 
     @property
     def passages(self) -> int:
-        """Return how many passages have a label."""
+        """Return the number of labelled passages."""
         return sum(self.labels.values())
 
     def tables(self) -> Mapping[str, Table]:
@@ -91,11 +91,14 @@ class Calibrated(Result):
         yield from calibration_notes(self.grader)
         if self.held_out:
             yield (
-                f"{self.held_out:,} of them belong to queries that it was trained on, and were "
-                "labelled by the model that had not seen their query."
+                f"{self.held_out:,} of them belong to training queries; their labels come "
+                "from models trained without their query."
             )
         if self.ungraded:
-            yield f"{self.ungraded:,} passages have no label: not all of its graders graded them."
+            yield (
+                f"{self.ungraded:,} passages have no label, because not all source graders have "
+                "graded them."
+            )
 
 
 def identity_of(calibration: Calibration) -> GraderIdentity:
@@ -110,15 +113,16 @@ def identity_of(calibration: Calibration) -> GraderIdentity:
 def label_collection(
     connection: sqlite3.Connection, path: Path, frozen: Frozen, bank: str | None
 ) -> Calibrated:
-    """Label every passage of a collection that the calibration's graders graded.
+    """Label every passage of a collection that the calibration's graders have graded.
 
-    Raises InputError if such a grader graded nothing here, or on another scale.
+    Raises:
+        InputError: A source grader has no grades here, or another scale.
     """
     calibration = frozen if isinstance(frozen, Calibration) else calibration_format.read(frozen)
-    found = [_source(graders(connection), source, path) for source in calibration.sources]
+    source_graders = [_source(graders(connection), source, path) for source in calibration.sources]
     books = [
         read_gradebook(connection, one, bank_of_kind(connection, bank, one.identity.kind, path))
-        for one in found
+        for one in source_graders
     ]
     folds = {query: fold.model for fold in calibration.folds for query in fold.queries}
     identity = identity_of(calibration)
@@ -143,14 +147,14 @@ def label_collection(
         raise InputError(
             "no passage has grades of " + " and ".join(one.name for one in calibration.sources),
             file=path,
-            hint="Grade the passages with them first: exampp grade",
+            hint="First grade the passages with them: exampp grade",
         )
     pool = sum(query.pool_size for query in books[0].queries)
     return Calibrated(_named(connection, grader), counts, held_out, pool - sum(counts.values()))
 
 
 def _source(known: Sequence[StoredGrader], source: SourceGrader, path: Path) -> StoredGrader:
-    """Return the grader of the collection whose ratings the calibration reads."""
+    """Return the grader of the collection that corresponds to a source of the calibration."""
     exact = [one for one in known if one.identity.key == source.key]
     alike = [
         one
@@ -158,23 +162,23 @@ def _source(known: Sequence[StoredGrader], source: SourceGrader, path: Path) -> 
         if (one.identity.model, one.identity.prompt, one.identity.kind)
         == (source.model, source.prompt, source.kind)
     ]
-    found = exact or alike
-    if len(found) != 1:
+    matches = exact or alike
+    if len(matches) != 1:
         names = ", ".join(one.identity.name for one in known) or "nobody"
         raise InputError(
-            f"{'several graders are' if found else 'no grader here is'} {source.name}, from whose "
-            f"ratings the calibration makes labels. Here graded: {names}",
+            f"{('several graders match' if matches else 'no grader matches')} {source.name}, "
+            f"a source of the calibration. Graders here: {names}",
             file=path,
             hint="Grade with the same model and prompt: exampp grade",
         )
-    (one,) = found
+    (one,) = matches
     if (one.identity.lowest, one.identity.highest) != (source.lowest, source.highest):
         raise InputError(
-            f"the ratings of {one.identity.name} go from {one.identity.lowest} to "
-            f"{one.identity.highest} here, and went from {source.lowest} to {source.highest} where "
-            "the calibration was made",
+            f"{one.identity.name} rates from {one.identity.lowest} to "
+            f"{one.identity.highest} here, but from {source.lowest} to {source.highest} in "
+            "the calibration",
             file=path,
-            hint="Calibrate to judgments of passages on this scale",
+            hint="Create a calibration from judgments on this scale",
         )
     return one
 
@@ -219,14 +223,14 @@ RULES: Mapping[str, Callable[[Sequence[int]], int]] = {
     "median": median_low,
     "mean": lambda ratings: -((len(ratings) - 2 * sum(ratings)) // (2 * len(ratings))),
 }
-"""Rules that combine one or more ratings on one scale. Ties and halves go down: no credit."""
+"""Rules that combine ratings on one scale. Ties and halves are rounded down."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Voted(Result):
     """The result of a vote: its members, and the cells with and without a grade.
 
-    `lacking` counts cells without a grade by how many of the members graded them.
+    `lacking` counts cells without a grade by the number of members that graded them.
     """
 
     grader: GraderIdentity
@@ -234,10 +238,12 @@ class Voted(Result):
     lacking: Mapping[int, int]
 
     def tables(self) -> Mapping[str, Table]:
-        """Return how many cells have a grade and how many have none."""
+        """Return the numbers of cells with and without a grade."""
         notes = list(notes_of_vote(self.grader))
         for present, count in sorted(self.lacking.items()):
-            notes.append(f"{count:,} cells have no grade: {present} of the members graded them.")
+            notes.append(
+                f"{count:,} cells have no grade, because only {present} of the members graded them."
+            )
         row = (self.grader.name, self.cells, sum(self.lacking.values()))
         return {"voted": Table.of(["grader", "cells", "without a grade"], [row], notes=notes)}
 
@@ -252,12 +258,12 @@ def vote_cells(
 ) -> Voted:
     """Combine the grades of members for every cell of their banks by a rule.
 
-    A cell that fewer than `least` of them graded (all, if it is None) has no grade. Run it again to
-    count grades that members made later.
+    A cell graded by fewer than `least` members (by default all) has no grade. Run it again to
+    include later grades.
 
     Raises:
-        InputError: Fewer than two members, or of other kinds or scales; an unknown rule; an
-            impossible number of members.
+        InputError: Fewer than two members, different kinds or scales, an unknown rule, or an
+            impossible `least`.
     """
     identity = _identity_of_vote(members, rule, least)
     keys = [one.key for one in members]
@@ -287,7 +293,7 @@ def _voted_grade(
     least = vote["at_least"]
     detail: dict[str, object] = {"ratings": list(ratings)}
     if len(ratings) < least:
-        detail["reason"] = f"{len(ratings)} of {of} members graded it, {least} are needed"
+        detail["reason"] = f"graded by {len(ratings)} of {of} members; {least} required"
         return Grade(cell.query_id, State.FAILED, None, rule=readings.VOTED, detail=detail)
     rating = RULES[vote["rule"]](ratings)
     detail["spread"] = max(ratings) - min(ratings)
@@ -301,13 +307,15 @@ def _voted_grade(
 def _identity_of_vote(
     members: Sequence[StoredGrader], rule: str, least: int | None
 ) -> GraderIdentity:
-    """Return the grader of a vote: other members, or another rule, make another grader."""
+    """Return the grader of a vote; other members or another rule make another grader."""
     if rule not in RULES:
-        raise InputError(f"unknown rule {rule!r}", hint=f"Give one of {', '.join(RULES)}")
+        raise InputError(f"unknown rule {rule!r}", hint=f"Use one of {', '.join(RULES)}")
     if len(members) < 2:
         raise InputError(
-            f"{len(members)} grader cannot vote" if members else "nobody votes",
-            hint="Name two or more graders (exampp status lists them)",
+            f"a vote needs at least two graders, not {len(members)}"
+            if members
+            else "the vote has no members",
+            hint="Name two or more graders (see exampp status)",
         )
     first = members[0].identity
     for one in members[1:]:
@@ -316,15 +324,15 @@ def _identity_of_vote(
             raise InputError(
                 f"{first.name} grades {first.kind} items from {first.lowest} to {first.highest}, "
                 f"{one.identity.name} {same[0]} items from {same[1]} to {same[2]}",
-                hint="Let graders vote that grade the same on one scale",
+                hint="Use graders of the same kind and scale",
             )
     least = len(members) if least is None else least
     if not 1 <= least <= len(members):
         raise InputError(
-            f"at-least is {least}, of {len(members)} members", hint=f"Give 1 to {len(members)}"
+            f"at-least is {least}, of {len(members)} members", hint=f"Use 1 to {len(members)}"
         )
     named = [{"name": one.identity.name, "key": one.identity.key} for one in members]
-    # who votes makes the grader, not the order in which they are named
+    # the members identify the grader, not their order
     named.sort(key=lambda one: one["key"])
     name = f"vote-{rule}"
     settings = {"vote": {"rule": rule, "members": named, "at_least": least}}

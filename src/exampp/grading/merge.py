@@ -33,14 +33,14 @@ from exampp.store.runs import holders
 from exampp.store.sql import batches
 
 _SHOWN, _WIDTH = 20, 60
-"""Maximum conflicts, and characters of each side of one, for display."""
+"""Maximum number of conflicts shown, and characters of each side."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Merged(Result):
-    """The result of a merge: the rows that were added, and the conflicts.
+    """The result of a merge: added rows and conflicts.
 
-    `counts` are summed over the other collections. In a `dry_run` they are those of a real merge.
+    `counts` are totals over the other collections. A `dry_run` has the counts of a real merge.
     """
 
     counts: tuple[MergeCount, ...]
@@ -49,7 +49,7 @@ class Merged(Result):
 
     @property
     def changes(self) -> int:
-        """Return how many rows were added or completed; 0 if nothing is new."""
+        """Return the number of rows that were added or completed; 0 if nothing is new."""
         return sum(one.added + one.changed for one in self.counts)
 
     def tables(self) -> Mapping[str, Table]:
@@ -64,25 +64,27 @@ class Merged(Result):
             for one in islice(self.conflicts, _SHOWN)
         ]
         more = len(self.conflicts) - len(shown)
-        notes = [f"{more} more conflicts: --format json has all"] if more else []
+        notes = [f"{more} more conflicts; --format json lists all"] if more else []
         conflicts = Table.of(MergeConflict._fields, shown, notes=notes)
         return {"merged": came, **({"conflicts": conflicts} if self.conflicts else {})}
 
     def records(self) -> Mapping[str, Table]:
-        """Return the counts of all kinds of thing, and every conflict with both values."""
+        """Return the counts of all kinds of records, and every conflict with both values."""
         return {
             "merged": Table.of(MergeCount._fields, self.counts, notes=self._notes()),
             "conflicts": Table.of(MergeConflict._fields, self.conflicts),
         }
 
     def _notes(self) -> list[str]:
-        notes = [] if self.changes else ["Nothing new: all of it was here already."]
+        notes = [] if self.changes else ["Nothing new: everything was already here."]
         winners = Counter(one.kept for one in self.conflicts)
         if winners["here"]:
-            notes.append(f"Conflicts in which what was here stays: {winners['here']}")
+            notes.append(f"Conflicts where the value here was retained: {winners['here']}")
         if winners["there"]:
-            notes.append(f"Conflicts in which the newer edit of another stands: {winners['there']}")
-        return notes + ["Nothing was merged: this is what would be."] * self.dry_run
+            notes.append(
+                f"Conflicts where the newer edit of the other was used: {winners['there']}"
+            )
+        return notes + ["Dry run: nothing was merged."] * self.dry_run
 
 
 def _short(text: str) -> str:
@@ -99,10 +101,13 @@ def merge(
 ) -> Merged:
     """Merge other collections into one, `MOST_OTHERS` of them at a time.
 
-    Each such group is all or nothing; merging again after an error adds the rest. A `dry_run`
-    merges into a copy. Raises InputError, and merges nothing, for a file that is not a collection,
-    that is `into` itself, that is from a newer exampp or damaged, and if a run is grading in one of
-    them; CollectionBusy if another process keeps `into` locked.
+    Each group is merged completely or not at all; merging again after an error adds the rest. A
+    `dry_run` merges into a copy.
+
+    Raises:
+        InputError: A file is not a collection, is `into` itself, is from a newer exampp or damaged,
+            or a run is grading in one of them. Nothing is merged.
+        CollectionBusy: Another process has locked `into`.
     """
     files = _distinct(into, others)
     _refuse_graded_now(connection, into)
@@ -135,25 +140,24 @@ def _merge_together(
     """Merge these copies in one transaction; return the counts and conflicts of each."""
     with attached(connection, copies):
         with connection, transaction(connection):
-            found = [
+            conflicts = [
                 merge_attached(connection, number, other, at) for number, other in enumerate(copies)
             ]
             reverify_answers(connection)
             write_pages(connection)
-        return found
+        return conflicts
 
 
-def _distinct(into: Path, others: Sequence[str | Path]) -> list[Path]:
-    """Return the files, each once."""
-    found: dict[Path, Path] = {}
-    for other in others:
+def _distinct(into: Path, paths: Sequence[str | Path]) -> list[Path]:
+    files: dict[Path, Path] = {}
+    for other in paths:
         file = check_path(other)
         if file.exists() and into.samefile(file):
-            raise InputError("is the collection that others are merged into", file=file)
-        found.setdefault(file.resolve(), file)
-    if not found:
-        raise InputError("no collection to merge", hint="Name one or several")
-    return list(found.values())
+            raise InputError("is the target of the merge", file=file)
+        files.setdefault(file.resolve(), file)
+    if not files:
+        raise InputError("no collection to merge", hint="Name at least one")
+    return list(files.values())
 
 
 def _copied(file: Path, copy: Path, battery: str | None) -> OtherCollection:
@@ -163,9 +167,9 @@ def _copied(file: Path, copy: Path, battery: str | None) -> OtherCollection:
         _refuse_graded_now(opened, file)
         if about_battery(opened) != battery:
             raise InputError(
-                "is not merged: attacks on graders stay apart from exams and from other attacks",
+                "cannot be merged: batteries of attacks are only merged with copies of themselves",
                 file=file,
-                hint="Merge a battery with copies of itself alone",
+                hint="Merge a battery only with its copies",
             )
     return other
 
@@ -174,7 +178,7 @@ def _refuse_graded_now(connection: sqlite3.Connection, file: Path) -> None:
     for grader in graders(connection):
         for holder in holders(connection, grader.key):
             raise InputError(
-                f"is being graded just now. {holder}",
+                f"is being graded. {holder}",
                 file=file,
-                hint="Merge when it has finished",
+                hint="Merge it when the run has finished",
             )

@@ -1,4 +1,4 @@
-"""Plan a grading run, of a grader by name, a custom one, or a function; and estimate its cost."""
+"""Plan a grading run and estimate its cost."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ if TYPE_CHECKING:
 
 
 MARKING_PROMPT = "question-answering"
-"""The default prompt of a model that marks answers in the passage."""
+"""Default prompt of models that mark answers in the passage."""
 
 
 def prompt_kind(prompt: Prompt, kind: str | None) -> str:
-    """Return what a prompt grades; `kind` chooses if it can grade several."""
+    """Return what a prompt grades; `kind` selects one of several."""
     kinds = tuple("question" if grades == "answer" else grades for grades in prompt.grades)
     if kind is None or kind in kinds:
         return kind or kinds[0]
@@ -73,61 +73,61 @@ def prompt_kind(prompt: Prompt, kind: str | None) -> str:
     others = ", ".join(name for name in names() if grades & set(load_grading_prompt(name).grades))
     raise InputError(
         f"the prompt {prompt.name!r} grades {' or '.join(kinds)}, not {kind}",
-        hint=f"Leave --kind away, or choose one that does by --prompt: {others}",
+        hint=f"Remove --kind, or use a prompt for it: --prompt {others}",
     )
 
 
 def check_answers_of(prompt: Prompt, answers_of: str | None) -> None:
-    """Refuse a verification without answers to verify, and answers for other prompts.
+    """Reject a verification prompt without extracted answers, and answers for other prompts.
 
-    A passage in the place of an extracted answer would be graded as if it were one.
+    Without extracted answers, the prompt would grade the passages instead.
     """
     verifies = "answer" in prompt.grades
     if verifies and answers_of is None:
         raise InputError(
-            f"the prompt {prompt.name!r} verifies answers that another grader extracted",
-            hint="Name that grader with --answers-of; to extract answers, grade with "
-            "--prompt question-answering",
+            f"the prompt {prompt.name!r} verifies answers extracted by another grader",
+            hint="Name that grader with --answers-of; to extract answers, grade with --prompt "
+            "question-answering",
         )
     if answers_of is not None and not verifies:
         raise InputError(
-            f"the prompt {prompt.name!r} verifies no answers, so --answers-of would change nothing",
-            hint="Leave --answers-of out, or choose --prompt answer-verification",
+            f"the prompt {prompt.name!r} does not verify answers, so --answers-of has no effect",
+            hint="Remove --answers-of, or use --prompt answer-verification",
         )
 
 
-def _unnumbered(grader: Grader, prompt: Prompt, wanted: str | None) -> dict[str, str]:
+def _unnumbered(grader: Grader, prompt: Prompt, requested: str | None) -> dict[str, str]:
     declared = grader.unnumbered if prompt.reading == SELF_RATING else None
     if declared is not None:
-        return unnumbered_setting(wanted or declared)
-    if wanted is not None:
+        return unnumbered_setting(requested or declared)
+    if requested is not None:
         why = (
             f"the prompt {prompt.name!r} does not request a self-rating"
             if prompt.reading != SELF_RATING
             else "with this decode every reply is a label"
         )
-        raise InputError(f"--unnumbered would change nothing: {why}", hint="Leave it out")
+        raise InputError(f"--unnumbered has no effect: {why}", hint="Remove it")
     return {}
 
 
 def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
-    """Return the name of the default prompt: `usual`, or one that the grader can answer."""
+    """Return the default prompt: `usual`, or one that the grader can answer."""
     return MARKING_PROMPT if grader.readings == MARKED else usual
 
 
 def check_prompt(grader: Grader, prompt: Prompt) -> None:
-    """Refuse a prompt that a grader cannot answer: its replies would be misread.
+    """Reject a prompt that a grader cannot answer: its replies would be misread.
 
-    An extractive model marks a span whatever the prompt, and a span is not a rating.
+    An extractive model marks a span for any prompt, and a span is not a rating.
     """
     readings = grader.readings
     if prompt.reading not in readings:
         fitting = [name for name in names() if load_grading_prompt(name).reading in readings]
         raise InputError(
-            f"this grader cannot answer the prompt {prompt.name!r}, which wants a "
+            f"this grader cannot answer the prompt {prompt.name!r}, which needs a "
             f"{READINGS_IN_WORDS[prompt.reading]}",
             field="prompt",
-            hint=f"It answers {', '.join(fitting)}, and prompts of yours that are read like them",
+            hint=f"It can answer {', '.join(fitting)}, and custom prompts with the same reading",
         )
 
 
@@ -135,9 +135,9 @@ READINGS_IN_WORDS = {
     "self-rating": "rating",
     "rating": "rating",
     "yes-no": "yes or no",
-    "support": "label of support",
+    "support": "support label",
     "extraction": "text from the passage",
-    "thresholds": "measure of likeness",
+    "thresholds": "similarity score",
 }
 
 
@@ -153,8 +153,8 @@ def join_grading(
 ) -> Grading:
     """Combine a backend and a prompt; the identity determines every reply and rating.
 
-    `unnumbered` is by default what the backend declares: None if every reply is a label; if nothing
-    is declared, as for a custom grader, an answer.
+    `unnumbered` defaults to the backend's declaration: None if every reply is a label. Without a
+    declaration, as for custom graders, it is an answer.
     """
     check_prompt(check_grader(grader), prompt)
     check_prompt_fits(prompt, grader)
@@ -195,14 +195,14 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     if backend is None:
         raise _no_grader(name, writers)
     if backend.writes is None:
-        hint = f"Give {' or '.join(writers)}"
-        raise InputError(f"the grader {name!r} writes no texts", hint=hint)
+        hint = f"Use {' or '.join(writers)}"
+        raise InputError(f"the grader {name!r} cannot generate text", hint=hint)
     values = {option: value for option, value in options.items() if value is not None}
     if "unnumbered" in values:
-        raise InputError("a bank that is generated has no ratings", hint="Leave --unnumbered out")
-    for option, wanted in backend.writes.items():
-        if (value := values.setdefault(option, wanted)) != wanted:
-            raise InputError(f"a bank is generated with {option} {wanted!r}, not {value!r}")
+        raise InputError("a generated bank has no ratings", hint="Remove --unnumbered")
+    for option, required in backend.writes.items():
+        if (value := values.setdefault(option, required)) != required:
+            raise InputError(f"generating a bank needs {option} {required!r}, not {value!r}")
     if "max_new_tokens" in declared_options(backend.options):
         values.setdefault("max_new_tokens", WRITTEN_TOKENS)
     return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), values)
@@ -210,8 +210,8 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
     known = list(known)
-    meant = suggest(name, known) or f"give one of {', '.join(known)}, and name a model by --model"
-    return InputError(f"no grader is called {name!r}", hint=meant[0].upper() + meant[1:])
+    hint = suggest(name, known) or f"Use one of {', '.join(known)}, and name a model by --model"
+    return InputError(f"unknown grader {name!r}", hint=hint)
 
 
 def make_grading(
@@ -221,9 +221,9 @@ def make_grading(
     cluster: Cluster | None = None,
     wrap: Callable[[Grader], Grader] | None = None,
 ) -> Grading:
-    """Return the grading of a backend, by the workers of a cluster if one is given.
+    """Return the grading of a backend, by the workers of a cluster if given.
 
-    `wrap` makes the grader of the run from that of the backend.
+    `wrap` may replace the grader of the backend.
 
     Raises:
         InputError: The backend or an option is unknown.
@@ -237,25 +237,25 @@ def make_grading(
     prompt_kind(prompt, values.get("kind"))
     check_answers_of(prompt, (settings or {}).get("answers_of"))
     if cluster is None:
-        made = check_grader(make_grader(name, prompt, values))
+        grader = check_grader(make_grader(name, prompt, values))
     elif name == "openai":
         raise InputError(
-            "requests to a server are sent from here, and workers would not speed them up",
+            "requests to a server are sent from this machine; workers would not speed them up",
             field="on",
-            hint="Leave --on out",
+            hint="Remove --on",
         )
     else:
         if (model := values.get("model")) is not None and Path(model).is_dir():
-            # workers run in folders of their own
+            # workers run in other folders
             values["model"] = str(Path(model).resolve())
         make = partial(make_grader, name, prompt, values)
-        made = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
-    made = wrap(made) if wrap else made
+        grader = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
+    grader = wrap(grader) if wrap else grader
     if "prompt" not in values:
-        prompt = load_grading_prompt(default_prompt(made, backend.prompt))
+        prompt = load_grading_prompt(default_prompt(grader, backend.prompt))
     return join_grading(
-        made,
-        made.model_name or values.get("model", name),
+        grader,
+        grader.model_name or values.get("model", name),
         prompt,
         values.get("kind"),
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
@@ -277,8 +277,8 @@ def make_grader(name: str, prompt: Prompt, values: Mapping[str, Any]) -> Grader:
     except ExamError:
         raise
     except (Exception, SystemExit) as error:
-        # what others write may fail in any way; it is told in a sentence
-        raise InputError(f"the grader {name!r} cannot be made: {describe_error(error)}") from error
+        # a plug-in may raise anything
+        raise InputError(f"the grader {name!r} failed to load: {describe_error(error)}") from error
 
 
 def make_batch_grading(
@@ -288,14 +288,15 @@ def make_batch_grading(
     batches: Batches,
     answers_of: str | None,
 ) -> Grading:
-    """Return the grading of a grader on a server, by batches.
+    """Return the grading of a server's grader, by batches.
 
-    Raises InputError for other graders, which have no batches.
+    Raises:
+        InputError: The grader does not support batches.
     """
     if not isinstance(grader, str) or grader != "openai":
         called = f"the grader {grader}" if isinstance(grader, str) else "this grader"
-        raise InputError(f"{called} takes no batches", hint="Use --grader openai")
-    # a file needs no server, and so no key
+        raise InputError(f"{called} does not support batches", hint="Use --grader openai")
+    # a file needs no server, and therefore no key
     out = kept.batches_of(connection, None, (PREPARED, OPEN))
     offline = batches.offline or (batches.cancel and grader not in {row.provider for row in out})
     if offline:
@@ -310,13 +311,13 @@ def make_batch_grading(
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
-    """Raise InputError if a grader has open batches: requests now would be paid for twice."""
+    """Raise InputError if a grader has open batches: new requests would be paid for twice."""
     rows = kept.batches_of(connection, grader, (PREPARED, OPEN))
     if rows:
         written = rows[0].provider == FILE
-        how = "Read what comes back with --replies FILE" if written else "Wait for it with --batch"
+        how = "Read its replies with --replies FILE" if written else "Wait for it with --batch"
         raise InputError(
-            f"requests of this grader are out: {describe_batches(rows)}",
+            f"this grader has open requests: {describe_batches(rows)}",
             hint=f"{how}, or end it with --cancel-batches",
         )
 
@@ -358,10 +359,10 @@ def plan_run(
     batches: bool | Batches = False,
     dry_run: bool = False,
 ) -> GradingRun:
-    """Return the run of a grader over a collection that is at `path`; see `Collection.grading`.
+    """Return the run of a grader over a collection at `path`; see `Collection.grading`.
 
-    Raises InputError for an unknown grader, and for an option that it does not have or that would
-    change nothing.
+    Raises:
+        InputError: The grader or an option is unknown, or an option has no effect.
     """
     check_choice("pool", pool, POOLS)
     stored = graders(connection)
@@ -375,7 +376,7 @@ def plan_run(
     cluster = Cluster(on) if isinstance(on, str) else on
     chosen_batches = Batches() if batches is True else batches or None
     if cluster is not None and chosen_batches:
-        raise InputError("a cluster takes no batches", hint="Leave on out, or batches")
+        raise InputError("a cluster does not support batches", hint="Remove on or batches")
     if dry_run and grader == "openai":
         options = {**options, **without_server(options.get("model"), known)}
     grading = (
@@ -425,10 +426,10 @@ def _check_scale(grader: GraderIdentity, known: GraderIdentity) -> None:
     if (grader.lowest, grader.highest) == (known.lowest, known.highest):
         return
     raise InputError(
-        f"the prompt {grader.prompt!r} rates from {grader.lowest} to {grader.highest} now, and "
-        f"{grader_label(known)} has rated from {known.lowest} to {known.highest}",
-        hint="Give the prompt another name, which makes it another grader, or read the replies "
-        "that are stored on the new scale: exampp reparse --rules FILE",
+        f"the prompt {grader.prompt!r} now rates from {grader.lowest} to {grader.highest}, "
+        f"but {grader_label(known)} has rated from {known.lowest} to {known.highest}",
+        hint="Give the prompt another name, which makes it another grader, or reread the stored "
+        "replies on the new scale: exampp reparse --rules FILE",
     )
 
 
@@ -443,28 +444,28 @@ def _grading_of(
     settings = {"answers_of": answers_of} if answers_of else None
     if callable(grader) and not hasattr(grader, "answer"):
         if answers_of:
-            raise InputError("a function grades passages", hint="Leave answers_of out")
+            raise InputError("a function grades passages, not answers", hint="Remove answers_of")
         return function_grading(grader, function, kinds, options, cluster)
     if function.scale is not None or function.same_text_same_grade:
         raise InputError(
-            "scale and same_text_same_grade are options of a function",
-            hint="Leave them out; a grader class has an attribute same_text_same_grade",
+            "scale and same_text_same_grade only apply to functions",
+            hint="Remove them; a grader class has an attribute same_text_same_grade",
         )
     if isinstance(grader, str):
         if function.name is not None:
-            raise InputError(f"the grader {grader} has a name", hint="Leave name out")
+            raise InputError(f"the grader {grader} already has a name", hint="Remove name")
         return make_grading(grader, options, settings, cluster)
     if isinstance(grader, type):
-        raise InputError(f"{grader.__name__} is a class", hint="Give one that is made of it")
+        raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
-    wanted = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
-    prompt = load_grading_prompt(wanted.prompt or default_prompt(own))
+    named = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
+    prompt = load_grading_prompt(named.prompt or default_prompt(own))
     check_answers_of(prompt, answers_of)
-    name = function.name or wanted.model or own.model_name or type(own).__name__
+    name = function.name or named.model or own.model_name or type(own).__name__
     if cluster is not None:
         own = _on_workers(own, cluster)
     return join_grading(
-        own, name, prompt, wanted.kind, unnumbered=wanted.unnumbered, settings=settings
+        own, name, prompt, named.kind, unnumbered=named.unnumbered, settings=settings
     )
 
 
@@ -478,13 +479,11 @@ _SHARD = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 
 
 def parse_shard(text: str) -> Shard:
-    """Return a part of the passages, as in `3/16`. Raises InputError for any other text."""
-    found = _SHARD.fullmatch(text) if isinstance(text, str) else None
-    number, of = map(int, found.groups()) if found else (0, 0)
+    """Return a part of the passages, as in `3/16`; raise InputError for any other text."""
+    match = _SHARD.fullmatch(text) if isinstance(text, str) else None
+    number, of = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= of:
-        raise InputError(
-            f"shard is {text!r}", hint="Give its number and how many there are: 1/16 to 16/16"
-        )
+        raise InputError(f"shard is {text!r}", hint="Write number/count, from 1/16 to 16/16")
     return Shard(number, of)
 
 
@@ -495,27 +494,29 @@ def function_grading(
     options: Mapping[str, Any],
     cluster: Cluster | None = None,
 ) -> Grading:
-    """Return the grading of a function, which its name, scale and kind identify.
+    """Return the grading of a function, identified by name, scale and kind.
 
-    `kinds` are those that have items; if there are questions and nuggets, `options` choose. Raises
-    InputError for a function without a name, and for options of other graders.
+    `kinds` are those that have items; if there are questions and nuggets, `options` select one.
+
+    Raises:
+        InputError: The function has no name, or an option belongs to other graders.
     """
-    wanted = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
+    call_options = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
     checked = _checked_name(settings.name)
     low, high = check_scale(settings.scale or USUAL_SCALE)
     grader: Grader = FunctionGrader(
         function,
         (low, high),
-        concurrency=wanted.concurrency,
+        concurrency=call_options.concurrency,
         same_text_same_grade=settings.same_text_same_grade,
     )
-    if wanted.kind is None and len(kinds) > 1:
-        what = f"what is to be graded? There are items of kind {' and '.join(kinds)}"
-        raise InputError(what, hint="Say it with kind")
-    kind = wanted.kind or (kinds[0] if kinds else KINDS[0])
+    if call_options.kind is None and len(kinds) > 1:
+        what = f"there are items of kind {' and '.join(kinds)}; which are to be graded?"
+        raise InputError(what, hint="Set kind")
+    kind = call_options.kind or (kinds[0] if kinds else KINDS[0])
     if cluster is not None:
         grader = _on_workers(grader, cluster)
-    # a function sees the query, so that its ratings are of the query's text, too
+    # a function sees the query, so its ratings depend on the query text, too
     prompt = Prompt(checked, "a function", "", (kind,), "rating", low, high, ("query",))
     return join_grading(grader, checked, prompt, kind)
 
@@ -523,33 +524,38 @@ def function_grading(
 def _checked_name(name: str | None) -> str:
     if name is None:
         raise InputError(
-            "what is this grader called?",
-            hint='Name it, as in name="mine-v1": its ratings are stored under that name, and the '
-            "same name continues. A function that rates differently is another grader",
+            "the grader has no name",
+            hint='Add one, such as name="mine-v1": ratings are stored under it, and the same '
+            "name continues. A function that rates differently needs another name",
         )
     is_text = isinstance(name, str) and name.strip() == name and name.isprintable()
     if not is_text or not 0 < len(name) <= LONGEST_NAME:
-        raise InputError(f"a grader cannot be called {name!r}", hint="Give a short text, on a line")
+        raise InputError(f"invalid grader name {name!r}", hint="Use a short text on one line")
     if name in GRADERS.names():
-        raise InputError(f"{name!r} is the name of another grader", hint="Choose another name")
+        raise InputError(f"{name!r} is already the name of another grader", hint="Use another name")
     return name
 
 
 SAMPLE = 200
 CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 4
-"""Tokens of a reply if no earlier run of this grader is known: a rating and its end."""
+"""Tokens of a reply if this grader has no earlier runs: a rating and its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradingEstimate:
     """Pending cells, the requests that grade them, and an estimate of their cost.
 
-    `tokens` are those of the prompts, counted by the model's own tokenizer if `exact`, on a sample,
-    or by earlier replies. `written` are those of the replies. `seconds` are those of one machine,
-    from the `replies` that earlier runs of the same grader got, None without any; `cost` comes from
-    the prices given, None without them. `prompts` are two filled ones. `judged_only` counts pending
-    cells of passages that people judged and no run ranks, whatever the run grades.
+    Attributes:
+        tokens: Tokens of the prompts, counted by the model's own tokenizer if `exact`, from a
+            sample or from earlier replies.
+        written: Tokens of the replies.
+        seconds: Time of one machine, from the `replies` of the grader's earlier runs; None without
+            any.
+        cost: Cost from the given prices; None without them.
+        prompts: Two filled prompts.
+        judged_only: Pending cells of passages that people judged but no run ranks, even if the run
+            skips them.
     """
 
     cells: int
@@ -565,7 +571,7 @@ class GradingEstimate:
 
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
-    """Estimate the cost of a run without a request to the model."""
+    """Estimate the cost of a run without sending a request."""
     planned = run.count_due()
     grader = run.grading.grader
     measured = grader.limit is not None
@@ -583,13 +589,13 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         spent.asked,
         None if each.seconds is None else each.seconds * planned.asks,
         (prices or Prices()).at(grader.share).of(each, planned.asks),
-        tuple(_shown(one) for one in sample[:2]),
+        tuple(_texts_of(one) for one in sample[:2]),
         count_judged_only(run.connection, key, run.exam)[0],
     )
 
 
 class _Each(NamedTuple):
-    """The averages of one request: tokens read, cached and written; seconds."""
+    """Averages of one request: tokens read, cached and written; seconds."""
 
     read: float
     cached: float
@@ -598,7 +604,7 @@ class _Each(NamedTuple):
 
     @classmethod
     def of(cls, spent: RunUsage, lengths: Sequence[int]) -> _Each:
-        """Compute them from earlier runs, or else from the lengths of prompts."""
+        """Return them from earlier runs, or else from the lengths of prompts."""
         looked = sum(lengths) / len(lengths) if lengths else 0.0
         if not spent.asked:
             return cls(looked, 0.0, REPLY_TOKENS, None)
@@ -610,7 +616,7 @@ class _Each(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """Prices of a million tokens, read, cached and written, and of an hour of a machine."""
+    """Prices of a million tokens (read, cached and written), and of an hour of a machine."""
 
     read: float | None = None
     cached: float | None = None
@@ -618,12 +624,14 @@ class Prices(NamedTuple):
     hour: float | None = None
 
     def at(self, share: float) -> Prices:
-        """Return a share of the prices of tokens, as for batches."""
+        """Return a fraction of the prices of tokens, as for batches."""
         read, cached, written = (None if one is None else one * share for one in self[:3])
         return Prices(read, cached, written, self.hour)
 
     def of(self, each: _Each, asks: int) -> float | None:
-        """Return the cost of so many requests; None without prices, or if the time is unknown."""
+        """Return the cost of this number of requests; None without prices or if the time is
+        unknown.
+        """
         cost, known = 0.0, False
         if self.read is not None and self.written is not None:
             cached = self.read if self.cached is None else self.cached
@@ -636,22 +644,26 @@ class Prices(NamedTuple):
 
 
 def _sample(run: GradingRun) -> Iterator[SentPrompt]:
-    """Yield the first requests; cells that cannot be requested are left out."""
+    """Yield the first requests; cells that cannot be requested are skipped."""
     for number, one in enumerate(islice(filter(run.is_asked, run.due()), SAMPLE)):
         with suppress(InputError):
             yield run.grading.request(number, one)
 
 
 def _tokens(grader: Grader, prompt: SentPrompt, measured: bool) -> int:
-    ask = prompt.ask
+    request = prompt.request
     if measured:
-        return grader.length(ask.user, ask.system)
-    text = f"{ask.system}{ask.user}" or f"{ask.item}{ask.passage}"
+        return grader.length(request.user, request.system)
+    text = f"{request.system}{request.user}" or f"{request.item}{request.passage}"
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def _shown(prompt: SentPrompt) -> str:
-    ask = prompt.ask
-    if ask.user:
-        return f"[system]\n{ask.system}\n\n[user]\n{ask.user}" if ask.system else ask.user
-    return f"[item]\n{ask.item}\n\n[passage]\n{ask.passage}"
+def _texts_of(prompt: SentPrompt) -> str:
+    request = prompt.request
+    if request.user:
+        return (
+            f"[system]\n{request.system}\n\n[user]\n{request.user}"
+            if request.system
+            else request.user
+        )
+    return f"[item]\n{request.item}\n\n[passage]\n{request.passage}"

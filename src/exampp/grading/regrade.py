@@ -1,4 +1,4 @@
-"""Read stored replies again, without a model: after a change of rules, scale or answer keys."""
+"""Reread stored replies without a model, after a change of rules, scale or answer keys."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ _EXAM = "exam"
 _EVIDENCE = frozenset({"answer", "match", "key", "span", "scores", "expected"})
 """Keys that reading adds to the detail of a grade."""
 _UNKNOWN_GRADER = 0
-"""The key of a grader that is not stored; the store counts from 1."""
+"""Key of a grader that is not stored; stored keys start at 1."""
 _OF_READING = frozenset({"read", "rules", "unnumbered"})
-"""Settings that control how replies are read; all others determine the replies themselves."""
+"""Settings that control how replies are read; all others determine the replies."""
 _WITHOUT_TEXT = frozenset({State.REFUSED, State.TRUNCATED, State.FAILED})
 
 
 def read_again(rules: ReplyRules, stored: ReplyToRead) -> Grade:
-    """Read a stored reply by these rules and today's answer key."""
+    """Read a stored reply with these rules and the current answer key."""
     detail = dict(stored.detail or {})
-    # a refusal that the text alone told has no mark in its detail, and may be read otherwise
+    # a refusal detected in the text has no mark in its detail, and may be read differently
     is_marked = not {"refusal", "reason"}.isdisjoint(detail)
     if stored.state is State.FAILED or (stored.state is State.REFUSED and is_marked):
         return Grade("", stored.state, None, stored.reply, stored.rule, None, detail or None)
@@ -63,7 +63,7 @@ def read_again(rules: ReplyRules, stored: ReplyToRead) -> Grade:
 
 
 def _row(grader: int, rules: ReplyRules, stored: ReplyToRead, grade: Grade) -> GradeRow:
-    """Return a grade as made from today's answer key, if keys matter."""
+    """Return the row of a grade, with the current answer key if keys matter."""
     made_from = stored.answer_key if rules.prompt.verifies else NO_KEY
     return grade_row(grader, stored.item_version, stored.passage_version, grade, made_from)
 
@@ -76,7 +76,7 @@ def record_rules(
 ) -> int:
     """Store the rules by which the replies of a grader are read; return its key.
 
-    If others were stored, all its replies are read again by the new ones. Runs in the caller's
+    If the stored rules differ, reread all its replies with the new ones. Runs in the caller's
     transaction.
     """
     stored = StoredGrader(put_grader(connection, identity), identity)
@@ -90,8 +90,8 @@ def record_rules(
 def reverify_answers(connection: sqlite3.Connection) -> None:
     """Verify extracted answers again if the item's answer key has changed since.
 
-    Runs in the caller's transaction, after all changes of keys. Replies that were made with the key
-    in the prompt, and those of a prompt without stored rules, become pending.
+    Runs in the caller's transaction, after all changes of keys. Replies to prompts that contain the
+    key, or that have no stored rules, become pending.
     """
     for stored in graders(connection):
         _reverify(connection, stored, stale=True)
@@ -132,11 +132,11 @@ def _described_prompt(identity: GraderIdentity, described: Rules) -> Prompt:
 
 @dataclass(slots=True)
 class Reparsed:
-    """The result of reading replies again: source and target grader, and the changes.
+    """The result of rereading replies: source and target grader, and the changes.
 
-    A change is (state and rating before, state and rating after). `kept` counts replies that stay
+    A change is (state and rating before, state and rating after). `kept` counts replies that remain
     refused, truncated or failed. `others` counts cells of `identity` with different replies, which
-    stay. Nothing is written if `dry_run`.
+    are not changed. A `dry_run` writes nothing.
     """
 
     source: GraderIdentity
@@ -157,18 +157,17 @@ def reparse(
     unnumbered: str | None = None,
     dry_run: bool = False,
 ) -> Reparsed:
-    """Read all stored replies of a grader again, in one transaction; `dry_run` writes nothing.
+    """Reread all stored replies of a grader in one transaction; `dry_run` writes nothing.
 
-    `rules` is a prompt, by name or file, whose rules of reading replace those of the grader's own
-    prompt; `unnumbered` is by default that of the grader. Refusals that the model or the server
-    marked, replies that were cut off and failures stay.
+    `rules` is a prompt, by name or file, whose rules of reading replace those of the grader's
+    prompt; `unnumbered` defaults to that of the grader. Refusals marked by the model or server,
+    truncated replies and failures do not change.
 
-    Grades that exampp read by the same rules are replaced. Those that another program, another mode
-    or other rules read stay, and the new ones become those of another grader.
+    Grades that exampp read by the same rules are replaced. Grades read by another program, mode or
+    rules remain, and the new ones belong to another grader.
 
     Raises:
-        InputError: There is nothing to read, or no prompt to read it by, or an option would change
-            nothing.
+        InputError: There are no replies or no prompt, or an option has no effect.
     """
     reader = _chosen_rules(stored.identity, rules, mode, unnumbered)
     identity = _target(stored.identity, reader)
@@ -192,16 +191,14 @@ def _chosen_rules(
     identity: GraderIdentity, rules: str | Path | None, mode: str, unnumbered: str | None
 ) -> ReplyRules:
     if mode not in READERS:
-        raise InputError(f"unknown mode {mode!r}", hint=f"Give one of {', '.join(READERS)}")
+        raise InputError(f"unknown mode {mode!r}", hint=f"Use one of {', '.join(READERS)}")
     settings = identity.settings
     if settings.get("name") == FUNCTION:
-        what = f"the ratings of {identity.name} are those of a function, and no replies"
-        raise InputError(what, hint="There is nothing to read again; grade under another name")
+        what = f"the ratings of {identity.name} come from a function; it has no replies"
+        raise InputError(what, hint="Grade under another name instead")
     prompt = _prompt(identity, rules)
     if prompt.reading == "thresholds":
-        raise InputError(
-            "draft grades follow from scores alone", hint="There is nothing to read again"
-        )
+        raise InputError("draft grades depend only on scores", hint="Nothing to reread")
     matters = mode == _EXAM and prompt.reading == SELF_RATING
     if unnumbered is not None and not matters:
         why = (
@@ -209,7 +206,7 @@ def _chosen_rules(
             if mode == _EXAM
             else "the papers' own program has another rule"
         )
-        raise InputError(f"--unnumbered would change nothing: {why}", hint="Leave it out")
+        raise InputError(f"--unnumbered has no effect: {why}", hint="Remove it")
     without = (unnumbered or unnumbered_of(settings)) if matters else UNNUMBERED[0]
     return replace(ReplyRules.of(prompt, settings), mode=mode, unnumbered=without, thresholds=())
 
@@ -224,16 +221,16 @@ def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:
         return load_named(identity.prompt)
     except InputError:
         raise InputError(
-            f"the prompt {identity.prompt!r} of this grader does not come with exampp",
-            hint="Give its file, or a prompt whose rules of reading are to count, with --rules",
+            f"the prompt {identity.prompt!r} of this grader is not bundled with exampp",
+            hint="Give its file, or another prompt with the rules of reading, with --rules",
         ) from None
 
 
 def _target(identity: GraderIdentity, rules: ReplyRules) -> GraderIdentity:
-    """Return the grader that the new readings belong to.
+    """Return the grader of the new readings.
 
-    A prompt's hash covers neither its scale nor its rules of reading, so the settings name a prompt
-    that differs in them (or is another).
+    A prompt's hash includes neither its scale nor its rules of reading, so the settings name a
+    prompt that differs in them (or is another).
     """
     prompt = rules.prompt
     settings: dict[str, Any] = {
@@ -249,7 +246,7 @@ def _target(identity: GraderIdentity, rules: ReplyRules) -> GraderIdentity:
 
 
 def _is_same_prompt(identity: GraderIdentity, prompt: Prompt) -> bool:
-    """Return whether these are the rules of the prompt that made the replies, on its scale."""
+    """Return whether the prompt has the rules and scale of the one that made the replies."""
     if prompt.name != identity.prompt or "rules" in identity.settings:
         return False
     made_with = identity.settings.get("prompt_hash")
@@ -268,7 +265,10 @@ def _read_all(
             grade = read_again(rules, one)
             if grade.state is one.state and one.state in _WITHOUT_TEXT:
                 result.kept[one.state] += 1
-            change = (_shown(one.state, one.rating), _shown(grade.state, grade.rating))
+            change = (
+                _outcome_text(one.state, one.rating),
+                _outcome_text(grade.state, grade.rating),
+            )
             if change[0] != change[1]:
                 result.changes[change] += 1
             rows.append(_row(target, rules, one, grade))
@@ -276,9 +276,9 @@ def _read_all(
     if not result.replies:
         raise InputError(
             f"no replies of {result.source.name} are stored",
-            hint="There is nothing to read again; grade with exampp grade",
+            hint="Nothing to reread; create grades with exampp grade",
         )
 
 
-def _shown(state: State, rating: int | None) -> str:
+def _outcome_text(state: State, rating: int | None) -> str:
     return str(rating) if state is State.GRADED else state.name.lower()

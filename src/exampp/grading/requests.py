@@ -1,7 +1,7 @@
 """Turn pending cells into requests, and raw replies into grades.
 
-A prompt is filled and cut to the model's limit; a reply is read by the rules of the prompt, the
-answer key, and the probabilities of labels.
+A prompt is filled and truncated to the model's limit; a reply is read with the rules of the prompt,
+the answer key, and the probabilities of labels.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Grading:
     rules: ReplyRules
 
     def request(self, key: int, cells: PendingCells) -> SentPrompt:
-        """Return the request for some cells; InputError if their prompt cannot be filled."""
+        """Return the request for some cells; raise InputError if their prompt cannot be filled."""
         return build_request(self.prompt, self.identity.kind, self.grader, key, cells)
 
 
@@ -42,20 +42,20 @@ class Grading:
 
 
 class SentPrompt(NamedTuple):
-    """A request; `kept` counts the characters that remain of a passage that was cut."""
+    """A request; `kept` counts the remaining characters of a truncated passage."""
 
-    ask: Request
+    request: Request
     kept: int | None = None
 
 
 LEAST_PASSAGE = 32
-"""Tokens that a prompt must leave for item and passage: some two dozen words."""
+"""Minimum tokens for item and passage: about two dozen words."""
 _FILLED = {"query": "the query has no text", "correct_answer": "the item has no answer key"}
-"""Slots that must not be empty, and the reason for an empty one."""
+"""Slots that must not be empty, with the error for an empty one."""
 
 
 def prompt_slots(cells: PendingCells, kind: str) -> Mapping[str, str]:
-    """Return the texts for the slots of a prompt, by slot."""
+    """Return the texts of a prompt's slots, by slot."""
     return {
         "question": cells.item,
         "nugget": cells.item,
@@ -68,16 +68,16 @@ def prompt_slots(cells: PendingCells, kind: str) -> Mapping[str, str]:
 
 
 def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCells) -> Filled:
-    """Return the filled prompt, its passage cut if the grader knows a limit.
+    """Return the filled prompt; the passage is truncated if the grader has a limit.
 
     Raises:
-        InputError: Instructions and item alone are too long for the model, or the prompt needs a
-            query's text or known answers, and there are none.
+        InputError: Instructions and item alone exceed the limit, or a required query text or answer
+            key is missing.
     """
     slots = prompt_slots(cells, kind)
     for name, what in _FILLED.items():
         if name in prompt.slots and not slots[name].strip():
-            raise InputError(f"{what}, and the prompt {prompt.name!r} asks for {{{name}}}")
+            raise InputError(f"{what}, but the prompt {prompt.name!r} needs {{{name}}}")
     limit = grader.limit
     if limit is None:
         return fill(prompt, slots)
@@ -90,9 +90,9 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
 
 
 def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
-    """Refuse a prompt whose own text fills the model's limit, before any request.
+    """Reject a prompt whose instructions fill the model's limit, before any request.
 
-    For graders that know a limit and count tokens, wherever they run.
+    Applies to all graders that know a limit and count tokens.
     """
     limit = grader.limit
     if limit is None or not prompt.user:
@@ -101,18 +101,20 @@ def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
     alone = grader.length(empty.user, empty.system)
     if limit - alone < LEAST_PASSAGE:
         raise InputError(
-            f"the prompt {prompt.name!r} has {alone} tokens before item and passage are put in; "
-            f"the model takes {limit}, which leaves {max(0, limit - alone)} for them, and "
-            f"{LEAST_PASSAGE} are the least",
+            f"the instructions of prompt {prompt.name!r} have {alone} tokens; the model's "
+            f"limit is {limit}, which leaves {max(0, limit - alone)} for item and passage, "
+            f"but at least {LEAST_PASSAGE} are needed",
             field="prompt",
-            hint="Choose a shorter prompt (exampp prompts) or a model that takes more",
+            hint="Use a shorter prompt (exampp prompts) or a model with a higher limit",
         )
 
 
 def build_request(
     prompt: Prompt, kind: str, grader: Grader, key: int, cells: PendingCells
 ) -> SentPrompt:
-    """Return the request for some cells; without a prompt text the grader gets the pair alone."""
+    """Return the request for some cells; without a prompt text, the grader gets only item and
+    passage.
+    """
     filled = fill_cell_prompt(prompt, kind, grader, cells) if prompt.user else Filled("", "")
     ids = cells.ids
     request = Request(
@@ -139,8 +141,8 @@ def build_request(
 class ReplyRules:
     """The rules by which replies to a prompt are read as grades.
 
-    `mode` and `unnumbered` are those of `prompts.replies.read_reply`. If the labels have less than
-    `least_mass` of the probability, none of them is the reply.
+    `mode` and `unnumbered` are those of `prompts.replies.read_reply`. Labels with a total
+    probability below `least_mass` are not a reply.
     """
 
     prompt: Prompt
@@ -151,7 +153,7 @@ class ReplyRules:
 
     @classmethod
     def of(cls, prompt: Prompt, settings: Mapping[str, Any]) -> Self:
-        """Return the rules by which a grader of these settings reads replies to a prompt."""
+        """Return the rules by which a grader with these settings reads replies to a prompt."""
         return cls(
             prompt,
             unnumbered=unnumbered_of(settings),
@@ -167,15 +169,15 @@ class ReplyRules:
 
     @property
     def stored(self) -> Rules | None:
-        """Return the rules as stored with a grader; None unless known answers matter to it."""
+        """Return the rules as stored with a grader; None unless known answers affect them."""
         if not self.prompt.verifies:
             return None
         return {**self.described, "slots": list(self.prompt.slots), "mode": self.mode}
 
     def read(self, cells: PendingCells, reply: Reply, kept_characters: int | None = None) -> Grade:
-        """Read a reply; `kept_characters` is the part of a cut passage that the model saw.
+        """Read a reply; `kept_characters` is the length of the truncated passage.
 
-        A refusal that the server or the model itself marks is one, whatever its text says.
+        A refusal marked by the server or the model is always a refusal, whatever its text is.
         """
         if reply.fault:
             outcome, confidence = Outcome(State.FAILED), None
@@ -216,7 +218,7 @@ class ReplyRules:
             unnumbered=self.unnumbered,
         )
         if detail.get("outside", 0.0) > 1.0 - self.least_mass:
-            # the model wants to say something else: the likeliest label is a guess of ours
+            # the model would write something else, so the likeliest label is only a guess
             state = State.TRUNCATED if reply.truncated else State.UNPARSED
             if reply.scores:
                 detail["scores"] = _rounded(reply.scores)
@@ -226,12 +228,17 @@ class ReplyRules:
         return outcome
 
     def _evidence(self, reply: str, cells: PendingCells) -> dict[str, Any]:
-        """Return the extracted answer, its place in the passage, and the key that it matches."""
+        """Return the extracted answer, its place in the passage, and the matching key."""
         answer = answer_text(reply)
         if not cells.keys:
             return {"answer": answer}
-        found = verify_answer(answer, cells.keys, cells.passage, self.mode)
-        evidence = {"answer": answer, "match": found.rule, "key": found.key, "span": found.span}
+        verified = verify_answer(answer, cells.keys, cells.passage, self.mode)
+        evidence = {
+            "answer": answer,
+            "match": verified.rule,
+            "key": verified.key,
+            "span": verified.span,
+        }
         return {name: value for name, value in evidence.items() if value is not None}
 
 
@@ -242,7 +249,7 @@ def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
 def _confidence(
     outcome: Outcome, scores: Mapping[str, float] | None, detail: dict[str, Any]
 ) -> float | None:
-    """Return the probability of the rating; the expected rating is added to the detail."""
+    """Return the probability of the rating; add the expected rating to the detail."""
     if not scores or outcome.rating is None:
         return None
     detail["scores"] = _rounded(scores)
@@ -254,7 +261,7 @@ def _confidence(
 
 
 def why_ungraded(grade: Grade) -> str:
-    """Describe why a reply gives no grade: unparsed (off-scale), the reply '7'."""
+    """Return the reason for a missing grade, such as: unparsed (off-scale), the reply '7'."""
     state = grade.state.name.lower()
     reason = (grade.detail or {}).get("reason") or grade.rule
     because = "" if reason == state else f" ({reason})"
@@ -262,18 +269,18 @@ def why_ungraded(grade: Grade) -> str:
 
 
 def unnumbered_of(settings: Mapping[str, Any]) -> str:
-    """Return how a grader of these settings reads a text without a number."""
+    """Return how a grader with these settings reads a text without a number."""
     return str(settings.get("unnumbered", UNNUMBERED[0]))
 
 
 def unnumbered_setting(unnumbered: str) -> dict[str, str]:
-    """Return the same as a part of settings, empty for the default.
+    """Return it as a part of settings, empty for the default.
 
     Raises:
         InputError: It is not one of `records.graders.UNNUMBERED`.
     """
     if unnumbered not in UNNUMBERED:
         raise InputError(
-            f"unnumbered is {unnumbered!r}", hint=f"Give one of {', '.join(UNNUMBERED)}"
+            f"unnumbered is {unnumbered!r}", hint=f"Use one of {', '.join(UNNUMBERED)}"
         )
     return {} if unnumbered == UNNUMBERED[0] else {"unnumbered": unnumbered}

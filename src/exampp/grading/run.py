@@ -1,11 +1,11 @@
-"""Run a grader: plan, request, read, commit, in batches, so that an interrupt loses little.
+"""Run a grader in batches of plan, request, read and commit, so that an interrupt loses little.
 
-The run depends on no backend: a grader pulls requests and yields raw replies, `ReplyRules` turn a
-reply into a grade, and the store records both. Memory is bounded by one query's cells and the
-grader's look-ahead, whatever the number of cells.
+The run does not depend on a backend: a grader pulls requests and yields raw replies, `ReplyRules`
+turn a reply into a grade, and the store records both. Memory is bounded by one query's cells and
+the grader's look-ahead.
 
-Processes that grade the same collection share the work query by query: each takes a lease of a
-query before its first request, and a lease that is not renewed expires.
+Processes that grade the same collection share the work by query: each takes a lease of a query
+before its first request, and a lease that is not renewed expires.
 """
 
 from __future__ import annotations
@@ -64,10 +64,14 @@ from exampp.store.runs import (
 class Progress:
     """Progress of a run: cells pending at its start, done by it, and done by other processes.
 
-    Some of its cells are copied from equal texts. `held_by` are the other runs with leases of this
-    grader's queries, at the start, or when only their queries are left, which this run `waits` for.
-    `awaits` describes open batches, `last_failure` says why the last unread reply gave no grade.
-    `repeated` cells were requested again after an unreadable reply; `recovered` got a grade then.
+    Attributes:
+        copied: Cells copied from equal texts.
+        held_by: Other runs with leases of this grader's queries, at the start, or when only their
+            queries are left and this run `waits` for them.
+        awaits: Description of open batches.
+        last_failure: Why the last unread reply gave no grade.
+        repeated: Cells requested again after an unreadable reply.
+        recovered: Those that then got a grade.
     """
 
     total: int
@@ -96,13 +100,13 @@ class Progress:
 
     @property
     def ungraded(self) -> int:
-        """Cells with a reply and no grade."""
+        """Cells with a reply but no grade."""
         return sum(count for state, count in self.states.items() if state)
 
     def __str__(self) -> str:
-        """Return a summary of the run in one line, and its cost if tokens are counted."""
+        """Return a one-line summary of the run, and its cost if tokens are counted."""
         if not self.total:
-            return "Nothing is pending. See what there is to grade: exampp status --pool"
+            return "Nothing is pending. To see what can be graded: exampp status --pool"
         text = f"{self.done} of {self.total} cells done"
         if self.copied:
             text += f", {self.copied} copied from equal texts"
@@ -139,21 +143,21 @@ COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
 _KEPT = "All grades so far are stored; the same command continues"
 _SELECT_ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
-"""The order of requests: failed cells come last, so that a new run goes on with new cells."""
+"""The order of requests: failed cells come last, so that a new run starts with new cells."""
 
 UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
-"""States of an unreadable reply. Failed requests are sent again by the grader itself."""
+"""States of an unreadable reply. The grader itself retries failed requests."""
 
 
 class DueCount(NamedTuple):
-    """Pending cells, and the requests that grade them: equal texts share one."""
+    """Pending cells, and the requests that grade them; equal texts share one."""
 
     cells: int
     asks: int
 
 
 class PendingRequest(NamedTuple):
-    """A request in flight; `limit` is the token limit that was known when it was made."""
+    """An active request; `limit` is the token limit that was known when it was created."""
 
     query: int
     due: PendingCells
@@ -165,15 +169,15 @@ class GradingRun:
     """One run of one grader over its pending cells.
 
     Iterate over `steps` to do the work; it yields the progress after every commit. `stop` ends it
-    cleanly: requests in flight are finished and stored, and no new ones are made.
+    cleanly: active requests are finished and stored, and no new ones are created.
 
-    A grader may end a run too, for example when its budget is spent: then `stopped` is set and
-    `why_stopped` says why. `notes` are warnings to show before the start. `select` is one of
+    A grader may end a run, too, for example when its budget is spent: then `stopped` is set and
+    `why_stopped` has the reason. `notes` are warnings to show before the start. `select` is one of
     `store.cells.SELECTIONS`; cells that failed before the run come last. After `max_failures`
-    replies in a row without a grade it raises Unfinished with the last of them; committed grades
-    stay. A cell that ends as it did before counts only if the server failed. However `steps` ends,
-    even by an interrupt at any bytecode, all yielded replies are stored and the connection is
-    outside of a transaction.
+    consecutive replies without a grade it raises Unfinished with the last of them; committed grades
+    remain. A cell that ends as it did before counts only if the server failed. However `steps`
+    ends, even by an interrupt at any bytecode, all yielded replies are stored and no transaction is
+    open.
     """
 
     def __init__(
@@ -187,7 +191,7 @@ class GradingRun:
         notes: Sequence[str] = (),
     ) -> None:
         if select not in SELECTIONS:
-            raise InputError(f"select is {select!r}", hint=f"Give one of {', '.join(SELECTIONS)}")
+            raise InputError(f"select is {select!r}", hint=f"Use one of {', '.join(SELECTIONS)}")
         check_numbers(exam, max_failures)
         self.connection = connection
         self.grading = grading
@@ -215,7 +219,7 @@ class GradingRun:
 
     @property
     def late_note(self) -> str:
-        """Return the note of the grader if it changed after the start, else an empty text."""
+        """Return the grader's note if it has changed since the start, else ""."""
         note = self.grading.grader.note
         return "" if note in self.notes else note
 
@@ -233,9 +237,9 @@ class GradingRun:
         return pending_cells(self.connection, key, self.exam, self.select)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Make no new requests; `steps` ends within `grace` seconds, as those in flight are stored.
+        """Make no new requests; `steps` stores the active ones and ends within `grace` seconds.
 
-        Cells of requests without a reply by then stay pending.
+        Cells of requests without a reply by then remain pending.
         """
         self.stopped = True
         self._replies.stop(grace)
@@ -262,7 +266,7 @@ class GradingRun:
             try:
                 yield from self._passes()
             finally:
-                # again, for what an interrupt kept the end of a pass from doing
+                # repeat this, because an interrupt may have cut off the end of a pass
                 self._release()
         # another process that writes for so long has pages to store itself
         with suppress(CollectionBusy):
@@ -273,7 +277,7 @@ class GradingRun:
             write_pages(self.connection)
 
     def _verify_again(self) -> None:
-        """Read stored replies again where the rules have changed, so that they are not pending."""
+        """Reread stored replies if the rules have changed, so that they are not pending."""
         identity, rules = self.grading.identity, self.grading.rules.stored
         if rules is not None and find_grader(self.connection, identity) is not None:
             with self.connection, transaction(self.connection):
@@ -283,7 +287,7 @@ class GradingRun:
         self._progress.held_by = holders(self.connection, self._key, self._owner)
         if self._progress.held_by:
             yield self._progress
-        # failed cells go into a batch with the rest: they would take another day otherwise
+        # failed cells join the batch of the rest; otherwise they would take another day
         order = (self.select,) if self.grading.grader.prepaid else _SELECT_ORDER[self.select]
         for select in order:
             yield from self._select(select)
@@ -299,7 +303,7 @@ class GradingRun:
                 yield self._progress
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
-            # failed cells of another process are its own: wait only for cells that nobody tried
+            # failed cells of another process belong to it: wait only for cells without a reply
             if self._again or self._repeats:
                 queries, self._again = [*self._again, *leased], {}
                 continue
@@ -321,7 +325,7 @@ class GradingRun:
             self.why_stopped = self.why_stopped or self.grading.grader.stopped
 
     def _billed(self) -> tuple[int, float | None]:
-        """Return the requests that the grader has sent, and their cost, if known."""
+        """Return the number of sent requests and their cost, if known."""
         return self.grading.grader.billed
 
     def _wait_for(self, leased: list[int]) -> Generator[Progress, None, list[int]]:
@@ -364,12 +368,13 @@ class GradingRun:
     def _check_failures(self) -> None:
         if self._failures >= self.max_failures:
             raise Unfinished(
-                f"{self._failures} failures in a row, the last: {self._progress.last_failure}. "
-                f"{_KEPT}. --max-failures sets the limit"
+                f"{self._failures} consecutive failures, the last: "
+                f"{self._progress.last_failure}. {_KEPT}. To change the limit: "
+                "--max-failures"
             )
 
     def _release(self) -> None:
-        """Store the replies that have arrived and release all leases; safe to repeat."""
+        """Store the replies that have arrived and release all leases; can be repeated safely."""
         try:
             while self._replies.arrived:
                 self._settle()
@@ -393,7 +398,7 @@ class GradingRun:
                 if self.stopped:
                     return
                 if one.before is not None and self._tried.isdisjoint(one.cells):
-                    continue  # it failed since this run began
+                    continue  # it failed during this run
                 if one.twin is not None:
                     self._copies.append(one)
                     self._progress.done += len(one.cells)
@@ -427,7 +432,7 @@ class GradingRun:
         try:
             request, kept = self.grading.request(self._asks, one)
         except InputError as error:
-            # this item's prompt does not fit the model: a fault of the cell, not of the run
+            # this item's prompt does not fit the model: only this cell fails
             grade = Grade("", State.FAILED, detail={"reason": str(error)})
             self._store(self._asks, one, grade)
             return
@@ -445,25 +450,25 @@ class GradingRun:
         if fault := describe_mismatch(self._replies.arrived[0], self._waiting):
             self._replies.arrived.popleft()
             raise InputError(fault, hint="A grader yields each request once, with its Reply")
-        ask, reply = self._replies.arrived[0]
-        query, one, pending, limit = self._waiting[ask.key]
+        request, reply = self._replies.arrived[0]
+        query, one, pending, limit = self._waiting[request.key]
         if reply.later:
             self._put_off[query] = None
-            self._forget(ask)
+            self._forget(request)
             return
         reply = sanitize_reply(reply)
         if reply.fault and self._takes_less_than(limit):
             self._again[query] = None
-            self._count_reply(ask, reply, 0)
+            self._count_reply(request, reply, 0)
             return
         grade = self.grading.rules.read(one, reply, pending)
-        # a request that fails the second time leaves the first reply in place
+        # if the repeated request fails, the first reply remains
         if not (reply.fault and one.cells in self._repeated):
-            self._store(ask.key, one, grade)
+            self._store(request.key, one, grade)
         if self._repeats_once(query, one, grade.state):
-            self._count_reply(ask, reply, 0)
+            self._count_reply(request, reply, 0)
             return
-        self._count_reply(ask, reply, len(one.cells))
+        self._count_reply(request, reply, len(one.cells))
         self._count_failure(one, reply, grade)
         self._tried.difference_update(one.cells)
 
@@ -478,13 +483,13 @@ class GradingRun:
         return repeats
 
     def _takes_less_than(self, limit: int | None) -> bool:
-        """Return whether the token limit has fallen since the request, so that it is repeated."""
+        """Return whether the token limit has decreased since the request."""
         now = self.grading.grader.limit
         return now is not None and (limit is None or now < limit)
 
-    def _count_reply(self, ask: Request, reply: Reply, cells: int) -> None:
-        """Count a reply and forget its request: an interrupt from here on loses nothing."""
-        self._forget(ask)
+    def _count_reply(self, request: Request, reply: Reply, cells: int) -> None:
+        """Count a reply and forget its request; an interrupt now loses nothing."""
+        self._forget(request)
         spent, usage = self._progress.spent, reply.usage
         self._progress.asked += 1
         self._progress.spent = spent._replace(
@@ -495,14 +500,14 @@ class GradingRun:
             tokens_written=spent.tokens_written + usage.written,
         )
 
-    def _forget(self, ask: Request) -> None:
-        query = self._waiting[ask.key].query
+    def _forget(self, request: Request) -> None:
+        query = self._waiting[request.key].query
         self._replies.arrived.popleft()
-        del self._waiting[ask.key]
+        del self._waiting[request.key]
         self._close(query)
 
     def _count_failure(self, one: PendingCells, reply: Reply, grade: Grade) -> None:
-        """Count failures in a row; a grade ends them, and a cell that ends as before is none."""
+        """Count consecutive failures; a grade ends them, and a repeated outcome does not count."""
         if grade.state is State.GRADED:
             self._failures = 0
         elif grade.state is State.FAILED or one.before != grade.state:
@@ -526,7 +531,7 @@ class GradingRun:
                 self._write(finished)
                 break
             except CollectionBusy:
-                # replies may have been paid for: wait as long as the other writer takes
+                # replies may have been paid for: wait until the other writer is done
                 continue
         self.grading.grader.acknowledge(list(self._rows))
         self._rows.clear()

@@ -19,6 +19,7 @@ from exampp.records.readings import (
     reading_warnings,
     rules_table,
 )
+from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.results.view import GRADER_KEY, Column, Value
 from exampp.store.bank import bank_names, item_models
@@ -48,13 +49,16 @@ from exampp.store.runs import (
 
 
 class GraderStatus(NamedTuple):
-    """A grader on a bank: its cells by rule of reading, and the pending ones to a `depth`.
+    """A grader on a bank: its cells by rule of reading, and the pending ones up to a `depth`.
 
-    `reasons` are the most frequent reasons of cells without a grade, with their numbers; `held_by`
-    are the runs that are grading now; `without_key` are the items without an answer key to verify
-    against; `own_bank` warns that the model made the items itself; `otherwise` describes cut
-    passages and refused parameters; `judged_only` counts cells without a grade of passages that are
-    judged and not ranked, and all such cells.
+    Attributes:
+        reasons: Most frequent reasons of cells without a grade, with their numbers.
+        held_by: Runs that are grading now.
+        without_key: Items without an answer key to verify against.
+        own_bank: Warning that the model generated the items itself.
+        otherwise: Description of truncated passages and rejected parameters.
+        judged_only: Cells without a grade of passages that are judged but not ranked, and all such
+            cells.
     """
 
     grader: GraderIdentity
@@ -70,12 +74,12 @@ class GraderStatus(NamedTuple):
 
     @property
     def states(self) -> Mapping[str, int]:
-        """Return how many cells are in each state, by its name."""
+        """Return the number of cells in each state, by its name."""
         return by_state(self.readings)
 
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
-    """Return one entry for every grader and every bank of its kind."""
+    """Return one entry per grader and bank of its kind."""
     with one_moment(connection):
         return [
             _status(connection, grader, bank, depth)
@@ -110,27 +114,24 @@ _STATES = tuple(state.name.lower() for state in State)
 
 
 def status_tables(connection: sqlite3.Connection) -> dict[str, Table]:
-    """Return the tables `readings`, `spent` and `graders` of the functions below.
-
-    `batches` is included if there are open ones.
-    """
-    found = grading_status(connection)
+    """Return the tables `readings`, `spent` and `graders`, and `batches` if any are open."""
+    statuses = grading_status(connection)
     batches = batches_table(connection)
     return {
-        "readings": readings_table(found),
+        "readings": readings_table(statuses),
         "spent": spent_table(connection),
         **({"batches": batches} if batches.rows else {}),
-        "graders": status_table(found),
+        "graders": status_table(statuses),
     }
 
 
 def status_table(entries: Sequence[GraderStatus]) -> Table:
     """Count cells by grader and bank: graded, pending, and without a grade by reason."""
-    found: list[tuple[Value, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     notes: list[str] = []
     for one in entries:
         cells = [one.states.get(state, 0) for state in _STATES]
-        found.append(
+        rows.append(
             (grader_label(one.grader), one.bank or "queries", one.due, *cells, one.grader.key)
         )
         details = [
@@ -145,30 +146,30 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         notes += [f"{grader_label(one.grader)}: {text}" for text in details if text]
     pending = Column("pending", key="due")
     heads: list[str | Column] = ["grader", "bank", pending, *_STATES, GRADER_KEY]
-    return Table.of(heads, found, notes=list(dict.fromkeys(notes)))
+    return Table.of(heads, rows, notes=list(dict.fromkeys(notes)))
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:
     """Count cells by grader, bank and rule of reading, each with a meaning and an example."""
-    found: list[tuple[Value, ...]] = [
+    rows: list[tuple[Value, ...]] = [
         (grader_label(one.grader), one.bank or "queries", *row, one.grader.key)
         for one in entries
         for row in rules_table(one.readings, one.grader)
     ]
     return Table.of(
-        ["grader", "bank", *COLUMNS, GRADER_KEY], found, "Which rules of reading made the grades"
+        ["grader", "bank", *COLUMNS, GRADER_KEY], rows, "Rules of reading, by number of grades"
     )
 
 
 def batches_table(connection: sqlite3.Connection) -> Table:
-    """Return the open batches: not answered yet, or with replies that are not grades yet."""
+    """Return the open batches: without an answer, or with replies that are not grades yet."""
     named = {key: grader_label(identity) for key, identity in graders(connection)}
     rows: list[tuple[Value, ...]] = [
         (
             named[row.grader],
             row.server,
             row.remote,
-            "being sent" if row.remote is None else row.said,
+            "sending" if row.remote is None else row.said,
             row.requests,
             row.answered,
             row.at,
@@ -178,15 +179,15 @@ def batches_table(connection: sqlite3.Connection) -> Table:
     ]
     names = ["grader", "at", "batch", "state", "requests", "answered", "sent", "expires"]
     notes = [
-        "exampp grade with --batch goes on with them, with --replies FILE where they are files; "
-        "--cancel-batches ends them."
+        "To continue: exampp grade with --batch, or with --replies FILE for files. To end "
+        "them: --cancel-batches."
     ]
-    return Table.of(names, rows, "Batches that are out", notes)
+    return Table.of(names, rows, "Open batches", notes)
 
 
 def spent_table(connection: sqlite3.Connection) -> Table:
-    """Sum time, requests, tokens and cost of all runs of each grader."""
-    found: list[tuple[Value, ...]] = []
+    """Return time, requests, tokens and cost of each grader, summed over all runs."""
+    rows: list[tuple[Value, ...]] = []
     notes = []
     for key, identity in graders(connection):
         spent, unpriced = usage_of(connection, key), unpriced_runs(connection, key)
@@ -197,13 +198,14 @@ def spent_table(connection: sqlite3.Connection) -> Table:
         seconds = round(spent.seconds, 1)
         requests = (spent.asked, spent.requests)
         row = (grader_label(identity), seconds, *requests, *tokens, spent.cost, identity.key)
-        found.append(row)
+        rows.append(row)
         if unpriced and spent.cost is not None:
             notes.append(
-                f"{grader_label(identity)}: runs without prices, not in the cost: {unpriced}"
+                f"{grader_label(identity)}: the cost excludes "
+                f"{counted(unpriced, 'run')} without prices"
             )
     names = ["grader", "seconds", "replies", "requests"]
     names += ["tokens read", "tokens cached", "share cached", "tokens written", "cost"]
     decimals = {"seconds": 1, "cost": 6}
     heads = [*(Column(name, decimals.get(name, 3)) for name in names), GRADER_KEY]
-    return Table.of(heads, found, "What grading took, all runs together", notes)
+    return Table.of(heads, rows, "Time, tokens and cost of grading, all runs", notes)

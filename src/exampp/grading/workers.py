@@ -1,13 +1,12 @@
 """Grade with several workers, such as the actors of a Ray cluster (https://docs.ray.io).
 
-Only batches and replies go over the network; the collection stays with the driver process, which is
-the only one that writes to it.
+Only batches and replies go over the network; only the driver process writes to the collection.
 
-Nothing here knows where workers live. A pool tells that one has joined, answered or is lost, and
-takes the next batch to it. All requests about a passage go to one worker, in their order. A worker
-has two batches at a time, so that it never waits for the next one; what a lost worker had goes to
-the others. The size of its batches follows its pace, so that a slow worker has little to lose and a
-fast one is seldom written to.
+This module does not know where workers run. A pool reports that a worker has joined, answered or
+been lost, and sends batches to it. All requests about a passage go to one worker, in their order. A
+worker has two batches at a time, so that it never waits; batches of a lost worker go to the others.
+The batch size follows the worker's speed, so that a slow worker has little to lose and a fast one
+gets few messages.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from exampp.store.cells import PendingCells, PendingIds
 from exampp.version import __version__
 
 FIRST, MOST = 16, 512
-"""Requests of a batch: of the first, and the maximum."""
+"""Requests of a batch: the first, and the maximum."""
 SHORT, LONG = 0.25, 1.0
-"""Minimum and maximum seconds of a batch; outside, the worker's next batch gets another size."""
+"""Minimum and maximum seconds of a batch; outside, the worker's next batch is resized."""
 AHEAD = 2
-"""Batches that a worker has at a time."""
+"""Batches per worker at a time."""
 TRIES = 3
 """Workers that may be lost with a batch before its requests fail."""
 PATIENCE = 300.0
@@ -91,7 +90,7 @@ class WorkerPool(Protocol):
         ...
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
-        """Set how requests are made, before the first batch."""
+        """Set how requests are created, before the first batch."""
         ...
 
     def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
@@ -99,7 +98,7 @@ class WorkerPool(Protocol):
         ...
 
     def dismiss(self, worker: str) -> None:
-        """Release a worker for good, and start no other on its node."""
+        """Release a worker permanently, and start no other on its node."""
         ...
 
 
@@ -113,7 +112,7 @@ class _Batch:
 
 
 class _Member:
-    """A working worker: the numbers of its batches, and the size of the next."""
+    """An active worker: the numbers of its batches, and the size of the next."""
 
     def __init__(self) -> None:
         self.batches: dict[int, None] = {}
@@ -121,7 +120,7 @@ class _Member:
         self.since = 0.0
 
     def paced(self, batch: _Batch) -> None:
-        """Adapt the size of batches to the time that one took."""
+        """Adapt the batch size to the time of a batch."""
         now = monotonic()
         took, self.since = now - max(batch.given, self.since), now
         if took < SHORT and len(batch.asks) >= self.size:
@@ -138,7 +137,7 @@ class _Passages:
         self._next: Request | None = None
 
     def pull(self, size: int) -> list[Request]:
-        """Return about as many requests, none at the end."""
+        """Return about this number of requests, none at the end."""
         batch: list[Request] = []
         while len(batch) < MOST:
             ask, self._next = self._next or next(self._asks, None), None
@@ -154,12 +153,12 @@ class _Passages:
 class SpreadGrader(Grader):
     """Spread requests over the workers of a pool, each once; wait for the first worker.
 
-    It has no limit itself: a worker cuts requests to the limit of its model. A worker whose grader
-    has other settings would be another grader, and is left out; `note` reports it, and how many
-    workers were lost and how many requests were repeated for that.
+    It has no limit itself: a worker truncates prompts to the limit of its model. A worker with
+    other settings would be another grader and is not used; `note` reports it, and how many workers
+    were lost and how many requests were repeated for that.
 
     Raises:
-        InputError: The first worker cannot make its grader, and says why.
+        InputError: The first worker cannot create its grader; the message has the reason.
         Unfinished: No worker joined in time.
     """
 
@@ -214,12 +213,12 @@ class SpreadGrader(Grader):
         if lost := len(self._lost):
             notes.append(
                 f"{lost} worker{'s' * (lost > 1)} lost (the last: {self._lost[-1].reason}), "
-                f"{self._again} requests given to others"
+                f"{self._again} requests reassigned"
             )
         return "\n".join(filter(None, notes))
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
-        """Set how requests are made: workers fill the prompts, since they know their limit."""
+        """Set how requests are created: workers fill the prompts, because they know their limit."""
         self._pool.ask_by(prompt, kind)
 
     def stop(self, grace: float) -> None:
@@ -229,7 +228,8 @@ class SpreadGrader(Grader):
     def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every request with its reply, as batches come back.
 
-        Raises Unfinished if no worker is left, and errors of workers that end the run.
+        Raises:
+            Unfinished: No worker is left, or an error of a worker ends the run.
         """
         source = _Passages(asks)
         self._until = float("inf")
@@ -272,7 +272,7 @@ class SpreadGrader(Grader):
                 if len(member.batches) <= load and not self._give_one(worker, member, source):
                     return
         if not self._members and not self._batches:
-            # keep a batch, so that the loop waits for a worker
+            # retain a batch, so that the loop waits for a worker
             self._prepare(source, FIRST)
 
     def _give_one(self, worker: str, member: _Member, source: _Passages) -> bool:
@@ -299,13 +299,13 @@ class SpreadGrader(Grader):
             raise event.replies
         batch = self._batches.pop(event.batch, None)
         if batch is None:
-            return  # of an answer that was given up
+            return  # the answer belongs to an abandoned batch
         member = self._members.get(event.worker)
         if member is not None:
             member.batches.pop(event.batch, None)
             member.paced(batch)
         replies = dict(event.replies)
-        missing = Reply("", fault="the worker left it out")
+        missing = Reply("", fault="the worker did not answer this request")
         yield from ((ask, replies.get(key, missing)) for key, ask in batch.asks.items())
 
     def _lose(self, event: WorkerLost) -> Iterator[tuple[Request, Reply]]:
@@ -318,7 +318,7 @@ class SpreadGrader(Grader):
             if batch.losses < TRIES:
                 self._orphans.append(number)
                 continue
-            fault = Reply("", fault=f"{TRIES} workers were lost at it, the last: {event.reason}")
+            fault = Reply("", fault=f"{TRIES} workers were lost with it, the last: {event.reason}")
             yield from ((ask, fault) for ask in batch.asks.values())
             del self._batches[number]
 
@@ -334,30 +334,35 @@ class SpreadGrader(Grader):
             if isinstance(event, WorkerLost) and (event.refused or lost == TRIES):
                 raise InputError(
                     f"a worker cannot grade: {event.reason}",
-                    hint="What the model needs must be there on every node, at the same place",
+                    hint="Everything that the model needs must be on every node, at the same path",
                 )
-        raise Unfinished(f"no worker came within {PATIENCE:.0f} s: others may hold all there is")
+        raise Unfinished(
+            f"no worker joined within {PATIENCE:.0f} s; other jobs may use all resources"
+        )
 
     def _admit(self, joined: WorkerJoined) -> None:
         facts, own = joined.facts, __version__
         if facts.settings != self._facts.settings:
             differing = [
-                f"{name} is {facts.settings.get(name)!r} and not {self._facts.settings.get(name)!r}"
+                (
+                    f"{name} is {facts.settings.get(name)!r} instead of "
+                    f"{self._facts.settings.get(name)!r}"
+                )
                 for name in {**facts.settings, **self._facts.settings}
                 if facts.settings.get(name) != self._facts.settings.get(name)
             ]
-            what = f"{facts.node} is left out: its grader is another, {'; '.join(differing)}"
+            what = f"{facts.node} is not used, because its grader differs: {'; '.join(differing)}"
             self._remarks[what] = None
             self._pool.dismiss(joined.worker)
             return
         if facts.version != own:
-            self._remarks[f"{facts.node} has exampp {facts.version}, here is {own}"] = None
+            self._remarks[f"{facts.node} has exampp {facts.version}, this machine {own}"] = None
         self._members[joined.worker] = _Member()
 
 
 Make = Callable[[], Grader]
 Row = tuple[Any, ...]
-"""The fields of a request that are sent: its worker makes the prompt."""
+"""The fields of a request that are sent; the worker creates the prompt."""
 _row = attrgetter(
     *("key", "query", "item", "answers", "passage"),
     *("query_id", "item_id", "passage_id", "subtopic_id"),
@@ -378,7 +383,7 @@ class GradingWorker:
         self._checked: set[tuple[Prompt, str]] = set()
 
     def load(self, make: Make) -> WorkerFacts | str:
-        """Make the grader, and describe it; or return a sentence on why that failed."""
+        """Create the grader and describe it, or return the reason why that failed."""
         try:
             grader = self._grader = check_grader(make())
             provenance = grader.provenance
@@ -403,8 +408,8 @@ class GradingWorker:
     ) -> list[tuple[int, Reply]] | InputError:
         """Return the replies by key, or the fault that affects all requests.
 
-        Rows come without prompts: these are filled here, where the model's limit is known, and a
-        reply says how much of a passage was kept. Any other failure is the worker's own.
+        Rows have no prompts: the worker fills them, because it knows the model's limit, and a reply
+        reports the length of a truncated passage. Any other failure is the worker's own.
         """
         if self._grader is None:
             raise InputError("the worker has no grader")
@@ -417,11 +422,11 @@ class GradingWorker:
             asks = []
             for key, *texts in rows:
                 try:
-                    filled = build_request(prompt, kind, self._grader, key, _due(*texts))
+                    filled = build_request(prompt, kind, self._grader, key, _pending_cells(*texts))
                 except InputError as error:
                     replies.append((key, Reply("", fault=str(error))))
                     continue
-                asks.append(filled.ask)
+                asks.append(filled.request)
                 if filled.kept is not None:
                     lengths[key] = filled.kept
             replies += (
@@ -433,7 +438,9 @@ class GradingWorker:
         return replies
 
 
-def _due(query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any) -> PendingCells:
+def _pending_cells(
+    query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any
+) -> PendingCells:
     return PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
 
 
@@ -444,20 +451,20 @@ def _cut(reply: Reply, length: int | None) -> Reply:
 
 
 HERE = "ray"
-"""Instead of an address: the cluster that runs on this machine, else a new one."""
+"""Special address: the cluster on this machine, else a new one."""
 LOOK_SECONDS = 5.0
 """Seconds between two polls of the nodes of the cluster."""
 STILLBORN = 10
 """Workers that may die while loading, as on a lost node, before they are no longer replaced."""
 OBJECTS = 100_000_000
-"""Bytes of shared memory of a cluster that is started here: only batches pass through it."""
+"""Bytes of shared memory of a new cluster; only batches pass through it."""
 
 
 class Cluster(NamedTuple):
-    """A cluster, by its address or `ray`, the resources of a worker, and the most workers.
+    """A cluster, by its address or `ray`, the resources of a worker, and the maximum of workers.
 
-    With None the cluster decides: as many as there is room for, and a GPU if a model of this
-    machine needs one.
+    None leaves the choice to the cluster: as many workers as fit, and a GPU for each if a local
+    model needs one.
     """
 
     address: str
@@ -467,7 +474,7 @@ class Cluster(NamedTuple):
 
 
 class _ActorCall(NamedTuple):
-    """A running call: its worker, and its batch, None while it loads."""
+    """A running call: its worker, and its batch; None while it loads."""
 
     worker: str
     batch: int | None
@@ -476,8 +483,8 @@ class _ActorCall(NamedTuple):
 class RayWorkers:
     """Ray actors that grade, as many as the nodes have room for.
 
-    An actor that is lost is replaced as long as there is room; one that cannot load is not. If the
-    grader `computes`, a worker gets a GPU by default if a node has one.
+    A lost actor is replaced while there is room; one that cannot load is not. If the grader
+    `computes`, a worker gets a GPU by default if a node has one.
 
     Raises:
         InputError: Ray is not installed, no cluster answers, or no node has room for a worker.
@@ -504,7 +511,7 @@ class RayWorkers:
             each = " and ".join(f"{most} {name}s" for name, most in self._each.items() if most)
             raise InputError(
                 f"no node of the cluster has {each}",
-                hint="Ask less of a worker: exampp.Cluster(address, cpus=..., gpus=...)",
+                hint="Request less per worker: exampp.Cluster(address, cpus=..., gpus=...)",
             )
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
@@ -535,21 +542,21 @@ class RayWorkers:
         under = self._under.pop(reference)
         worker, batch = under
         try:
-            found = self._ray.get(reference)
+            outcome = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            gone = isinstance(error, self._ray.exceptions.RayActorError)
+            is_lost = isinstance(error, self._ray.exceptions.RayActorError)
             if batch is None:
                 self._stillborn += 1
-                self._refused += not gone or self._stillborn > STILLBORN
+                self._refused += not is_lost or self._stillborn > STILLBORN
             self._drop(worker)
             reason = _reason(error, loaded=batch is not None)
-            return WorkerLost(worker, reason, refused=batch is None and not gone)
+            return WorkerLost(worker, reason, refused=batch is None and not is_lost)
         if batch is not None:
-            return BatchAnswered(worker, batch, found)
-        if isinstance(found, WorkerFacts):
-            return WorkerJoined(worker, found)
+            return BatchAnswered(worker, batch, outcome)
+        if isinstance(outcome, WorkerFacts):
+            return WorkerJoined(worker, outcome)
         self.dismiss(worker)
-        return WorkerLost(worker, found, refused=True)
+        return WorkerLost(worker, outcome, refused=True)
 
     def _drop(self, worker: str) -> None:
         actor = self._actors.pop(worker)
@@ -560,7 +567,7 @@ class RayWorkers:
         return [node for node in self._ray.nodes() if node["Alive"]]
 
     def _room(self) -> int:
-        """Return the number of workers that fit on the nodes, beside other users."""
+        """Return the number of workers that fit on the nodes, besides other users."""
         room = sum(
             min(
                 int(node["Resources"].get(name, 0) // most)
@@ -586,7 +593,7 @@ def _connect(address: str) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
-        # a folder of that name, such as the one for its temporary files, is no Ray
+        # a folder named ray, such as one for its temporary files, is not the package
         import ray.exceptions
     except ImportError:
         raise InputError(
@@ -595,7 +602,7 @@ def _connect(address: str) -> Any:
         ) from None
     if ray.is_initialized():
         return ray
-    # Ray prints to standard output, where tables go; the run itself reports failures of nodes
+    # Ray prints to standard output, where tables go; the run reports failures of nodes itself
     vars(ray._private.worker)["print_to_stdstream"] = lambda *_, **__: None
     quiet: Mapping[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
@@ -604,7 +611,7 @@ def _connect(address: str) -> Any:
         if address != HERE:
             raise InputError(
                 f"no Ray cluster answers at {address}",
-                hint="Give the address that `ray start --head` printed, such as 10.0.0.1:6379",
+                hint="Use the address printed by `ray start --head`, such as 10.0.0.1:6379",
             ) from error
         ray.init("local", include_dashboard=False, object_store_memory=OBJECTS, **quiet)
     except (RuntimeError, ValueError) as error:
@@ -613,12 +620,12 @@ def _connect(address: str) -> Any:
 
 
 def _reason(error: Exception, *, loaded: bool) -> str:
-    """Return why a worker is lost: the error of its grader, or that its process or node is gone."""
+    """Return why a worker is lost: the error of its grader, or a lost process or node."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, Exception):
         return describe_error(cause).splitlines()[0]
     lines = [] if loaded else [one.strip() for one in str(error).splitlines() if "Error: " in one]
-    return [f"its process or node is gone ({type(error).__name__})", *lines][-1]
+    return [f"its process or node was lost ({type(error).__name__})", *lines][-1]
 
 
 def _line(error: Exception) -> str:

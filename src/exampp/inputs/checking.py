@@ -22,7 +22,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checked(Result):
-    """The result of a check: the problems, and the counts of each kind of thing."""
+    """The result of a check: the problems, and the counts of each kind of record."""
 
     file: str
     problems: tuple[Problem, ...]
@@ -37,16 +37,16 @@ class Checked(Result):
     def verdict(self) -> str:
         """Return the result in one sentence."""
         if self.ok:
-            return f"OK: {self.file} is whole, and its values are possible."
+            return f"OK: {self.file} is intact, and its values are valid."
         return f"{self.file} has {counted(len(self.problems), 'problem')}."
 
     def tables(self) -> Mapping[str, Table]:
-        """Return the first problems, or the contents if there is none."""
+        """Return the first problems, or the contents if there are none."""
         if self.ok:
             contents = Table.of(["thing", "count"], list(self.contents.items()))
             return {"contents": contents}
         more = len(self.problems) - _SHOWN
-        notes = [f"{more} more problems: --format json has all."] if more > 0 else []
+        notes = [f"{more} more problems; --format json lists all."] if more > 0 else []
         notes.append("Use an intact copy.")
         return {"problems": Table.of(Problem._fields, self.problems[:_SHOWN], notes=notes)}
 
@@ -64,7 +64,7 @@ def check(path: str | Path) -> Checked:
 
     Raises:
         InputError: The file is missing or is not a collection.
-        CollectionBusy: Another process keeps it locked.
+        CollectionBusy: Another process has locked it.
     """
     path = check_path(path)
     try:
@@ -82,7 +82,7 @@ def check_collection(connection: sqlite3.Connection, path: Path) -> Checked:
 
 
 def refuse_damaged(connection: sqlite3.Connection, path: str | Path) -> None:
-    """Raise InputError if a collection that others will rely on has a problem."""
+    """Raise InputError if a collection that others will use has a problem."""
     problems = find_problems(connection)
     if problems:
         first = " ".join(filter(None, problems[0]))

@@ -1,8 +1,8 @@
 """Look up texts of passages in a corpus that is too large to import.
 
-A corpus is read once, as a stream, and only wanted passages are decoded: a file of passages in
-JSON-lines or columns, Parquet, TREC CAR paragraphs, a folder of such files, or `irds:ID`, the
-documents of an ir_datasets dataset.
+A corpus is read once, as a stream, and only wanted passages are decoded. It is a file of passages
+(JSON-lines, columns, Parquet, TREC CAR), a folder of such files, or `irds:ID`, the documents of an
+ir_datasets dataset.
 """
 
 from __future__ import annotations
@@ -37,24 +37,26 @@ def look_up(
 ) -> list[str]:
     """Add the texts of `wanted` passages, and of all without one, from a corpus.
 
-    Returns the ids of passages that still have no text. Stops reading when all are found. Raises
-    InputError if the corpus has none of them: then its ids differ from those of the runs.
+    Reading stops when all are found. Returns the ids of passages that still have no text.
+
+    Raises:
+        InputError: The corpus has none of them, so its ids differ from those of the runs.
     """
     sought = wanted | set(without_text(connection))
-    found = False
+    is_known = False
     for batch in batches(find_passages(corpus, sought, on_error)):
-        found = True
+        is_known = True
         put_passages(connection, batch)
-    left = without_text(connection)
-    if sought and not found and len(left) == len(sought):
+    missing = without_text(connection)
+    if sought and not is_known and len(missing) == len(sought):
         raise InputError(
-            f"it has none of the {counted(len(left), 'passage')} that are looked for, such as "
-            f"{left[0]!r}",
+            f"the corpus has none of the {counted(len(missing), 'passage')} without text, such "
+            f"as {missing[0]!r}",
             file=corpus,
-            hint="Check that its ids are written as those of runs and qrels; or leave --corpus "
-            "out, and keep passages without a text by --unknown-passages keep",
+            hint="Check that its ids match those of runs and qrels, or remove --corpus and add "
+            "--unknown-passages keep to import passages without text",
         )
-    return left
+    return missing
 
 
 def find_passages(corpus: str, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
@@ -62,12 +64,12 @@ def find_passages(corpus: str, wanted: set[str], on_error: OnError) -> Iterator[
     if data_sets.is_dataset(corpus):
         yield from data_sets.documents(corpus, wanted)
         return
-    left = set(wanted)
+    missing = set(wanted)
     for path in _files(Path(corpus)):
-        for passage in _in_file(path, left, on_error):
-            left.discard(passage.passage_id)
+        for passage in _in_file(path, missing, on_error):
+            missing.discard(passage.passage_id)
             yield passage
-            if not left:
+            if not missing:
                 return
 
 
@@ -77,9 +79,9 @@ def _files(path: Path) -> list[Path]:
     files = sorted(file for file in path.rglob("*") if plain_name(file).endswith(_SUFFIXES))
     if not files:
         raise InputError(
-            "the folder holds no corpus files",
+            "the folder has no corpus files",
             file=path,
-            hint=f"Known endings: {', '.join(_SUFFIXES)} and these with .gz, .xz or .zst",
+            hint=f"Supported suffixes: {', '.join(_SUFFIXES)}, also with .gz, .xz or .zst",
         )
     return files
 
@@ -97,15 +99,15 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
     encoded = {identifier.encode(): identifier for identifier in wanted}
     for number, line in read_lines(path):
         try:
-            found = encoded.get(identify(line, number))
-            if found is None:
+            wanted_id = encoded.get(identify(line, number))
+            if wanted_id is None:
                 continue
-            passage = replace(passages.parse_passage(line, path, number), passage_id=found)
+            passage = replace(passages.parse_passage(line, path, number), passage_id=wanted_id)
         except InputError as error:
             on_error(error.at(path, number))
             continue
         if passage.text.strip():
-            del encoded[found.encode()]
+            del encoded[wanted_id.encode()]
             yield passage
 
 
@@ -127,7 +129,7 @@ def _first_column(line: bytes, _number: int) -> bytes:
 def _json_ids(path: Path, head: bytes) -> Callable[[bytes, int], bytes]:
     """Return a function for the id of a line, found at its start or else by decoding.
 
-    The id is under the same key in every line, that of the first line.
+    All lines have the id under the key of the first line.
     """
     key = key_of(decode_json(head, OBJECT, path, 1), passages.ID_KEYS) or passages.ID_KEYS[0]
     starts = re.compile(

@@ -38,23 +38,24 @@ class _Counted(Iterator[T]):
 
 
 def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | None) -> int:
-    """Write one kind of thing to a file; returns how many records it holds.
+    """Write one kind of record to a file; return the number of records.
 
-    Raises InputError for a kind that no format writes.
+    Raises:
+        InputError: No format writes this kind.
     """
     if kind == "beir":
         return _data_set(connection, path, bank)
     form = FORMATS.get(kind)
     if form is None or form.write is None or (form.exports or kind) != kind or not form.holds:
         known = ", ".join((*exported(), *of_packages()))
-        raise InputError(f"cannot export {kind!r}", hint=f"Known: {known}")
+        raise InputError(f"cannot export {kind!r}", hint=f"Available: {known}")
     records = _Counted(_STORED[form.holds](connection, bank))
     if kind == "bank" and {".csv", ".tsv"} & set(path.suffixes):
         plain_bank.write(path, records)
     elif kind in FORMATS.built_in:
         write_records(form, path, records)
     else:
-        # a format of a package writes to a file that takes its place when it is complete
+        # a plug-in writes to a temporary file that replaces the target when complete
         with temporary_file(path) as temporary:
             write_records(form, temporary, records)
             put_in_place(temporary, path)
@@ -71,7 +72,7 @@ def _entries(connection: sqlite3.Connection, bank: str | None) -> list[BankEntry
     name = bank or MAIN_BANK
     entries = list(read_bank(connection, name))
     if not entries:
-        raise InputError(f"the collection has no bank {name!r}", hint="Name one with --bank")
+        raise InputError(f"unknown bank {name!r}", hint="Name one with --bank")
     return entries
 
 
@@ -90,7 +91,7 @@ def _retrieved(connection: sqlite3.Connection, _bank: str | None) -> Iterator[Re
 def _data_set(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
     entries = list(read_bank(connection, bank or MAIN_BANK))
     if bank and not entries:
-        raise InputError(f"the collection has no bank {bank!r}")
+        raise InputError(f"unknown bank {bank!r}")
     return data_sets.write_folder(
         path,
         read_queries(connection),

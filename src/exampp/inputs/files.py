@@ -1,6 +1,6 @@
-"""Detect the files of an import; read tables of queries and passages, or with named columns.
+"""Detect the files of an import, and read tables of queries and passages.
 
-One mapping of columns serves all tables of an import: each uses the columns that it has.
+One mapping of columns applies to all tables of an import: each uses the columns that it has.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _KNOWN = frozenset(
         *passages.POOL_ID_KEYS,
     )
 )
-"""Names by which a reader recognises the columns of a table."""
+"""Names by which readers recognise the columns of a table."""
 _SEPARATORS = "\t,;|"
 _OF_RESULTS = frozenset(
     (
@@ -79,7 +79,7 @@ _OF_RESULTS = frozenset(
         *("system", "run_id", "method", "answer", "response", "nugget", "contexts"),
     )
 )
-"""Columns of other tables than those of queries and passages."""
+"""Columns of tables other than queries and passages."""
 Row = Mapping[str, Any]
 Columns = Mapping[str, str | Sequence[str]]
 """The column of a table by the name that exampp knows."""
@@ -88,8 +88,10 @@ Columns = Mapping[str, str | Sequence[str]]
 class Renaming:
     """Rename columns of tables to the names that exampp knows; `seen` are the columns per table.
 
-    Several columns of `answer` are a table that has one column per system: `answers`. Raises
-    InputError for an unknown name, and several columns of another.
+    Several columns of `answer` (`answers`) are a table with one column per system.
+
+    Raises:
+        InputError: A name is unknown, or another name has several columns.
     """
 
     def __init__(self, columns: Columns) -> None:
@@ -104,36 +106,36 @@ class Renaming:
                 raise InputError(
                     f"{name} has several columns: {', '.join(column)}",
                     field="columns",
-                    hint="Name one; only answer has several, one of each system",
+                    hint="Use one column; only answer may have several, one per system",
                 )
         self.seen: dict[str, Sequence[str]] = {}
         for name in self.columns:
             if name not in COLUMNS and role_of(name, SYNONYMS) == name:
                 slips = nearly([name], COLUMNS)
                 raise InputError(
-                    f"no column is called {brief(name)}" + (f"; {slips}" if slips else ""),
+                    f"unknown column name {brief(name)}" + (f"; {slips}" if slips else ""),
                     field="columns",
-                    hint=f"On the left stands one of {', '.join(COLUMNS)}; on the right a column "
-                    "of the table",
+                    hint=f"Write NAME=COLUMN: the name is one of {', '.join(COLUMNS)}, the "
+                    "column one of the table",
                 )
 
     def names(self, table: str, header: Sequence[str]) -> dict[str, str]:
         """Return known name -> column of a table; warn once about columns that are ignored."""
         named = {name: column for name, column in self.columns.items() if column in header}
-        others = [column for column in header if column not in self.columns.values()]
+        unread = [column for column in header if column not in self.columns.values()]
         known = {
-            column: normalize_name(column) for column in others if normalize_name(column) in _KNOWN
+            column: normalize_name(column) for column in unread if normalize_name(column) in _KNOWN
         }
         if table not in self.seen:
             self.seen[table] = header
-            if left := [column for column in others if column not in known]:
-                add_warning(table, None, f"columns that are not read: {', '.join(left)}")
+            if left := [column for column in unread if column not in known]:
+                add_warning(table, None, f"columns not read: {', '.join(left)}")
         return {name: column for column, name in known.items() if name not in named} | named
 
     def rows(
         self, table: str, rows: Iterable[tuple[int, Row]], *, is_table: bool = True
     ) -> Iterator[tuple[int, Row]]:
-        """Yield the rows, their columns renamed; objects that are no table keep other fields."""
+        """Yield the rows with renamed columns; objects outside tables keep their other fields."""
         known: dict[tuple[str, ...], dict[str, str]] = {}
         for number, row in rows:
             header = tuple(row)
@@ -148,9 +150,10 @@ class Renaming:
             yield number, {name: row[column] for name, column in known[header].items()}
 
     def long_rows(self, path: Path, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-        """Yield the rows; of a table with one column per system one row per system.
+        """Yield the rows; a table with one column per system gives one row per system.
 
-        Raises InputError for such a table that names systems in a column, too.
+        Raises:
+            InputError: Such a table also has a column for the system.
         """
         for number, row in rows:
             systems = [name for name in self.answers if name in row]
@@ -164,7 +167,7 @@ class Renaming:
                     f"has a column for the system ({other[0]}) and one column per system",
                     file=path,
                     field="columns",
-                    hint="Name one column for the answer, or remove the column of the system",
+                    hint="Use one column for the answer, or remove the column for the system",
                 )
             for system in systems:
                 long = {**rest, "system": system, "answer": row[system]}
@@ -183,16 +186,16 @@ class Renaming:
             if column not in had:
                 tables = "; ".join(f"{one}: {', '.join(cs)}" for one, cs in self.seen.items())
                 raise InputError(
-                    f"no table has the column {brief(column)}, which {name} is to be",
+                    f"no table has the column {brief(column)} (given for {name})",
                     field="columns",
-                    hint=f"There are {tables or 'no tables: CSV or TSV with a first line of names'}"
-                    f". Names on the left: {', '.join(COLUMNS)}",
+                    hint=f"{tables or 'No tables found: CSV or TSV need a header'}. Possible "
+                    f"names: {', '.join(COLUMNS)}",
                 )
 
     def table(
         self, path: Path, on_error: OnError, *, may_be_bank: bool = True
     ) -> MemoryLines | None:
-        """Return the rows of a table that has one of the columns, or of queries or passages.
+        """Return the rows of a table with named columns, or of queries or passages.
 
         None for any other file, for a TSV that the readers of queries and passages accept, and for
         a table that may be a bank, unless `may_be_bank` is false.
@@ -205,8 +208,8 @@ class Renaming:
         return list(as_lines(_strip_ids(rows)))
 
     def _separator(self, path: Path, *, may_be_bank: bool) -> str | None:
-        """Return the separator of the columns; None if the first line has none of them."""
-        with suppress(InputError, CsvError):  # not a file of lines: its reader reports the fault
+        """Return the column separator; None if the first line has none."""
+        with suppress(InputError, CsvError):  # not a text file: its reader reports the fault
             _, head = next(read_lines(path))
             line = head.decode(errors="replace")
             for separator in _SEPARATORS:
@@ -224,7 +227,7 @@ class Renaming:
 
 
 def _is_known(header: Sequence[str], separator: str) -> bool:
-    """Return whether a header is one of queries or passages that is read only as rows."""
+    """Return whether a header of queries or passages needs to be read as rows."""
     columns = [*header]
     if separator == "\t" and (
         queries.is_query_header(columns) or passages.is_passage_header(columns)
@@ -250,10 +253,10 @@ _RANKED = ("run", "ranx", "candidates")
 
 
 class GivenFile(NamedTuple):
-    """A file or folder of an import, of a `kind` (of `importing.KINDS`) or a `role` (of `ROLES`).
+    """A file or folder of an import, with a `kind` (of `importing.KINDS`) or a `role` (of `ROLES`).
 
-    With `data`, it is rows from memory, and `path` is the name in messages; `system` is then the
-    system of rows that do not name one.
+    With `data`, these are rows from memory, `path` is the name in messages, and `system` is the
+    system of rows that name none.
     """
 
     path: Path
@@ -289,9 +292,12 @@ def given_files(
 def given_data(
     tables: Sequence[object], by_role: Sequence[object], system: str | None
 ) -> list[GivenFile]:
-    """Return sources for data arguments: tables whose content decides, then one of each role.
+    """Return sources for data arguments: tables detected by content, then one per role.
 
-    Each part of `runs` is separate. Raises InputError if there is no data.
+    Each part of `runs` is separate.
+
+    Raises:
+        InputError: There is no data.
     """
     names = ["table"] if len(tables) == 1 else [f"tables[{n}]" for n in range(len(tables))]
     sources = [
@@ -305,19 +311,19 @@ def given_data(
         for name, named, part in parts_of(role, data)
     ]
     if not sources:
-        raise InputError("nothing to add", hint=f"Give a table, or one of {', '.join(ROLES)}")
+        raise InputError("nothing to add", hint=f"Pass a table, or one of {', '.join(ROLES)}")
     return sources
 
 
 def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
-    """Return the corpus of files that are data sets or folders of BEIR; None if there is none."""
+    """Return the corpus of the first data set or BEIR folder among the files, or None."""
     of_datasets = filter(data_sets.has_documents, filter(data_sets.is_dataset, files))
     of_folders = filter(None, (data_sets.corpus_of(Path(file)) for file in files))
     return next(of_datasets, None) or next(of_folders, None)
 
 
 _KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "responses")}
-"""A bank has several kinds of rows, and so do passages, with or without their query."""
+"""Banks have several kinds of rows, as do passages, with or without their query."""
 
 
 def read_tables(
@@ -326,8 +332,8 @@ def read_tables(
     """Return the files, custom tables split into known kinds, and the rows of all tables."""
     data = dict(_data_rows(files, on_error))
     with reading_from_memory(data):
-        found, parts = _unfold(files, system, on_error, renaming)
-        return found, {**data, **parts, **_renamed(found, data, renaming, on_error)}
+        split, parts = _unfold(files, system, on_error, renaming)
+        return split, {**data, **parts, **_renamed(split, data, renaming, on_error)}
 
 
 def _data_rows(files: Iterable[GivenFile], on_error: OnError) -> Iterator[tuple[Path, MemoryLines]]:
@@ -348,23 +354,24 @@ def _renamed(
 ) -> Mapping[Path, MemoryLines]:
     """Return the rows of tables with named columns, and of tables of queries and passages.
 
-    Raises InputError if no table has one of the columns, and for a run without its system.
+    Raises:
+        InputError: No table has one of the named columns, or a run names no system.
     """
-    found: dict[Path, MemoryLines] = {}
+    rows_of: dict[Path, MemoryLines] = {}
     for source in files:
         path, columns = source.path, renaming.columns
         if columns and (path in data or _has_fields(path, columns.values())):
             rows = rag.raw_rows(path, on_error)
-            found[path] = list(as_lines(renaming.rows(str(path), rows, is_table=path in data)))
+            rows_of[path] = list(as_lines(renaming.rows(str(path), rows, is_table=path in data)))
         elif (columns or _may_be_table(source)) and path not in data and path.is_file():
             may_be_bank = (source.kind, source.role) == (None, None)
             of_table = renaming.table(path, on_error, may_be_bank=may_be_bank)
             if of_table is not None:
-                found[path] = of_table
+                rows_of[path] = of_table
         if source.data is not None and source.role == "runs" and source.system is None:
-            check_systems(str(path), found.get(path, data[path]))
+            check_systems(str(path), rows_of.get(path, data[path]))
     renaming.check()
-    return found
+    return rows_of
 
 
 def _has_fields(path: Path, columns: Collection[str]) -> bool:
@@ -376,7 +383,7 @@ def _has_fields(path: Path, columns: Collection[str]) -> bool:
 
 
 def _may_be_table(source: GivenFile) -> bool:
-    """Return whether a file may be a table of queries or passages, by its kind, role and name."""
+    """Return whether a file may be a table of queries or passages, by kind, role and name."""
     if lines_in_memory(source.path) or (source.kind, source.role) not in _OF_TABLES:
         return False
     return bool(source.kind or source.role) or plain_name(source.path).endswith(_TABLES)
@@ -392,9 +399,9 @@ _OF_TABLES = {(None, None)} | {
 def tell_all(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     """Yield the kind of each file, as given or as detected from its content.
 
-    A folder with a role stands for the files in it. A folder of run files is detected from them;
-    each file then is the run of the system that it is named after. If a file may hold responses, a
-    `system` option means that it does.
+    A folder with a role is expanded to its files. In a folder of runs, each file is the run of the
+    system that it is named after. With a `system` option, a file that may have responses is read as
+    responses.
     """
     for source in files:
         if rows := lines_in_memory(source.path):
@@ -417,7 +424,7 @@ def _kind_of_rows(source: GivenFile, rows: MemoryLines) -> str:
     if source.kind:
         return source.kind
     names = OBJECT.decode(rows[0][1]).keys()
-    # items with the columns of a plain table are rows of one; the workbench's `qid` is an item's
+    # items with the columns of a table are rows of one; `qid` is an item id of the Workbench
     is_row = names.isdisjoint(_NESTED) and not names >= _WORKBENCH
     is_row = is_row and not {"query_id", "query_text"}.isdisjoint(map(BANK_COLUMNS.get, names))
     if is_row and (
@@ -465,18 +472,19 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
         raise InputError("the folder has no files", file=source.path)
     names: dict[str, Path] = {}
     for file in files:
-        found = _detected(source._replace(path=file), system)
-        if found.kind not in _RANKED:
-            yield Known(file, *found)
+        detected = _detected(source._replace(path=file), system)
+        if detected.kind not in _RANKED:
+            yield Known(file, *detected)
             continue
         name = system_of(file)
         if (other := names.setdefault(name, file)) != file:
             raise InputError(
-                f"two files of the folder are named after one system, {other.name} too",
+                f"two files of the folder are named after the same system: {other.name} is "
+                "the other one",
                 file=file,
                 hint="Rename one of them",
             )
-        yield Known(file, *found, system=name)
+        yield Known(file, *detected, system=name)
 
 
 # ---- rag -----------------------------------------------------------------------------------------
@@ -484,7 +492,7 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
 
 Rows = list[tuple[int, Mapping[str, Any]]]
 Answers = dict[tuple[str, str], dict[str, None]]
-"""The reference answers of each question, in order."""
+"""Reference answers of each question, in order."""
 
 
 def _unfold(
@@ -494,20 +502,20 @@ def _unfold(
 
     Such files are those of RAG programs, and tables with one retrieved or judged passage per row.
     """
-    found: list[GivenFile] = []
+    kept_files: list[GivenFile] = []
     rows: dict[Path, MemoryLines] = {}
     answers: Answers = {}
     for source in files:
         parts = _parts(source, system, on_error, renaming, answers)
         if parts is None:
-            found.append(source)
+            kept_files.append(source)
             continue
         for part, lines in parts.items():
             # messages name the part and the line of the file
             path = Path(f"{source.path} ({part})")
-            found.append(GivenFile(path, part))
+            kept_files.append(GivenFile(path, part))
             rows[path] = list(as_lines(lines))
-    return found, rows
+    return kept_files, rows
 
 
 def _parts(
@@ -654,7 +662,7 @@ def _table_roles(source: GivenFile, renaming: Renaming) -> Roles | None:
             is_plain = not lines_in_memory(source.path) and _is_known(names, ",")
             if is_plain or roles is None:
                 return None
-            # the fields of a passage alone are no sign that a row is not a result, too
+            # rows with only the fields of a passage may still be results
             is_result = roles.keys() & {"rank", "score", "system", "relevance"}
             strict = _strict_kind(source)
             is_misread = is_result and source.role is None and strict in ("passages", "queries")
@@ -665,12 +673,12 @@ def _table_roles(source: GivenFile, renaming: Renaming) -> Roles | None:
 def _rows_by_kind(
     records: list[tuple[int, RagRecord]], system: str, answers: Answers
 ) -> Mapping[str, Rows]:
-    """Return the rows of each kind, with the numbers of their lines; equal rows are merged.
+    """Return the rows of each kind with their line numbers; equal rows are merged.
 
-    `answers` are the references of these files and of those before, which are all right answers.
+    `answers` are the references of this file and earlier ones; all are correct answers.
     """
     parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {kind: {} for kind in _KINDS}
-    # beside responses, what was retrieved for them is a system of its own
+    # retrieved contexts of responses are a separate system
     retrieved = "{}:contexts" if any(one.response for _, one in records) else "{}"
     for number, one in records:
         name = one.system or system
@@ -699,7 +707,7 @@ def _rows(
     if one.response:
         yield "responses", {**of_query, "system": system, "text": one.response}
     if one.references:
-        # a question without an id in the file finds a known query by its text
+        # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)
         named = {"query": one.query} if is_generated else of_query
         yield "plain-bank", {**named, "question": one.query, "answer": tuple(answers)}

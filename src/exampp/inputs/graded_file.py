@@ -1,4 +1,4 @@
-"""Open a file of graded passages as a collection: imported once, then read from a cache."""
+"""Open a file of graded passages as a collection, imported once and then read from a cache."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from exampp.version import __version__
 
 _STEP = "graded file"
 _HERE = "\0"
-"""Placeholder for the path of the file in cached notes: the file may be opened by another path."""
+"""Placeholder for the file path in cached notes, because the path may change."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradedFile:
     """A graded file and the options for reading it.
 
-    `scale` is that of graders whose prompt is unknown, by default from 0 to the highest label.
+    `scale` is the scale of graders with an unknown prompt; by default 0 to the highest label.
     """
 
     path: Path
@@ -41,10 +41,10 @@ class GradedFile:
     _opened: dict[str, GuardedConnection] = field(default_factory=dict, compare=False)
 
     def open(self, bank: str | Path = "") -> GuardedConnection:
-        """Open the file, with a bank file to evaluate on if one is named.
+        """Open the file, with a bank file to evaluate on if given.
 
         Raises:
-            InputError: A file is malformed, or the scale changes nothing.
+            InputError: A file is malformed, or the scale has no effect.
         """
         name = str(bank)
         if name not in self._opened:
@@ -63,22 +63,22 @@ class GradedFile:
         named = ("", "") if bank is None else (bank.name, _digest(bank))
         how = (__version__, DIGEST, self.on_error, repr(scale))
         key = content_hash(*how, _digest(path), *named)[:32]
-        found = graded_cache.find_cached(key, path)
-        if found is None:
-            found = connect_memory(path)
+        cached = graded_cache.find_cached(key, path)
+        if cached is None:
+            cached = connect_memory(path)
             try:
-                self._import(found, bank, scale, skipped)
+                self._import(cached, bank, scale, skipped)
             except BaseException:
-                found.close()
+                cached.close()
                 raise
-            found.verified = True
-            graded_cache.store_cached(key, found)
-        notes = from_json(read_step(found, _STEP))
-        found.graded_notes = {
+            cached.verified = True
+            graded_cache.store_cached(key, cached)
+        notes = from_json(read_step(cached, _STEP))
+        cached.graded_notes = {
             key: [note.replace(_HERE, str(self.path)) for note in some]
             for key, some in notes.items()
         }
-        return found
+        return cached
 
     def _import(
         self,
@@ -87,7 +87,7 @@ class GradedFile:
         scale: RatingScale | None,
         skipped: Skipped | None,
     ) -> None:
-        # every format loads here, which a cached file can do without
+        # import formats only here: a cached file does not need them
         from exampp.formats import workbench
         from exampp.formats.detect import read_bank_file
         from exampp.store.pages import write_pages
@@ -113,22 +113,24 @@ class GradedFile:
             if replaced.file:
                 place = f"{replaced.file}:{replaced.line}"
                 notes[""].append(f"Invalid characters were replaced (first: {place}).")
-            of_scales = dict(self._notes_of_scales(connection, given=scale is not None))
+            of_scales = dict(self._notes_of_scales(connection, is_given=scale is not None))
             if scale is not None and not of_scales:
                 raise InputError(
-                    "every grader has its own scale", file=self.path, hint="Leave out --scale"
+                    "every grader already has a scale", file=self.path, hint="Remove --scale"
                 )
             here = json.dumps(str(self.path))[1:-1]
             cached = json.dumps(notes | of_scales).replace(here, "\\u0000")
             put_step(connection, _STEP, cached, edit.at)
 
     def _notes_of_scales(
-        self, connection: GuardedConnection, *, given: bool
+        self, connection: GuardedConnection, *, is_given: bool
     ) -> Iterator[tuple[str, list[str]]]:
         from exampp.formats.workbench_graders import scale_note
 
         for one in graders(connection):
-            if note := scale_note(one.identity, "given" if given else "inferred from the labels"):
+            if note := scale_note(
+                one.identity, "given" if is_given else "inferred from the labels"
+            ):
                 yield one.identity.key, list(note)
 
 

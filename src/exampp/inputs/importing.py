@@ -30,7 +30,7 @@ from exampp.store.inputs import (
 from exampp.store.pages import count_pages, write_pages
 
 UNKNOWN_PASSAGES = ("error", "keep")
-"""Treatment of a run's passages whose text is not in the collection."""
+"""Treatment of passages in runs without a text in the collection."""
 _LISTED = 5
 _TOLD = ("added", "changed", "removed", "unchanged")
 _FINDING = ("system", "finding", "count", "which")
@@ -54,16 +54,20 @@ class ImportedFile:
 class ImportReport(Result):
     """The result of an import: its files, and the collection's counts before and after.
 
-    `differences` lists the changes of every kind of thing; `changes` counts the rows that were
-    added, changed or removed: 0 if nothing is new. In a `dry_run` these are the changes that an
-    import would make. `retired` items were in the bank and are missing in the file that was
-    imported for it now. `impact` is the effect of a `dry_run` on labels and scores, for a bank with
-    grades. `missing` are the passages that the corpus did not have; `findings` lists problems of
-    the runs, a table of system, finding, count and which. `replaced` counts invalid characters.
-    `remarks` are warnings about the files, such as a key that resembles a known one, and unused
-    fields: `unread` counts, by file and field, the records with a field that is dropped, `stored`
-    those whose field is stored and exported, but not used. `bad_cells` counts unreadable ratings of
-    graded files, which are stored as unparsed; `bad_cells_first` are the first of them.
+    Attributes:
+        differences: Changes of every kind of record.
+        changes: Number of rows added, changed or removed; in a `dry_run`, those of a real import.
+        retired: Items of the bank that are missing in its new file.
+        impact: Effect of a `dry_run` on labels and scores, for a bank with grades.
+        missing: Passages that the corpus does not have.
+        findings: Problems of the runs: a table of system, finding, count and which.
+        replaced: Number of invalid characters replaced.
+        remarks: Warnings on the files, such as misspelled keys and unused fields.
+        unread: By file and field, the number of records whose field is dropped.
+        stored: By file and field, the number of records whose field is stored and exported, but not
+            used.
+        bad_cells: Number of unreadable ratings in graded files, which are stored as unparsed.
+        bad_cells_first: The first of them.
     """
 
     files: tuple[ImportedFile, ...]
@@ -86,18 +90,18 @@ class ImportReport(Result):
     stored: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def tables(self) -> Mapping[str, Table]:
-        """Return the files, the changes of every kind of thing, and the problems of the systems."""
+        """Return the files, the changes by kind of record, and the problems of the systems."""
         files = [(one.file, one.kind, one.records) for one in self.files]
         rows = [
             (one.things, one.now, *(getattr(one, what) for what in _TOLD))
             for one in self.differences
         ]
-        notes = ["Nothing was imported: this is what would change."] if self.dry_run else []
-        found = {
+        notes = ["Dry run: nothing was imported."] if self.dry_run else []
+        named_tables = {
             "files": Table.of(["file", "kind", "records"], files, notes=self.remarks),
             "changes": Table.of(["thing", "now", *_TOLD], rows, notes=notes),
         }
-        return {**found, "findings": self.findings} if self.findings.rows else found
+        return {**named_tables, "findings": self.findings} if self.findings.rows else named_tables
 
     def to_json(self) -> str:
         """Return all fields, with examples."""
@@ -135,10 +139,10 @@ class ImportReport(Result):
         return replace(self, skipped=count, skipped_first=tuple(first))
 
 
-def overwrite_error(found: Sequence[Protected]) -> InputError:
-    """Return the error for an import that would change protected things, with examples of each."""
+def overwrite_error(changes: Sequence[Protected]) -> InputError:
+    """Return the error for an import that would change protected records, with examples of each."""
     groups: dict[tuple[str, str], list[Protected]] = {}
-    for one in found:
+    for one in changes:
         groups.setdefault((one.difference.thing, one.why), []).append(one)
     lines = []
     for (thing, why), some in groups.items():
@@ -146,27 +150,32 @@ def overwrite_error(found: Sequence[Protected]) -> InputError:
         lines += [f"\n    {one.difference}" for one in some[:_LISTED]]
         lines += [f"\n    and {len(some) - _LISTED} more"] if len(some) > _LISTED else []
     return InputError(
-        "the files would overwrite what is graded or was edited by people; nothing was imported; "
-        "--update lets them (in Python and in a configuration: update = true)" + "".join(lines)
+        "the files would overwrite graded or manually edited content; nothing was "
+        "imported. To allow it: --update (update = true in Python and in a configuration)"
+        + "".join(lines)
     )
 
 
 def import_files(
     importer: Importer, sources: Sequence[GivenFile], corpus: str | None = None
 ) -> ImportReport:
-    """Import files in one transaction: after an error the collection is unchanged.
+    """Import files in one transaction; after an error the collection is unchanged.
 
-    Files are imported in the order of their dependencies; then the texts of passages that runs and
-    judgments name are looked up in the corpus. Raises InputError for a malformed file, or one of
-    unknown kind, and, unless the importer may update, for a change of graded content or of items
-    that people edited.
+    Files are imported in the order of their dependencies. Then the corpus is searched for the texts
+    of passages in runs and judgments.
+
+    Raises:
+        InputError: A file is malformed or of unknown kind, or graded content or manually edited
+            items would change without `update`.
     """
-    with collect_warnings() as heard:
+    with collect_warnings() as warnings:
         renaming = Renaming(importer.columns)
         sources, rows = read_tables(sources, importer.system, importer.on_error, renaming)
         with reading_from_memory(rows):
             report = _import_files(importer, sources, corpus)
-    return replace(report, remarks=heard.sentences(), unread=heard.unread, stored=heard.stored)
+    return replace(
+        report, remarks=warnings.sentences(), unread=warnings.unread, stored=warnings.stored
+    )
 
 
 def _import_files(
@@ -175,12 +184,18 @@ def _import_files(
     kinds = file_kinds(sources, system=importer.system is not None)
     with_kinds = sorted(kinds, key=lambda file: list(LOADERS).index(_record_of(file.kind)))
     if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
-        raise InputError("only graded passages have a scale to be given", hint="Leave out --scale")
+        raise InputError("only graded passages have a scale", hint="Remove --scale")
     importer.log.collects = corpus is not None
     before = counts(importer.connection)
     try:
-        with importer.connection, transaction(importer.connection), count_replacements() as found:
-            report = replace(_import_all(importer, with_kinds, corpus, before), replaced=found)
+        with (
+            importer.connection,
+            transaction(importer.connection),
+            count_replacements() as replacements,
+        ):
+            report = replace(
+                _import_all(importer, with_kinds, corpus, before), replaced=replacements
+            )
             if importer.dry_run:
                 raise _Undone
     except _Undone:
@@ -189,7 +204,7 @@ def _import_files(
 
 
 class _Undone(Exception):
-    """End a transaction of a dry run."""
+    """Ends the transaction of a dry run."""
 
 
 def _import_all(
@@ -203,13 +218,13 @@ def _import_all(
     changed = ImportLog(connection)
     begin_import(connection)
     changes, pages = connection.total_changes, count_pages(connection)
-    for path, found, by_name, system in with_kinds:
+    for path, kind, by_name, system in with_kinds:
         next_file(connection)
         try:
-            records = _load(importer, path, found, system)
+            records = _load(importer, path, kind, system)
         except InputError as error:
             raise error.at(path) from None
-        files.append(ImportedFile(str(path), found, records, by_name))
+        files.append(ImportedFile(str(path), kind, records, by_name))
     changed.note_rankings()
     staged = apply_rankings(connection)
     put_query_items(connection, importer.edit)
@@ -241,7 +256,7 @@ def _import_all(
 
 
 def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
-    """Load a file; `system` is the system of all of it, whatever the file says."""
+    """Load a file; `system`, if given, overrides the systems named in it."""
     form = FORMATS.get(kind)
     if system is not None:
         importer = replace(importer, system=system, is_named=True)
@@ -259,7 +274,8 @@ def _record_of(kind: str) -> type:
 def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
     """Yield the kind of each file, as given or detected; see `files.tell_all`.
 
-    Raises InputError for a file that cannot be imported.
+    Raises:
+        InputError: A file cannot be imported.
     """
     for file in tell_all(files, system=system):
         form = format_of(file.kind)
@@ -268,9 +284,9 @@ def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
             raise InputError(
                 f"{file.kind} files cannot be imported",
                 file=file.path,
-                hint="An official leaderboard goes to exampp evaluate --official; a run has the "
-                "columns query Q0 passage rank score system"
+                hint="To compare with an official leaderboard: exampp evaluate --official. A "
+                "run has the columns query Q0 passage rank score system"
                 if file.kind == "leaderboard"
-                else f"Known kinds: {', '.join((*dict.fromkeys(known), *of_packages()))}",
+                else f"Available kinds: {', '.join((*dict.fromkeys(known), *of_packages()))}",
             )
         yield file

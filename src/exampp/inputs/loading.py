@@ -1,7 +1,7 @@
-"""Load records into the store, finding queries and subtopics by their ids and texts in files.
+"""Load records into the store, and match queries and subtopics by id or text.
 
-In a file without query ids the id is the MD5 of each question. Such a generated id is the query
-with this text, whichever of the two files comes first.
+In a file without query ids, the id is the MD5 of the question. Such a generated id refers to the
+query with this text, regardless of the order of files.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _MD5 = re.compile("[0-9a-f]{32}")
 
 
 class QueryPlaces:
-    """Find queries and subtopics by ids as files write them."""
+    """Matches queries and subtopics by the ids in files."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -85,16 +85,16 @@ class QueryPlaces:
         self._ids: dict[str, list[str]] | None = None
 
     def find(self, written: str) -> tuple[int, int]:
-        """Return (query key, subtopic key) of an id as written; InputError for an unknown query."""
+        """Return (query key, subtopic key) of an id in a file; raise InputError if unknown."""
         place = self.found.get(written)
         if place is None:
             place = self.found[written] = self._resolve(written)
         return place
 
     def bring(self, written: str, text: str) -> None:
-        """Add a query that a file names with its text, unless it is known, or a subtopic of one.
+        """Add a query with its text, or a subtopic, unless it is known.
 
-        A text that is known stays.
+        A known text is not changed.
         """
         if not text.strip() or ("/" in written and written not in self.queries):
             return
@@ -106,28 +106,28 @@ class QueryPlaces:
         self.queries[written] = add_query(self.connection, written, text)
 
     def id_of_text(self, text: str) -> str:
-        """Return the id of the only query with this text; InputError for several or none."""
+        """Return the id of the only query with this text; raise InputError for several or none."""
         if self._ids is None:
             self._ids = {}
             for query_id, known in known_queries(self.connection).items():
                 self._ids.setdefault(known.strip(), []).append(query_id)
-        found = self._ids.get(text.strip(), [])
-        if len(found) == 1:
-            return found[0]
-        if (generated := text_digest(text)) in found:
+        ids = self._ids.get(text.strip(), [])
+        if len(ids) == 1:
+            return ids[0]
+        if (generated := text_digest(text)) in ids:
             return generated
         raise InputError(
-            f"{'several queries have' if found else 'no query has'} the text {brief(text)}",
+            f"{'several queries have' if ids else 'no query has'} the text {brief(text)}",
             field="query",
-            hint="Import the queries first, or name them in a column query_id",
+            hint="Import the queries first, or add a column query_id",
         )
 
     def _with_text(self, generated: str) -> str | None:
         """Return the only query whose text has this MD5; None for several or none."""
         if self._of_texts is None:
             self._of_texts = queries_of_texts(self.connection)
-        found = self._of_texts.get(generated, [])
-        return found[0] if len(found) == 1 else None
+        ids = self._of_texts.get(generated, [])
+        return ids[0] if len(ids) == 1 else None
 
     def _resolve(self, written: str) -> tuple[int, int]:
         if written in self.queries:
@@ -143,25 +143,24 @@ class QueryPlaces:
         raise InputError(
             f"query {written!r} is not in the collection",
             field="query_id",
-            hint="Import the queries or the bank first, or leave such lines out with "
-            "--on-error skip",
+            hint="Import the queries or the bank first, or skip such lines with --on-error skip",
         )
 
 
 def queries_of_texts(connection: sqlite3.Connection) -> dict[str, list[str]]:
     """Return the ids of the queries that have a text, by the MD5 of the text."""
-    found: dict[str, list[str]] = {}
+    ids_by_digest: dict[str, list[str]] = {}
     for query_id, text in known_queries(connection).items():
         if text.strip():
-            found.setdefault(text_digest(text), []).append(query_id)
-    return found
+            ids_by_digest.setdefault(text_digest(text), []).append(query_id)
+    return ids_by_digest
 
 
 def unmet(connection: sqlite3.Connection, path: Path, queries: Sequence[Query]) -> list[Query]:
-    """Return the queries without those of a generated id whose text another query has.
+    """Return the queries of a file, except generated ids whose text belongs to another query.
 
-    A query with a generated id in the collection gets the id of a query with equal text here. If
-    several queries have the text, all of them stay, and a note says so.
+    A query with a generated id in the collection gets the id of the query with the same text here.
+    If several queries have the text, none of them changes, and a warning is added.
     """
     of_texts = queries_of_texts(connection)
     new = []
@@ -179,7 +178,7 @@ def unmet(connection: sqlite3.Connection, path: Path, queries: Sequence[Query]) 
 def rename_generated(
     connection: sqlite3.Connection, path: Path | None, queries: Sequence[Query]
 ) -> None:
-    """Give stored queries with generated ids the ids of queries with equal text in the file."""
+    """Give stored queries with generated ids the ids of queries with the same text in the file."""
     ids: dict[str, list[str]] = {}
     for query in queries:
         if query.text.strip() and query.query_id != (generated := text_digest(query.text)):
@@ -196,14 +195,19 @@ def _note_several(path: Path | None, text: str, ids: Sequence[str]) -> None:
     add_warning(
         path or "queries",
         None,
-        f"queries {', '.join(ids)} have the same text and stay separate: {brief(text)}",
+        f"queries {', '.join(ids)} have the same text and remain separate: {brief(text)}",
     )
 
 
 def note_bare(path: Path, query_ids: Sequence[str]) -> None:
-    """Note queries without a text that have one question each, which may be that text."""
-    what = f"{counted(len(query_ids), 'query')} without a text, such as {query_ids[0]!r}, and with "
-    what += "one question each. If the questions are the texts of the queries, say --queries"
+    """Warn of queries without text that have one question each, which may be their text."""
+    what = (
+        f"{counted(len(query_ids), 'query')} without text (for example {query_ids[0]!r}) and with "
+    )
+    what += (
+        "one question each. If the questions are the texts of the queries, import the file "
+        "with --queries"
+    )
     add_warning(path, None, what)
 
 
@@ -216,9 +220,9 @@ SHOWN = 20
 
 @dataclass(slots=True)
 class RunLog:
-    """Record each system's files and repeated lines in one import.
+    """Records each system's files and repeated lines in one import.
 
-    If it `collects`, the ids of ranked passages too, for a corpus.
+    With `collects`, it also records the ids of ranked passages, for a corpus.
     """
 
     collects: bool = False
@@ -227,13 +231,13 @@ class RunLog:
     passages: set[str] = field(default_factory=set)
 
     def see(self, path: Path, query_id: str, system: str) -> None:
-        """Record that a file ranks for a query; InputError if another file did so already."""
+        """Record that a file ranks for a query; raise InputError if another file did, too."""
         earlier = self.files[system].setdefault(query_id, path)
         if earlier is not path:
             raise Repeated(
-                f"system {system!r} has results for query {query_id!r} in {earlier.name} already",
+                f"system {system!r} already has results for query {query_id!r} in {earlier.name}",
                 field="system",
-                hint="Give different runs different names",
+                hint="Use different names for different runs",
             )
 
     def rank(self, ranked: RankedPassage) -> None:
@@ -242,14 +246,14 @@ class RunLog:
             self.passages.add(ranked.passage_id)
 
     def findings(self, connection: sqlite3.Connection, missing: list[str]) -> Table:
-        """Return the problems of the systems of an import, in one table."""
+        """Return the problems of the systems of an import as a table."""
         rows: list[tuple[Value, ...]] = []
         for system, by_query in self.files.items():
             names = list(dict.fromkeys(path.name for path in by_query.values()))
             if len(names) > 1:
                 rows.append((system, "several files", len(names), first_names(names)))
         for path, count in self.repeated.items():
-            rows.append((path.name, "repeated lines left out", count, ""))
+            rows.append((path.name, "repeated lines skipped", count, ""))
         lacking = missing_rankings(connection, list(self.files))
         nobody = unanswered_by_all(connection) if lacking else []
         if nobody:
@@ -266,21 +270,26 @@ class RunLog:
 
 
 def first_names(names: list[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and the number of others."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
 
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """Options of an import; `bank` names the bank that bank files go into.
+    """Options of an import.
 
-    `update` allows changes of graded content and of items that people edited; a `dry_run` changes
-    nothing. `before_commit` is called last, before the commit. The first `depth` passages of every
-    ranking are imported. `system` names the system of responses that do not name one; they are cut
-    into passages of at most `passage_tokens` tokens. `scale` is that of graders whose prompt is
-    unknown. With `cited`, the citations of responses are imported, too. `bad_cells` counts
-    unreadable ratings.
+    Attributes:
+        bank: Name of the bank for bank files.
+        update: Allow changes of graded content and of manually edited items.
+        dry_run: Change nothing.
+        before_commit: Called last, before the commit.
+        depth: Import only the first passages of every ranking.
+        system: System of responses that name none.
+        passage_tokens: Maximum tokens of passages into which responses are split.
+        scale: Scale of graders with an unknown prompt.
+        cited: Import the citations of responses, too.
+        bad_cells: Number of unreadable ratings.
     """
 
     connection: sqlite3.Connection
@@ -313,11 +322,11 @@ class Loader:
 
     @cached_property
     def places(self) -> QueryPlaces:
-        """Return the queries of the collection, read on first use."""
+        """The queries of the collection, read on first use."""
         return QueryPlaces(self.connection)
 
     def how(self) -> ReadOptions:
-        """Return the options for reading the file."""
+        """The options for reading the file."""
         return ReadOptions(
             self.on_error if self.record in _OF_SYSTEMS else self.by.on_error,
             self.check,
@@ -329,7 +338,7 @@ class Loader:
         )
 
     def load(self, records: Iterable[Any]) -> int:
-        """Load the records; return how many the report counts."""
+        """Load the records; return the number of records for the report."""
         return LOADERS[self.record](self, records)  # type: ignore[index]
 
     def on_error(self, error: InputError) -> None:
@@ -339,7 +348,7 @@ class Loader:
         self.by.on_error(error)
 
     def check(self, record: Any) -> None:
-        """Refuse a judgment or a ranking of an unknown query, or of a passage without a text."""
+        """Reject a judgment or ranking of an unknown query or of a passage without text."""
         if isinstance(record, Judgment | RankedPassage):
             self.places.find(record.query_id)
         if isinstance(record, RankedPassage):
@@ -351,36 +360,36 @@ class Loader:
             raise InputError(
                 f"passage {passage_id!r} is not in the collection",
                 field="docid",
-                hint="Import the passages first, name their corpus with --corpus, or keep "
-                "such passages as ungraded with --unknown-passages keep",
+                hint="Import the passages first, add their corpus with --corpus, or import them "
+                "without text with --unknown-passages keep",
             )
 
-    def queries(self, found: Iterable[Query]) -> int:
+    def queries(self, records: Iterable[Query]) -> int:
         """Load queries and their subtopics."""
-        queries = list(found)
+        queries = list(records)
         put_queries(self.connection, unmet(self.connection, self.path, queries))
         return len(queries)
 
-    def passages(self, found: Iterable[Passage]) -> int:
+    def passages(self, records: Iterable[Passage]) -> int:
         """Load passages with their texts."""
-        return len(put_passages(self.connection, found))
+        return len(put_passages(self.connection, records))
 
-    def data_set(self, found: Iterable[DataSet]) -> int:
+    def data_set(self, records: Iterable[DataSet]) -> int:
         """Load the queries and judgments of a data set."""
         count = 0
-        for one in found:
+        for one in records:
             count += self.queries(one.queries)
             count += self.judgments(one.judgments)
         return count
 
-    def bank(self, found: Iterable[BankEntry]) -> int:
+    def bank(self, records: Iterable[BankEntry]) -> int:
         """Load items."""
-        return put_bank(self.connection, self.by.bank, self._of_known(found), self.by.edit)
+        return put_bank(self.connection, self.by.bank, self._of_known(records), self.by.edit)
 
     def _of_known(self, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
-        """Yield the entries of a bank whose queries are known, or have a text in the file.
+        """Yield the entries of a bank whose queries are known or have a text in the file.
 
-        If all queries are known from banks alone, a bank may name others.
+        If all known queries come from banks, a bank may add others.
         """
         is_strict = bool(known_queries(self.connection))
         bare: list[str] = []
@@ -391,8 +400,8 @@ class Loader:
                     self.places.find(entry.query_id)
             except InputError as error:
                 error.hint = (
-                    "Import the queries first, give their texts as query_text, or leave such items "
-                    "out with --on-error skip"
+                    "Import the queries first, add their texts as query_text, or skip such "
+                    "items with --on-error skip"
                 )
                 self.by.on_error(error.at(self.path))
                 continue
@@ -404,10 +413,10 @@ class Loader:
         if bare and is_list:
             note_bare(self.path, bare)
 
-    def judgments(self, found: Iterable[Judgment]) -> int:
+    def judgments(self, records: Iterable[Judgment]) -> int:
         """Load human judgments."""
         count = 0
-        for batch in batches(found):
+        for batch in batches(records):
             ids = intern(self.connection, "passage", "passage_id", [j.passage_id for j in batch])
             rows = [
                 (*self.places.find(j.query_id), ids[j.passage_id], j.relevance, None) for j in batch
@@ -416,10 +425,10 @@ class Loader:
             count += len(batch)
         return count
 
-    def pooled(self, found: Iterable[PooledText]) -> int:
-        """Put passages into the pools of the queries that they come with."""
+    def pooled(self, records: Iterable[PooledText]) -> int:
+        """Add passages to the pools of their queries."""
         count = 0
-        for batch in batches(found):
+        for batch in batches(records):
             known = []
             for one in batch:
                 try:
@@ -433,14 +442,14 @@ class Loader:
             count += len(known)
         return count
 
-    def graded(self, found: Iterable[QueryPool]) -> int:
+    def graded(self, records: Iterable[QueryPool]) -> int:
         """Load graded passages with their rankings and judgments."""
         if self.by.scale is None:
-            return put_pools(self.connection, found, self.by.edit)
+            return put_pools(self.connection, records, self.by.edit)
         graders: dict[str, GraderIdentity] = {}
 
         def seen() -> Iterator[QueryPool]:
-            for pool in found:
+            for pool in records:
                 for sheet in (sheet for passage in pool.passages for sheet in passage.sheets):
                     if has_open_scale(sheet.grader) and sheet.grader.highest > 1:
                         graders[sheet.grader.key] = sheet.grader
@@ -448,14 +457,14 @@ class Loader:
 
         count = put_pools(self.connection, seen(), self.by.edit)
         if not graders:
-            raise InputError("every grader has its own scale", hint="Leave out --scale")
+            raise InputError("every grader already has a scale", hint="Remove --scale")
         for identity in graders.values():
             set_scale(self.connection, put_grader(self.connection, identity), self.by.scale)
         return count
 
-    def assignments(self, found: Iterable[Assigned]) -> int:
+    def assignments(self, records: Iterable[Assigned]) -> int:
         """Load answers with the nuggets that they support: a bank, passages, rankings, grades."""
-        assigned = list(found)
+        assigned = list(records)
         for one in assigned:
             if one.system:
                 self.by.log.see(self.path, one.query_id, one.system)
@@ -466,13 +475,13 @@ class Loader:
         put_pools(self.connection, pools, self.by.edit)
         return len(assigned)
 
-    def judged(self, found: Iterable[Judged]) -> int:
+    def judged(self, records: Iterable[Judged]) -> int:
         """Load relevance judgments that name texts instead of ids, as direct grades.
 
-        They belong to the query and the passage of the collection with these texts; if there is
-        none, to new ones whose id is the MD5 of the text.
+        They belong to the query and the passage with these texts; if missing, both are added with
+        the MD5 of the text as id.
         """
-        judged = list(found)
+        judged = list(records)
         queries = queries_with_text(self.connection, {one.query for one in judged})
         passages = passages_with_text(self.connection, {one.passage for one in judged})
         pools: dict[str, dict[str, PooledPassage]] = {}
@@ -488,12 +497,12 @@ class Loader:
         put_pools(self.connection, loaded, self.by.edit)
         return len(judged)
 
-    def runs(self, found: Iterable[RankedPassage]) -> int:
+    def runs(self, records: Iterable[RankedPassage]) -> int:
         """Load the rankings of one or several systems."""
-        return self._stage((ranked, None) for ranked in top(found, self.by.depth))
+        return self._stage((ranked, None) for ranked in top(records, self.by.depth))
 
     def _stage(self, rows: Iterable[tuple[RankedPassage, Residue]], is_logged: bool = True) -> int:
-        """Stage rankings for `apply_rankings`; return how many.
+        """Stage rankings for `apply_rankings`; return their number.
 
         An unknown passage is stored by its id.
         """
@@ -515,8 +524,8 @@ class Loader:
             count += len(batch)
         return count
 
-    def responses(self, found: Iterable[Response]) -> int:
-        """Cut generated responses into passages and rank them in their order.
+    def responses(self, records: Iterable[Response]) -> int:
+        """Split generated responses into passages and rank them in order.
 
         A ranking stores the citations of its passages. With `cited`, cited passages are retrieved,
         too.
@@ -526,7 +535,7 @@ class Loader:
 
         def rows() -> Iterator[tuple[RankedPassage, Residue, Passage]]:
             nonlocal count
-            for response in found:
+            for response in records:
                 if self.by.is_named and self.by.system:
                     response = replace(response, system=self.by.system)
                 try:
@@ -550,14 +559,14 @@ class Loader:
         self.retrieved(citing, quoted=True)
         return count
 
-    def retrieved(self, found: Iterable[Retrieved], *, quoted: bool = False) -> int:
+    def retrieved(self, records: Iterable[Retrieved], *, quoted: bool = False) -> int:
         """Load retrieved passages with their rankings.
 
-        `quoted` texts are excerpts of documents in reports: a known text stays.
+        `quoted` texts are excerpts of documents in reports; they do not change a known text.
         """
         others: dict[str, None] = {}
         count = 0
-        for one in found:
+        for one in records:
             try:
                 ranking = list(top(one.ranking, self.by.depth))
                 self.places.bring(ranking[0].query_id, one.query_text)
@@ -576,18 +585,21 @@ class Loader:
             except InputError as error:
                 self.on_error(error.at(self.path))
                 continue
-            # quoted texts are not looked up in a corpus: only those that nobody quotes are
+            # quoted texts are not looked up in a corpus, only texts that no report quotes
             count += self._stage(((ranked, None) for ranked in ranking), is_logged=not quoted)
         if others:
             names = first_names([*others])
             add_warning(
-                self.path, None, f"known texts of documents stay, of these another is said: {names}"
+                self.path,
+                None,
+                f"the reports quote other texts than the known ones for {names}; the known "
+                "texts were not changed",
             )
         return count
 
-    def decisions(self, found: Iterable[CellDecision]) -> int:
+    def decisions(self, records: Iterable[CellDecision]) -> int:
         """Load human decisions of another collection."""
-        return put_decisions(self.connection, found)
+        return put_decisions(self.connection, records)
 
 
 LOADERS: Mapping[type, Callable[[Loader, Iterable[Any]], int]] = {
@@ -612,7 +624,7 @@ _OF_SYSTEMS = frozenset({Assigned, Retrieved, Response, RankedPassage})
 def top(rankeds: Iterable[RankedPassage], depth: int | None) -> Iterator[RankedPassage]:
     """Yield the first `depth` passages of every system and query (by rank, score, id), or all.
 
-    Memory is a few times `depth` lines per system and query, however deep the run is.
+    Memory is a few times `depth` lines per system and query, regardless of the length of the run.
     """
     if depth is None:
         yield from rankeds
@@ -640,7 +652,7 @@ def _ranked(
             f"the response of system {brief(response.system)} to query "
             f"{brief(response.query_id)} is empty"
         )
-    # a text that comes twice in a response keeps its first place
+    # a repeated text keeps its first rank
     distinct: dict[str, Segment] = {}
     for part in parts:
         distinct.setdefault(text_digest(part.text), part)
@@ -666,14 +678,14 @@ def _citations(response: Response) -> Iterator[Retrieved]:
         yield Retrieved(ranking, texts)
 
 
-def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
-    """Yield assignments as pools: every answer is one passage, of rank 1, with its grades.
+def _assigned_pools(assignments: Iterable[Assigned]) -> Iterator[QueryPool]:
+    """Yield assignments as pools: every answer is one passage of rank 1, with its grades.
 
-    An answer that is in several runs is one passage with several rankings; a passage that no system
-    ranks has none. Raises InputError if the grades of one passage differ.
+    An answer of several runs is one passage with several rankings; a passage that no system ranks
+    has none. Raises InputError if the grades of one passage differ.
     """
     by_query: dict[str, dict[str, PooledPassage]] = {}
-    for one in found:
+    for one in assignments:
         pool = by_query.setdefault(one.query_id, {})
         key = one.passage_id or text_digest(one.answer)
         known = pool.setdefault(
@@ -681,9 +693,9 @@ def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
         )
         if known.sheets[0].grades != one.grades:
             raise InputError(
-                f"run {brief(one.system)} has the answer of another run to query "
+                f"run {brief(one.system)} has the same answer as another run to query "
                 f"{brief(one.query_id)}, but other assignments",
-                hint="Leave one of the two out",
+                hint="Remove one of them",
             )
         if one.system:
             ranked = RankedPassage(one.query_id, key, 1, 1.0, one.system)
@@ -694,18 +706,18 @@ def _assigned_pools(found: Iterable[Assigned]) -> Iterator[QueryPool]:
         yield QueryPool(query_id, tuple(pool.values()))
 
 
-def _assigned_bank(found: Iterable[Assigned]) -> Iterator[BankEntry]:
-    """Yield the nuggets that the lines name, those of a query once."""
+def _assigned_bank(assignments: Iterable[Assigned]) -> Iterator[BankEntry]:
+    """Yield the nuggets of each query once."""
     items: dict[str, dict[str, Item]] = {}
     texts: dict[str, str] = {}
-    for one in found:
+    for one in assignments:
         texts[one.query_id] = texts.get(one.query_id) or one.query_text
         of_query = items.setdefault(one.query_id, {})
         for item in one.items:
             if of_query.setdefault(item.item_id, item).weight != item.weight:
                 raise InputError(
-                    f"nugget {brief(item.text)} of query {brief(one.query_id)} is vital in one "
-                    "line and okay in another"
+                    f"nugget {brief(item.text)} of query {brief(one.query_id)} is vital on "
+                    "one line and okay on another"
                 )
     for query_id, of_query in items.items():
         yield BankEntry(query_id, tuple(of_query.values()), texts[query_id])

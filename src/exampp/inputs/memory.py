@@ -1,8 +1,8 @@
 """Read rows from memory: frames of polars, pandas and pyarrow, lists of dicts, dicts, iterables.
 
-A dict maps ids, or column names if one of them is the name of an id column. All input becomes
-numbered lines of JSON, which the readers of files read (see `formats.lines`). Types are recognised
-by their methods: no library of frames is imported here.
+A dict maps ids, or column names if one of them is an id column. All input becomes numbered lines of
+JSON for the readers of files (see `formats.lines`). Types are recognised by their methods, so that
+no library of frames is imported.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ Row = Mapping[str, Any]
 _BY_SYSTEM = ("runs", "responses")
 _IDS = (QUERY - {"query"}) | PASSAGE | {*names_of("query_id")}
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
-"""The names of id columns, by the name in exampp."""
+"""Names of id columns, by the name in exampp."""
 _TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
 
 
 def data_lines(name: str, role: str, data: object, on_error: OnError) -> MemoryLines:
     """Return the rows of an argument as lines, for `reading_from_memory`.
 
-    A row's number counts from 1. A missing value (None, NaN, NaT) is a column that the row does not
-    have. Raises InputError for data without rows, for columns of the same name, and for an index
-    that would be lost; `on_error` receives the faults of rows.
+    Row numbers start at 1. A missing value (None, NaN, NaT) is an absent column.
 
     Args:
         name: The name of the argument in messages.
-        role: What it holds; empty if its columns decide.
-        data: A table, or what a role accepts in its place.
+        role: Its role; empty if its columns decide.
+        data: A table, or another value that the role accepts.
         on_error: Takes the error of a row.
+
+    Raises:
+        InputError: There are no rows, two columns have the same name, or an index would be lost.
     """
     try:
         return list(as_lines(plain_rows(name, role, data, on_error)))
@@ -52,7 +53,7 @@ def data_lines(name: str, role: str, data: object, on_error: OnError) -> MemoryL
 def plain_rows(
     name: str, role: str, data: object, on_error: OnError = raise_error
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of an argument with their numbers, from 1; see `memory_lines`."""
+    """Yield the rows of an argument with their numbers from 1; see `memory_lines`."""
     for number, row in enumerate(_rows(role, data), 1):
         try:
             yield number, _plain_row(row)
@@ -61,14 +62,14 @@ def plain_rows(
 
 
 def check_systems(name: str, lines: MemoryLines) -> None:
-    """Raise InputError for a row of a run that does not name its system."""
+    """Raise InputError for a row of a run that names no system."""
     for number, line in lines:
         if OBJECT.decode(line).keys().isdisjoint(SYSTEM_KEYS):
             raise InputError(
-                "which system returned this?",
+                "the row has no system",
                 file=name,
                 line=number,
-                hint='Name it, as in runs={"bm25": frame}, or give a column `system`',
+                hint='Name it, as in runs={"bm25": frame}, or add a column `system`',
             )
 
 
@@ -90,7 +91,7 @@ def _rows(role: str, data: Any) -> Iterable[object]:
     if isinstance(data, str | bytes | Path):
         raise InputError(
             f"is {type(data).__name__}, which has no rows",
-            hint=f"Give {_TABLES}; import_files takes files",
+            hint=f"Pass {_TABLES}; import_files takes files",
         )
     if isinstance(data, Mapping):
         if is_columns(role, data):
@@ -98,8 +99,8 @@ def _rows(role: str, data: Any) -> Iterable[object]:
         if role in _FROM_MAPPING:
             return _FROM_MAPPING[role](data)
         raise InputError(
-            "is a dict of something else than columns",
-            hint="Say what it holds, as in queries={...}, or give lists of equal length",
+            "is a dict, but not of columns",
+            hint="Name its role, as in queries={...}, or use lists of equal length",
         )
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
         return data.iter_rows(named=True)  # type: ignore[no-any-return]
@@ -108,7 +109,7 @@ def _rows(role: str, data: Any) -> Iterable[object]:
     if hasattr(data, "to_pylist") and hasattr(data, "schema"):  # pyarrow
         return _of_arrow(data)
     if not isinstance(data, Iterable):
-        raise InputError(f"{type(data).__name__} has no rows", hint=f"Give {_TABLES}")
+        raise InputError(f"{type(data).__name__} has no rows", hint=f"Pass {_TABLES}")
     return data
 
 
@@ -116,7 +117,7 @@ def _of_pandas(frame: Any) -> Iterator[Row]:
     index = [str(name) for name in frame.index.names if name is not None]
     if index:
         raise InputError(
-            f"the index {', '.join(index)} is not a column, and would be lost",
+            f"the index {', '.join(index)} is not a column and would be lost",
             hint="Make it one with reset_index(), or drop it with reset_index(drop=True)",
         )
     names = list(frame.columns)
@@ -135,7 +136,7 @@ def _check_names(names: Sequence[object]) -> None:
     for name in names:
         if not isinstance(name, str):
             raise InputError(
-                f"the column {brief(name)} has no text for a name",
+                f"the name of column {brief(name)} is not a text",
                 hint="Name the columns, as in query_id and text",
             )
         if names.count(name) > 1:
@@ -161,7 +162,10 @@ def _of_columns(columns: Mapping[Any, Any]) -> Iterator[Row]:
     _check_names(list(columns))
     if len({len(cells) for cells in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(cells)}" for name, cells in columns.items())
-        raise InputError(f"the columns differ in length: {lengths}", hint="Leave no cell out")
+        raise InputError(
+            f"the columns differ in length: {lengths}",
+            hint="Give every column the same number of cells",
+        )
     for cells in zip(*columns.values(), strict=True):
         yield dict(zip(columns, cells, strict=True))
 
@@ -178,25 +182,25 @@ def _texts(key: str) -> Callable[[Mapping[Any, Any]], Iterator[Row]]:
 
 
 def _parts(role: str, data: Any) -> Iterable[object]:
-    """Return the rows of a frame; for anything else, such as a list or a series, its elements."""
+    """Return the rows of a frame; of other data, such as a list or a series, its elements."""
     is_frame = hasattr(data, "columns") or hasattr(data, "schema")
     return _rows(role, data) if is_frame else iter(data)
 
 
 def _row_with_id(key: str, identifier: object, columns: Mapping[Any, Any]) -> Row:
-    """Return the columns of a row with the id that is its key; InputError if they differ."""
+    """Return the columns of a row with its key as id; raise InputError if they differ."""
     for name in _NAMES[key]:
         if name in columns and str(columns[name]) != str(identifier):
             raise InputError(
-                f"stands under {brief(identifier)}, and says {brief(columns[name])}",
+                f"the key is {brief(identifier)}, but the row has {brief(columns[name])}",
                 field=name,
-                hint="Leave the column out, or correct it",
+                hint="Remove the column, or correct it",
             )
     return {key: identifier, **columns}
 
 
 def _items(data: Mapping[Any, Any]) -> Iterator[Row]:
-    """Yield rows from query id -> list of items, each the text of a question, or its columns."""
+    """Yield rows from query id -> list of items, each the text of a question or its columns."""
     for query, items in data.items():
         if isinstance(items, str | Mapping) or not isinstance(items, Iterable):
             raise InputError(
@@ -220,7 +224,7 @@ def _ranking(data: Mapping[Any, Any]) -> Iterator[Row]:
             for passage, score in returned.items():
                 yield {"query_id": query, "passage_id": passage, "score": score}
         elif isinstance(returned, set | frozenset):
-            raise InputError("a set has no order", field=brief(query), hint="Give a list")
+            raise InputError("a set has no order", field=brief(query), hint="Use a list")
         elif isinstance(returned, Iterable) and not isinstance(returned, str):
             for rank, passage in enumerate(_parts("runs", returned), 1):
                 if isinstance(passage, Mapping):
@@ -267,17 +271,17 @@ def _plain_row(row: Any) -> Row:
         row = row._asdict()
     if not isinstance(row, Mapping):
         raise InputError(
-            f"a row is {type(row).__name__}, and does not name its columns",
-            hint='Give dicts, such as {"query_id": "q1", "text": "..."}',
+            f"a row is {type(row).__name__}, which has no column names",
+            hint='Pass dicts, such as {"query_id": "q1", "text": "..."}',
         )
-    found = {}
+    values = {}
     for key, value in row.items():
         if not isinstance(key, str):
-            raise InputError(f"the column {brief(key)} has no text for a name")
+            raise InputError(f"the name of column {brief(key)} is not a text")
         plain = _json_value(value, key)
         if plain is not None:
-            found[key] = _checked_id(plain, key)
-    return found
+            values[key] = _checked_id(plain, key)
+    return values
 
 
 def _checked_id(value: Any, key: str) -> Any:
@@ -285,23 +289,23 @@ def _checked_id(value: Any, key: str) -> Any:
         raise InputError(
             f"the id is {value!r}, a number with a fraction",
             field=key,
-            hint="A column of integers with gaps becomes one of fractions: make the column text, "
-            f"or whole numbers again, as in frame[{key!r}].astype('Int64')",
+            hint="A column of integers with gaps becomes one of floats: convert it to text, or "
+            f"to integers as in frame[{key!r}].astype('Int64')",
         )
     return value
 
 
 def _json_value(value: Any, key: str) -> Any:
-    """Return the value as JSON has it, None if missing; InputError for unsupported values."""
+    """Return the value as JSON, None if missing; raise InputError for unsupported values."""
     if isinstance(value, bool | None):
         return value
-    if isinstance(value, str):  # numpy's, too, which JSON would not take for one
+    if isinstance(value, str):  # includes numpy's bool, which JSON does not accept
         return str.__str__(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        found = float(value)
-        return None if math.isnan(found) else found if math.isfinite(found) else str(found)
+        number = float(value)
+        return None if math.isnan(number) else number if math.isfinite(number) else str(number)
     if isinstance(value, Mapping):
         return {str(name): _json_value(part, key) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -310,9 +314,9 @@ def _json_value(value: Any, key: str) -> Any:
         return None
     if isinstance(value, datetime.date | datetime.time | decimal.Decimal | uuid.UUID):
         return str(value)
-    if hasattr(value, "tolist"):  # numpy's numbers and arrays, a series inside a cell
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays, or a series inside a cell
         return _json_value(value.tolist(), key)
-    raise InputError(f"{brief(value)} is {type(value).__name__}, no text or number", field=key)
+    raise InputError(f"{brief(value)} is {type(value).__name__}, not a text or number", field=key)
 
 
 _MISSING = frozenset({"NAType", "NaTType"})

@@ -17,26 +17,26 @@ Officials = object
 def read_officials(official: Officials) -> dict[str, dict[str, float]]:
     """Return the rank of every system (1 is best), by the name of each official leaderboard.
 
-    `official` is a file or a list of files (see `formats.leaderboards.read`); or a leaderboard from
+    `official` is a file or a list of files (see `formats.leaderboards.read`); a leaderboard from
     memory: a dict of system to rank, or rows (a frame of polars, pandas or pyarrow, a list of
-    dicts, a dict of columns) with the system in one column and its rank, or its score by any other
-    name, in the other; or an exampp leaderboard with one measure; or a dict of names to any of
-    these. One without a name is called `official`.
+    dicts, a dict of columns) with one column of systems and one of ranks, or of scores under
+    another name; an exampp leaderboard with one measure; or a dict of names to any of these. A
+    leaderboard without a name is called `official`.
 
     Raises:
         InputError: A file or value is not a leaderboard, or a name is empty.
     """
-    # a glob is listed, to be looked at more than once
+    # a glob is used more than once
     official = list(official) if isinstance(official, Iterator) else official
     if (files := _unnamed_files(official)) is not None:
         return {name: leaderboards.read(path) for name, path in leaderboards_by_name(files).items()}
     if not isinstance(official, Mapping) or _is_one(official):
         return {"official": _of_memory("official", official)}
     return {
-        str(name): leaderboards.read(found)
-        if isinstance(found, str | Path)
-        else _of_memory(f"official[{name!r}]", found)
-        for name, found in official.items()
+        str(name): leaderboards.read(source)
+        if isinstance(source, str | Path)
+        else _of_memory(f"official[{name!r}]", source)
+        for name, source in official.items()
     }
 
 
@@ -53,7 +53,7 @@ def _is_one(official: Mapping[Any, Any]) -> bool:
     """Return whether the dict is one leaderboard of ranks or columns, not several by name."""
     from exampp.inputs.memory import is_columns
 
-    # one column alone is no leaderboard, but a leaderboard may be called as a column is
+    # a single column is not a leaderboard, but a leaderboard may have the name of a column
     columns = len(official) > 1 and is_columns("official", official)
     return columns or any(
         isinstance(value, int | float) or hasattr(value, "dtype") for value in official.values()
@@ -73,7 +73,7 @@ def _of_memory(name: str, data: object) -> dict[str, float]:
 
 
 def leaderboards_by_name(paths: Sequence[str | Path]) -> dict[str, Path]:
-    """Return the files by their names, or by their paths if several have one name."""
+    """Return the files by name, or by path if several have the same name."""
     files = list(dict.fromkeys(map(Path, paths)))
     names = [file.name for file in files]
     return {file.name if names.count(file.name) == 1 else str(file): file for file in files}

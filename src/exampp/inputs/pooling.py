@@ -26,7 +26,7 @@ _SYSTEM_COLUMNS = (
 def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Table]:
     """Return the systems of the pool of the first `depth` passages, and the cells of each bank.
 
-    For a system: queries, pooled passages, how many of them another system contributed too, how
+    For a system: queries, pooled passages, how many of them other systems contributed, too, how
     many have no text, and the depth of its rankings. Cells are items times passages with a text, of
     the passages that are graded by default; notes count the cells of other judged passages, and the
     items without a text.
@@ -36,16 +36,16 @@ def pool_tables(connection: sqlite3.Connection, depth: int) -> tuple[Table, Tabl
     systems = Table.of(
         _SYSTEM_COLUMNS, system_stats(connection, depth), _caption(total, depth), _notes(total)
     )
-    found = bank_stats(connection, depth)
+    stats = bank_stats(connection, depth)
     banks = Table.of(
         ["bank", "kind", "items", "cells"],
         [
             ("queries" if one.kind == "query" else one.bank, one.kind, one.items, one.cells)
-            for one in found
+            for one in stats
             if one.items
         ],
         caption="Cells to grade",
-        notes=[note for one in found for note in _cell_notes(one) if note],
+        notes=[note for one in stats for note in _cell_notes(one) if note],
     )
     return systems, banks
 
@@ -58,8 +58,8 @@ def _cell_notes(one: BankStats) -> Iterator[str]:
 
 def _caption(total: PoolStats, depth: int) -> str:
     return (
-        f"{total.pairs} passages of {total.queries} queries in the pool "
-        f"(depth {depth}, {total.passages} different ones)"
+        f"{total.pairs} passages of {total.queries} queries in the pool (depth {depth}, "
+        f"{total.passages} distinct)"
     )
 
 
@@ -67,7 +67,7 @@ def _notes(total: PoolStats) -> list[str]:
     notes = []
     if total.ranked:
         mean = total.contributed / total.ranked
-        notes.append(f"a ranked passage was brought by {mean:.2f} systems on average")
+        notes.append(f"on average, {mean:.2f} systems contributed each ranked passage")
     if total.pairs > total.ranked:
         notes.append(f"{total.pairs - total.ranked} passages are pooled or judged, but not ranked")
     if total.textless:

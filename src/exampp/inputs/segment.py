@@ -1,7 +1,7 @@
-"""Cut long responses into passages, at paragraphs, then at sentences.
+"""Split long responses into passages, at paragraphs, then at sentences.
 
-Tokens are those of the bundled tokenizer (WordPiece, uncased): unlike a count of words it works for
-text without spaces too. A sentence longer than the limit is cut between words.
+Tokens are those of the bundled tokenizer (WordPiece, uncased), which also works for text without
+spaces. A sentence longer than the limit is split between words.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Segment(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A text that is not cut any further; `glue` joins it to the piece before it."""
+    """A text that is not split further; `glue` joins it to the piece before it."""
 
     text: str
     tokens: int
@@ -70,7 +70,7 @@ def segments(
     """Return the passages of a response in order, of at most `limit` tokens each.
 
     Whole paragraphs (or statements) are joined while they fit; one that is longer than the limit
-    starts a new passage and is cut at sentences. A limit of 0 makes a passage of every sentence.
+    starts a new passage and is split at sentences. With a limit of 0, every sentence is a passage.
     HTML is reduced to text.
     """
     tokens = spans or bundled_spans()
@@ -101,20 +101,20 @@ def _cut(piece: _Piece, limit: int, spans: Spans) -> Iterator[_Piece]:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a paragraph, split at line ends too; blank ones left out."""
-    found, start = [], 0
+    """Return the non-blank sentences of a paragraph, split at line ends, too."""
+    sentences, start = [], 0
     for end in _SENTENCE_END.finditer(text):
         head = text[start : end.end()].strip()
         if _ABBREVIATION.search(head):
             continue
-        found.append(head)
+        sentences.append(head)
         start = end.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
+    sentences.append(text[start:].strip())
+    return [sentence for sentence in sentences if sentence]
 
 
 def windows(text: str, limit: int, spans: Spans) -> list[str]:
-    """Return the text cut into pieces of at most `limit` tokens, between words if it has any."""
+    """Return the text in pieces of at most `limit` tokens, split between words if it has any."""
     tokens = spans(text)
     bounds, index = [0], 0
     while len(tokens) - index > limit:
@@ -169,19 +169,19 @@ _DROPPED_TAGS = frozenset({"script", "style", "template", "noscript", "head", "s
 
 
 def blocks(text: str) -> list[str]:
-    """Return the paragraphs of a text in order, blank ones left out.
+    """Return the non-blank paragraphs of a text in order.
 
-    For HTML, the texts between block tags: scripts, styles and comments are dropped; of a link its
-    text is kept, of an image the alternative text, of a table its cells.
+    For HTML, these are the texts between block tags, without scripts, styles and comments; links
+    are replaced by their text, images by their alternative text, tables by their cells.
     """
     if _HTML.search(text):
         reducer = _Reducer()
         reducer.feed(text)
         reducer.close()
-        found = [" ".join(words.split()) for words in reducer.texts]
+        paragraphs = [" ".join(words.split()) for words in reducer.texts]
     else:
-        found = [part.strip() for part in _BLANK_LINES.split(text.replace("\r\n", "\n"))]
-    return [part for part in found if part]
+        paragraphs = [part.strip() for part in _BLANK_LINES.split(text.replace("\r\n", "\n"))]
+    return [part for part in paragraphs if part]
 
 
 class _Reducer(HTMLParser):

@@ -105,7 +105,7 @@ def table_parts(
             # the same query or passage again is one; a repeated ranking or judgment is an error
             key = repr(made) if part in ("queries", "passages") else str(number)
             parts[part].setdefault(key, (number, made))
-    return {part: [*found.values()] for part, found in parts.items() if found}
+    return {part: [*rows_of_part.values()] for part, rows_of_part in parts.items() if rows_of_part}
 
 
 def _kind(roles: Roles) -> str:
@@ -137,32 +137,32 @@ def _new_rows(
             raise InputError(
                 f"the row has no {role}", field=role, hint="Fill it in, or pass --on-error skip"
             )
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     if question:
-        found["queries"] = {"query_id": query_id, "text": question}
+        records["queries"] = {"query_id": query_id, "text": question}
     if text:
-        found["passages"] = {"id": passage_id, "text": text, "title": value.get("title", "")}
+        records["passages"] = {"id": passage_id, "text": text, "title": value.get("title", "")}
     pair = {"query_id": query_id, "passage_id": passage_id}
     of_system = value.get("system") or system
     check_system_named(path, of_system or kind not in ("run", "responses"))
     if kind == "pool":
-        found["pool"] = {**pair, **found.pop("passages")}
-        del found["pool"]["id"]
+        records["pool"] = {**pair, **records.pop("passages")}
+        del records["pool"]["id"]
     elif kind == "qrels":
-        found["qrels"] = {**pair, "relevance": value["relevance"]}
+        records["qrels"] = {**pair, "relevance": value["relevance"]}
     elif kind == "run":
         scores = {role: value[role] for role in ("rank", "score") if value.get(role)}
-        found["run"] = {**pair, "system": of_system, **scores}
+        records["run"] = {**pair, "system": of_system, **scores}
     elif kind == "responses":
-        found["responses"] = {"query_id": query_id, "system": of_system, "text": value["answer"]}
-    return found
+        records["responses"] = {"query_id": query_id, "system": of_system, "text": value["answer"]}
+    return records
 
 
 def check_system_named(path: Path, is_named: object) -> None:
     """Raise InputError for a result whose system is not named."""
     if not is_named:
         raise InputError(
-            "which system returned this?",
+            "the row has no system",
             file=path,
             field="system",
             hint='Add a column `system`, or pass system="NAME"',

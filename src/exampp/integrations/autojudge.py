@@ -1,11 +1,13 @@
 """exampp as a judge of TREC AutoJudge, in all three protocols: nuggets, qrels, leaderboard.
 
+In workflow.yml, write
+
     judge_class: "exampp.integrations.autojudge:ExamJudge"
 
-is what a workflow.yml says. Everything that is asked is kept in collections under `$CACHE_DIR`, or
-beside the output where that is not set: a second run over the same reports asks nobody anything,
-and writes the same bytes. What cannot be finished is an error, never a score of 0; the same command
-continues. Protocols and files: autojudge-base 1.0.
+All requests and replies are stored in collections under `$CACHE_DIR`, or beside the output if it is
+not set: a second run over the same reports sends no requests and writes the same bytes. Unfinished
+work is an error, never a score of 0; the same command continues. Protocols and files:
+autojudge-base 1.0.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ from exampp.store.bank import bank_names
 PROMPTS = {"question": "question-self-rating", "nugget": "nugget-self-rating"}
 """Default prompts by the kind of the nuggets."""
 LIMIT = 6000
-"""Tokens of a prompt: were it not said, the server would be asked, which no cache holds."""
+"""Tokens of a prompt: set here, because asking the server could not be cached."""
 _LOG = logging.getLogger(__name__)
 _INJECTED = ("filebase", "outdir")
 """Settings that the runner adds."""
@@ -62,12 +64,18 @@ _OWN_MODEL = ("OPENAI_MODEL", "LLM_MODEL")
 class JudgeSettings:
     """Settings of a workflow.yml; all other keys are options of the model.
 
-    `nugget_prompt` asks for nuggets, `keys` with answers, `grounded` from so many passages of the
-    reports. `prompt` grades, by default by the kind of the nuggets; `kind` chooses where a bank has
-    questions and claims. `graded` is the report, in passages of at most `passage_tokens` tokens (0:
-    in sentences), or the documents that it cites. `measures` are those of exampp, without a cutoff
-    over all that is graded; `min_rating` is the lowest rating that counts. `label` and `at_least`
-    make the labels of qrels, as in `exampp evaluate --qrels`.
+    Attributes:
+        nugget_prompt: Prompt that generates nuggets.
+        keys: Generate answers, too.
+        grounded: Number of report passages from which nuggets are generated.
+        prompt: Prompt that grades; by default selected by the kind of the nuggets.
+        kind: question or nugget, if a bank has questions and claims.
+        graded: report, or documents (those that it cites).
+        passage_tokens: Maximum tokens of a report's passages (0: sentences).
+        measures: Measures of exampp; without a cutoff they read all graded passages.
+        min_rating: Lowest rating that counts.
+        label: As in `exampp evaluate --qrels`.
+        at_least: As in `exampp evaluate --qrels`.
     """
 
     nugget_prompt: str = "dl-questions"
@@ -86,54 +94,59 @@ class JudgeSettings:
     def __post_init__(self) -> None:
         if self.graded not in ("report", "documents"):
             raise InputError(
-                f"graded is {self.graded!r}", field="settings", hint="Give report or documents"
+                f"graded is {self.graded!r}", field="settings", hint="Use report or documents"
             )
         for name in self.measures:
             parse_measure(name)
         if self.options.get("decode", "text") == "auto":
             raise InputError(
-                "what a server can do is found out by requests that no cache holds",
+                "auto would test the server with requests that cannot be cached",
                 field="settings.decode",
-                hint="Give text, labels or json",
+                hint="Use text, labels or json",
             )
 
     @property
     def of_documents(self) -> bool:
-        """Return whether the cited passages are graded instead of the reports."""
+        """Whether the cited passages are graded instead of the reports."""
         return self.graded == "documents"
 
     @property
     def labelling(self) -> Labelling:
-        """Labelling by which ratings become labels of qrels."""
+        """The rule that turns ratings into labels of qrels."""
         return Labelling(self.label, self.at_least)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> JudgeSettings:
-        """Return the settings of a call. Raises InputError for what is none."""
+        """Return the settings of a call; raise InputError for invalid ones."""
         given = {name: value for name, value in given.items() if name not in _INJECTED}
         own = {field.name for field in dataclasses.fields(cls)} - {"options"}
         for name in given:
             if name in _OF_ENVIRONMENT:
                 raise InputError(
-                    "which model is asked, and where, comes from the environment alone",
+                    "model and server can only be set in the environment",
                     field=f"settings.{name}",
-                    hint="Set OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY, and leave it out",
+                    hint=(
+                        "Set OPENAI_MODEL, OPENAI_BASE_URL and OPENAI_API_KEY, and remove this "
+                        "setting"
+                    ),
                 )
             known = sorted({*own, *declared_options(OpenAIOptions)} - {*_OF_ENVIRONMENT})
             if name not in known:
-                hint = suggest(name, known) or f"Known: {', '.join(known)}"
-                raise InputError("there is no such setting", field=f"settings.{name}", hint=hint)
+                hint = suggest(name, known) or f"Available: {', '.join(known)}"
+                raise InputError("unknown setting", field=f"settings.{name}", hint=hint)
         mine = {name: value for name, value in given.items() if name in own}
         return cls(**mine, options={name: v for name, v in given.items() if name not in own})
 
 
 class ExamJudge:
-    """A judge in the three protocols of TREC AutoJudge; made without arguments.
+    """A judge in the three protocols of TREC AutoJudge, created without arguments.
 
-    The model is the one that OPENAI_MODEL names, at OPENAI_BASE_URL, with OPENAI_API_KEY: all
-    three come in `llm_config`. Settings are those of `JudgeSettings`. Raises InputError for
-    settings that are none and where no model is named, Unfinished where something could not be
-    asked.
+    The model is OPENAI_MODEL at OPENAI_BASE_URL with OPENAI_API_KEY; all three come in
+    `llm_config`. Settings are those of `JudgeSettings`.
+
+    Raises:
+        InputError: A setting is invalid, or no model is named.
+        Unfinished: Some requests failed.
     """
 
     nugget_banks_type = NuggetBanks
@@ -147,15 +160,19 @@ class ExamJudge:
         corpus: str | None = None,
         **settings: Any,
     ) -> Any:
-        """A bank for every topic: those of `nugget_banks`, and made ones for the other topics."""
+        """Return a bank for every topic: those of `nugget_banks`, and generated ones for the
+        others.
+        """
         wanted = JudgeSettings.of(settings)
         known = {} if nugget_banks is None else nugget_banks.banks
-        given = [known[one.request_id] for one in rag_topics if one.request_id in known]
-        due = [one for one in rag_topics if one.request_id not in known]
-        if not due:
-            return type(nugget_banks).from_banks_list(given)
+        existing = [known[one.request_id] for one in rag_topics if one.request_id in known]
+        topics_without = [one for one in rag_topics if one.request_id not in known]
+        if not topics_without:
+            return type(nugget_banks).from_banks_list(existing)
         reports = rag_responses if wanted.grounded else ()
-        with _collection(_Case.of(due, reports, wanted, corpus), llm_config, settings) as exam:
+        with _collection(
+            _Case.of(topics_without, reports, wanted, corpus), llm_config, settings
+        ) as exam:
             run = exam.bank().generation(
                 "openai",
                 prompt=wanted.nugget_prompt,
@@ -164,14 +181,15 @@ class ExamJudge:
                 **_model(llm_config, wanted),
             )
             why = {one.subject.query_id: one.reason for one in run.steps() if not one.items}
-            made = _banks_of(exam)
-        if without := [one.request_id for one in due if one.request_id not in made]:
-            reason = why.get(without[0]) or run.why_stopped or "the model made none"
+            generated = _banks_of(exam)
+        if without := [one.request_id for one in topics_without if one.request_id not in generated]:
+            reason = why.get(without[0]) or run.why_stopped or "the model generated none"
             raise Unfinished(
-                f"no nuggets for {len(without)} of {len(due)} topics, the first {without[0]!r}: "
-                f"{reason}. What was made is kept; the same command continues"
+                f"no nuggets for {len(without)} of {len(topics_without)} topics, the first "
+                f"{without[0]!r}: {reason}. The other nuggets are stored; the same command "
+                "continues"
             )
-        return NuggetBanks.from_banks_list([*given, *made.values()])
+        return NuggetBanks.from_banks_list([*existing, *generated.values()])
 
     def create_qrels(
         self,
@@ -182,7 +200,9 @@ class ExamJudge:
         corpus: str | None = None,
         **settings: Any,
     ) -> Any:
-        """EXAM-Qrels: a label for every report, by the MD5 of its text, or for every document."""
+        """Return EXAM-Qrels: a label for every report, by the MD5 of its text, or for every
+        document.
+        """
         wanted = JudgeSettings.of(settings)
         case = _Case.of(rag_topics, rag_responses, wanted, corpus, nugget_banks)
         book = _gradebook(case, llm_config, settings)
@@ -207,10 +227,10 @@ class ExamJudge:
         corpus: str | None = None,
         **settings: Any,
     ) -> Any:
-        """Return the leaderboard: every run on every topic that it has a report for.
+        """Return the leaderboard: every run on every topic for which it has a report.
 
-        Reports with cells that have no grade are logged as a warning. A report without any text,
-        or without citations, covers nothing.
+        Reports with ungraded cells are logged as a warning. A report without text, or without
+        citations, covers nothing.
         """
         wanted = JudgeSettings.of(settings)
         case = _Case.of(rag_topics, rag_responses, wanted, corpus, nugget_banks)
@@ -224,25 +244,27 @@ class ExamJudge:
             (row.system, row.query_id, row.measure): row.value or 0.0 for row in board.per_query()
         }
         spec = LeaderboardSpec(
-            measures=tuple(MeasureSpec(name, description=_said(name, board)) for name in measures)
+            measures=tuple(
+                MeasureSpec(name, description=_measure_label(name, board)) for name in measures
+            )
         )
         _warn_of_ungraded(book)
         builder = LeaderboardBuilder(spec)
         for report in case.reports:
             run, topic = report.metadata.run_id, report.metadata.topic_id
-            found = {name: values.get((run, topic, str(m)), 0.0) for name, m in measures.items()}
-            builder.add(run_id=run, topic_id=topic, values=found)
+            scores = {name: values.get((run, topic, str(m)), 0.0) for name, m in measures.items()}
+            builder.add(run_id=run, topic_id=topic, values=scores)
         topics = [one.request_id for one in rag_topics]
         return builder.build(expected_topic_ids=topics, on_missing="fix_aggregate")
 
 
 _TOPIC, _DOCUMENT, _LABEL = itemgetter(0), itemgetter(1), itemgetter(2)
 _ALL = 2**30
-"""Deeper than any report."""
+"""Longer than any report."""
 
 
 class _Case(NamedTuple):
-    """The reports in one order, so that all requests are the same in every run."""
+    """The reports in a fixed order, so that all requests are the same in every run."""
 
     queries: list[dict[str, str]]
     reports: list[Any]
@@ -263,23 +285,23 @@ class _Case(NamedTuple):
         keys = ("request_id", "title", "problem_statement", "background")
         queries = [{key: getattr(one, key) or "" for key in keys} for one in topics]
         known = {one.request_id for one in topics}
-        found = [one for one in reports or () if one.metadata.topic_id in known]
-        found.sort(key=lambda one: (one.metadata.run_id, one.metadata.topic_id))
+        own_reports = [one for one in reports or () if one.metadata.topic_id in known]
+        own_reports.sort(key=lambda one: (one.metadata.run_id, one.metadata.topic_id))
         if banks is not None:
             some = [bank for topic, bank in banks.banks.items() if topic in known]
             banks = type(banks).from_banks_list(some)
-        return cls(queries, found, settings, corpus, banks)
+        return cls(queries, own_reports, settings, corpus, banks)
 
     @property
     def rows(self) -> dict[str, Any]:
-        """Return the responses of the systems for `Collection.add`; none of those without one."""
+        """Return the responses of the systems for `Collection.add`, without empty ones."""
         by_run: dict[str, list[Any]] = {}
         texts: dict[str, dict[str, str]] = {}
         for report in self.reports:
             for row in _cited(report) if self.settings.of_documents else _said_by(report):
                 by_run.setdefault(report.metadata.run_id, []).append(row)
             for key, one in (report.documents or {}).items():
-                # reports quote a document differently: the first text stays
+                # reports quote a document differently: the first text is used
                 texts.setdefault(key, {"id": key, "text": one.text, "title": one.title or ""})
         if not self.settings.of_documents:
             return {"responses": by_run} if by_run else {}
@@ -302,9 +324,11 @@ def _cited(report: Any) -> Iterator[dict[str, Any]]:
         yield {"query_id": report.metadata.topic_id, "docno": key, "rank": rank}
 
 
-def _collection(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]) -> Collection:
-    """The collection of a case, by the hash of what it holds; made where there is none yet."""
-    folder = llm_config.cache_dir or Path(given.get("outdir") or ".") / "exampp-cache"
+def _collection(
+    case: _Case, llm_config: LlmConfigBase, given_settings: Mapping[str, Any]
+) -> Collection:
+    """Return the collection of a case, named by a hash of its content; create it if missing."""
+    folder = llm_config.cache_dir or Path(given_settings.get("outdir") or ".") / "exampp-cache"
     folder.mkdir(parents=True, exist_ok=True)
     rows, tokens = case.rows, case.settings.passage_tokens
     with tempfile.TemporaryDirectory() as place:
@@ -312,8 +336,8 @@ def _collection(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]
         if case.banks is not None:
             write_nugget_banks_generic(case.banks, bank)
         nuggets = bank.read_text(encoding="utf-8") if case.banks is not None else ""
-        held = json.dumps([case.queries, rows, case.corpus, tokens], sort_keys=True)
-        name = f"exampp-{content_hash(held, nuggets)[:16]}.exam"
+        content = json.dumps([case.queries, rows, case.corpus, tokens], sort_keys=True)
+        name = f"exampp-{content_hash(content, nuggets)[:16]}.exam"
         exam = create(folder / name, exist_ok=True)
         exam.add(queries=case.queries)
         if rows:
@@ -324,10 +348,13 @@ def _collection(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]
 
 
 def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any]) -> Gradebook:
-    """Return the grades of everything; asks for what there is none of yet.
+    """Return all grades; request the missing ones.
 
-    Raises Unfinished where a cell could not be asked about. Replies that cannot be read are kept:
-    their cells have no grade, and are not asked again, as a replay could not.
+    Cells with an unreadable reply have no grade and are not requested again, so that a repeated run
+    gives the same result.
+
+    Raises:
+        Unfinished: Some requests failed.
     """
     if not case.rows:
         raise InputError(f"no run has a {case.settings.graded} with text for these topics")
@@ -341,8 +368,8 @@ def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any])
         for select in ("new", "failed"):
             run = exam.grading("openai", select=select, depth=_ALL, **options)
             for progress in run.steps():
-                said = progress
-            print(f"[exampp] {said}", file=sys.stderr)
+                message = progress
+            print(f"[exampp] {message}", file=sys.stderr)
             if run.why_stopped:
                 raise Unfinished(f"{run.why_stopped}. The same command continues")
             book = exam.grades(run.grading.identity.key).gradebook
@@ -350,38 +377,38 @@ def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any])
             if not failed:
                 return book
         reasons = "; ".join(exam.status().notes)
-    raise Unfinished(f"{failed} cells could not be asked about: {reasons}")
+    raise Unfinished(f"{failed} requests failed: {reasons}")
 
 
 def _kind(exam: Collection, settings: JudgeSettings) -> str:
-    """The kind of nuggets that are graded. Raises InputError where there are none, or several."""
+    """Return the kind of the graded nuggets; raise InputError for none or several."""
     kinds = [kind for kind in PROMPTS if bank_names(exam.connection, kind)]
     if settings.kind or len(kinds) == 1:
         return settings.kind or kinds[0]
     if kinds:
         raise InputError(
-            "the banks have questions and claims: which are graded?",
+            "the banks have questions and claims; which are to be graded?",
             field="settings.kind",
-            hint="Give question or nugget",
+            hint="Set kind to question or nugget",
         )
     raise InputError(
-        "there are no nuggets to grade by",
-        hint="Create them (create_nuggets: true), or name them (--nugget-banks)",
+        "there are no nuggets",
+        hint="Create them (create_nuggets: true), or name a file with --nugget-banks",
     )
 
 
 def _model(llm_config: LlmConfigBase, settings: JudgeSettings) -> dict[str, Any]:
-    """Return the options of the model. Raises InputError where nobody names it."""
+    """Return the options of the model; raise InputError if no model is named."""
     unnamed = llm_config.model == LlmConfigBase().model
     if unnamed and not any(os.environ.get(name) for name in _OWN_MODEL):
-        raise InputError("which model judges?", hint="Set OPENAI_MODEL, and OPENAI_BASE_URL")
+        raise InputError("missing model", hint="Set OPENAI_MODEL, and OPENAI_BASE_URL")
     server = {"base_url": llm_config.base_url, "api_key": llm_config.api_key}
     usual = {"decode": "text", "limit": LIMIT}
     return {**usual, **settings.options, "model": llm_config.model, **server}
 
 
 def _banks_of(exam: Collection) -> dict[str, Any]:
-    """The bank of a collection as NuggetBanks has it, by topic; empty where it has no items."""
+    """Return the bank of a collection as NuggetBanks, by topic; empty if it has no items."""
     if not any(bank_names(exam.connection, kind) for kind in PROMPTS):
         return {}
     with tempfile.TemporaryDirectory() as place:
@@ -391,14 +418,14 @@ def _banks_of(exam: Collection) -> dict[str, Any]:
 
 
 def _best(book: Gradebook) -> Iterator[tuple[tuple[str, str], Ratings]]:
-    """((run, topic), passages x items) of every ranking."""
+    """Return ((run, topic), passages x items) of every ranking."""
     for query in book.queries:
         for ranking in query.rankings:
             yield (ranking.system, query.query_id), query.ratings[ranking.passages]
 
 
 def _warn_of_ungraded(book: Gradebook) -> None:
-    """Log how many cells of each report have no grade, where any has none."""
+    """Log the number of ungraded cells of each report that has some."""
     for (run, topic), cells in _best(book):
         if missing := int((cells == MISSING).sum()):
             what = "run %r, topic %r: %d of %d cells have no grade (unreadable replies)"
@@ -410,7 +437,7 @@ def _report_labels(
 ) -> Iterator[tuple[str, str, int]]:
     """Yield the label of every report that has a grade: that of a passage with its best ratings.
 
-    One without text is labelled as low as can be.
+    A report without text gets the lowest label.
     """
     best = {place: cells.max(axis=0, keepdims=True) for place, cells in _best(book) if cells.size}
     lowest = book.grader.lowest
@@ -424,8 +451,8 @@ def _report_labels(
             yield topic, doc_id_md5(text), int(label)
 
 
-def _said(name: str, board: Leaderboard) -> str:
+def _measure_label(name: str, board: Leaderboard) -> str:
     counts = next(one.min_rating for one in board.columns)
     return f"{name} of exampp by {board.grader.name}" + (
-        "" if counts is None else f", ratings from {counts} on count"
+        "" if counts is None else f", ratings from {counts} count"
     )

@@ -1,11 +1,11 @@
-"""Measures of an exam as objects of ir_measures, beside its own in `iter_calc` and in PyTerrier.
+"""Exam measures as objects of ir_measures, for `iter_calc` and PyTerrier.
 
     from exampp.integrations.ir_measures import Cover
     ir_measures.calc_aggregate([Cover("my.exam") @ 20, nDCG @ 10], qrels, run)
 
-The grades come from the exam, the ranking from the run, and the qrels that ir_measures is given
-play no part: queries that a run does not answer count 0, those that have no exam are left out, as
-`Grades.evaluate` has it. To import this registers the provider that computes them.
+The grades come from the exam and the ranking from the run; the qrels passed to ir_measures are
+ignored. Queries that a run does not answer count 0, queries without an exam are skipped, as in
+`Grades.evaluate`. Importing this module registers the provider that computes them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from exampp.measures.values import MeasureColumn
 from exampp.records.wording import counted
 
 Exam = Grades | Collection | str | Path
-"""Grades, or what holds those of one grader on one bank: a collection, a graded file, its path."""
+"""Grades, or a source of one grader's grades on one bank: a collection, a graded file, its path."""
 
 
 class ExamMeasure(Measure):
-    """A measure that reads the grades of an exam: `@` gives its cutoff.
+    """A measure that reads the grades of an exam: `@` sets its cutoff.
 
-    It prints as exampp writes it, `Cover@20` or `Cover(min_rating=3)@20`; that of a second exam in
-    the same process says which one it belongs to, as two columns of one name would be one.
+    It prints in exampp notation, `Cover@20` or `Cover(min_rating=3)@20`; with a second exam in the
+    same process the name includes the exam, so that columns have distinct names.
     """
 
     SUPPORTED_PARAMS = {  # noqa: RUF012
@@ -54,7 +54,7 @@ class ExamMeasure(Measure):
         super().__init__(**params)
         self.grades = grades
         self.measure = name
-        # one that prints as a measure of ir_measures would be taken for it
+        # the name must differ from those of ir_measures
         self.NAME = self.__name__ = f"Exam{name}" if name in registry else name
 
     def __call__(self, **params: Any) -> ExamMeasure:
@@ -64,26 +64,25 @@ class ExamMeasure(Measure):
     def column(self, run: Mapping[str, Sequence[ScoredPassage]]) -> MeasureColumn:
         """Return the values of a run: query to (passage, score)."""
         cutoff = self.params.get("cutoff")
-        wanted = parse_measure(self.measure if cutoff is None else f"{self.measure}@{cutoff}")
+        measures = parse_measure(self.measure if cutoff is None else f"{self.measure}@{cutoff}")
         book = with_runs(self.grades.gradebook, {"run": run})
         min_rating = self.params.get("min_rating")
-        return evaluate_gradebook(book, [wanted], min_rating).columns[0]
+        return evaluate_gradebook(book, [measures], min_rating).columns[0]
 
 
 def exam_measure(exam: Exam, name: str, *, min_rating: int | None = None) -> ExamMeasure:
-    """Any measure that exampp has, by its name without a cutoff, such as `nDCG` or `NuggetVital`.
+    """Return any measure of exampp by its name without a cutoff, such as `nDCG` or `NuggetVital`.
 
-    One that ir_measures has, too, is made from EXAM-Qrels and prints as `ExamnDCG@10`. `min_rating`
-    is the lowest rating that counts as an answer, by default 4 of 0-5.
+    A measure that ir_measures has, too, is computed from EXAM-Qrels and prints as `ExamnDCG@10`.
+    `min_rating` is the lowest rating that counts as an answer, by default 4 of 0-5.
 
     Raises:
-        InputError: There is no such measure, or the exam has no grades, or those of several.
-
+        InputError: The measure is unknown, or the exam has no grades or several graders.
     """
     try:
         parse_measure(f"{name}@1")
     except InputError:
-        # it has no cutoff, or there is no such measure
+        # it has no cutoff, or it is unknown
         parse_measure(name)
     grades = _grades(exam)
     label = _label(grades)
@@ -92,19 +91,19 @@ def exam_measure(exam: Exam, name: str, *, min_rating: int | None = None) -> Exa
 
 
 def Cover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
-    """EXAM-Cover: the share of the bank that the passages down to the cutoff cover."""
+    """EXAM-Cover: the share of the bank covered by the passages up to the cutoff."""
     return exam_measure(exam, "Cover", min_rating=min_rating)
 
 
 def nCover(exam: Exam, *, min_rating: int | None = None) -> ExamMeasure:  # noqa: N802
-    """EXAM-Cover of what the pool covers at all."""
+    """EXAM-Cover relative to what the pool covers."""
     return exam_measure(exam, "nCover", min_rating=min_rating)
 
 
 def qrels(exam: Exam, *, min_rating: int | None = None) -> list[Qrel]:
-    """EXAM-Qrels, for the measures of ir_measures itself: a passage's best rating is its label.
+    """Return EXAM-Qrels for the measures of ir_measures: a passage's best rating is its label.
 
-    A list that `ir_measures` takes, and a table in `pandas.DataFrame(...)`.
+    The list can be passed to `ir_measures` or `pandas.DataFrame(...)`.
     """
     book = _grades(exam).gradebook
     rows = labels_of(book, Labelling(), min_rating)
@@ -122,16 +121,16 @@ def _grades(exam: Exam) -> Grades:
 
 
 def _label(grades: Grades) -> str | None:
-    """Return what tells an exam from the first one in this process: None for that."""
+    """Return a suffix that distinguishes an exam from the first one in this process, or None."""
     key = (
         str(Path(grades.path).resolve()),
         grades.grader.key,
         str(grades.gradebook.bank_label),
     )
     if key not in _SEEN:
-        stem, taken = Path(grades.path).stem, set(_SEEN.values())
-        others = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
-        free = next(name for name in (stem, *others) if name not in taken)
+        stem, earlier = Path(grades.path).stem, set(_SEEN.values())
+        others = (f"{stem}-{number}" for number in range(2, len(earlier) + 3))
+        free = next(name for name in (stem, *others) if name not in earlier)
         _SEEN[key] = free if _SEEN else None
     return _SEEN[key]
 
@@ -140,40 +139,40 @@ class _Evaluator(providers.Evaluator):
     def __init__(self, measures: Iterable[Measure], judged: Iterable[Qrel]) -> None:
         self._wanted = [one for one in measures if isinstance(one, ExamMeasure)]
         self._judged = {str(one.query_id) for one in judged}
-        # the queries of the exam are the denominator, whatever the qrels hold
+        # all queries of the exam count, regardless of the qrels
         super().__init__(self._wanted, ())
 
     def _iter_calc(self, run: Any) -> Iterator[Metric]:
         scored: defaultdict[str, list[ScoredPassage]] = defaultdict(list)
         for one in RunConverter(run).as_namedtuple_iter():
             scored[str(one.query_id)].append((str(one.doc_id), float(one.score)))
-        for wanted in self._wanted:
-            column = wanted.column(scored)
+        for by_query in self._wanted:
+            column = by_query.column(scored)
             (values,), (counts,) = column.values.values, column.values.counts
             of_exam = {
                 query for query, valid in zip(column.query_ids, counts, strict=True) if valid
             }
-            _warn_of_queries(wanted, self._judged - of_exam, of_exam - self._judged)
+            _warn_of_queries(by_query, self._judged - of_exam, of_exam - self._judged)
             for query_id, value, valid in zip(column.query_ids, values, counts, strict=True):
                 if valid:
-                    yield Metric(query_id=query_id, measure=wanted, value=float(value))
+                    yield Metric(query_id=query_id, measure=by_query, value=float(value))
 
 
-def _warn_of_queries(wanted: ExamMeasure, left_out: set[str], added: set[str]) -> None:
-    """Say where an exam has other queries than the qrels: the means are not of the same queries."""
-    told = [
+def _warn_of_queries(measure: ExamMeasure, left_out: set[str], added: set[str]) -> None:
+    """Warn if exam and qrels have different queries, because the means then differ, too."""
+    differences = [
         f"{counted(len(queries), 'query')} {what} ({', '.join(sorted(queries)[:5])}"
         f"{' ...' if len(queries) > 5 else ''})"
         for queries, what in (
-            (left_out, "of the qrels without a graded exam, left out"),
-            (added, "of the exam that the qrels lack, counted"),
+            (left_out, "of the qrels have no graded exam and are skipped"),
+            (added, "of the exam are missing in the qrels and count"),
         )
         if queries
     ]
-    if told:
+    if differences:
         warnings.warn(
-            f"{wanted}: {'; '.join(told)}. pt.Experiment wants the same queries of all measures: "
-            "give it topics and qrels of those of the exam",
+            f"{measure}: {'; '.join(differences)}. pt.Experiment needs the same queries for all "
+            "measures: pass topics and qrels of the exam's queries",
             stacklevel=2,
         )
 

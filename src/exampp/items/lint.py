@@ -267,7 +267,7 @@ def look_alike(one: str, other: str) -> bool:
 
 
 def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether at most one of two texts has content words that the other lacks.
+    """Return whether at most one of two texts has content words missing in the other.
 
     "The northern coast" and "the southern coast" have similar spellings but different meanings.
     """

@@ -1,4 +1,4 @@
-"""A leaderboard and its tables: wide ones for people, tidy ones (a row per value) for programs."""
+"""A leaderboard and its tables: wide for people, tidy (one row per value) for programs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from exampp.results.plots.figure import Figure
 
 _DECIMALS = 10
-"""Means that are equal in these break no tie: the last digit of a sum orders no systems."""
+"""Digits to which means are compared; a sum's last digit must not rank systems."""
 
 
 def describe_oversight(oversight: Oversight) -> str:
-    """Describe human decisions: "12 cells decided by 3 people, 2 of them disputed"."""
+    """Return a summary such as "12 cells decided by 3 people, 2 of them disputed"."""
     cells = f"{oversight.cells:,} {'cell' if oversight.cells == 1 else 'cells'}"
     people = f"{oversight.people:,} {'person' if oversight.people == 1 else 'people'}"
     some = "" if oversight.cells == 1 else f"{oversight.disputed:,} of them "
@@ -36,7 +36,7 @@ def describe_oversight(oversight: Oversight) -> str:
 
 
 def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[Note]:
-    """Yield notes on human decisions: how many there are and what they change."""
+    """Yield notes on human decisions: their number and their effect."""
     if book.left_out.cells:
         yield note("left-out", decisions=describe_oversight(book.left_out))
     if board.without_decisions is None:
@@ -62,8 +62,8 @@ class _ColumnChange(NamedTuple):
     """The changes that human decisions made to one column.
 
     `largest` is the largest change of a mean, for `system`; `swaps` counts the pairs of systems,
-    out of `pairs`, that changed their order; `gained` lists the systems defined only with, or only
-    without, the decisions.
+    out of `pairs`, that changed their order; `gained` lists the systems that have a value only
+    with, or only without, the decisions.
     """
 
     name: str
@@ -97,11 +97,11 @@ def _change(systems: Sequence[str], before: MeasureColumn, after: MeasureColumn)
 class BoardRow(NamedTuple):
     """One system under one measure.
 
-    Undefined values are None, and the notes give the reason. `min_rating` is None where the measure
+    Undefined values are None, and the notes give the reason. `min_rating` is None if the measure
     does not depend on it. `queries` counts the queries in the mean; `low` and `high` are the means
-    of the bounds, where computed; `ungraded` is the share of ungraded passages among those that the
-    measure reads, and `missing_cells` (Cover only) the share of missing cells. `chance` is what
-    equally many random passages with judgment 0 cover.
+    of the bounds, if computed; `ungraded` is the share of ungraded passages among those that the
+    measure reads, and `missing_cells` (Cover only) the share of missing cells. `chance` is the
+    Cover of equally many random passages with judgment 0.
     """
 
     system: str
@@ -118,7 +118,7 @@ class BoardRow(NamedTuple):
 
 
 class QueryRow(NamedTuple):
-    """One system under one measure on one query; None where that query does not count.
+    """One system under one measure on one query; the value is None if the query does not count.
 
     `ranking` is the hash of the passages that the measure reads (see `Gradebook.fingerprints`).
     """
@@ -132,18 +132,18 @@ class QueryRow(NamedTuple):
 
 
 Fingerprints = Callable[[int | None], Mapping[tuple[str, str], str]]
-"""The hashes of what (system, query) returned down to a depth."""
+"""The hashes of the passages that (system, query) returned down to a depth."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Leaderboard(Result):
     """The result of `evaluate`: columns of values per system and query, with notes.
 
-    `systems` go from best to worst by the first column (undefined ones last, ties by name);
-    `columns` hold the values per query, in the order of `column_systems`. `oversight` counts the
-    human decisions; `without_decisions` is the same leaderboard without them (None: there are none,
-    or they were already left out). `passages` is the mean number of passages per query of each
-    system. `fingerprints` are those of the gradebook.
+    `systems` are sorted from best to worst by the first column (undefined ones last, ties by name);
+    `columns` have the values per query, in the order of `column_systems`. `oversight` counts the
+    human decisions; `without_decisions` is the leaderboard without them (None if there are none, or
+    they were already ignored). `passages` is the mean number of passages per query of each system.
+    `fingerprints` are those of the gradebook.
     """
 
     grader: GraderIdentity
@@ -199,12 +199,12 @@ class Leaderboard(Result):
         }
 
     def column(self, measure: Measure | str, min_rating: int | None = None) -> MeasureColumn:
-        """Return the column of a measure; `threshold` is optional if there is only one.
+        """Return the column of a measure; `min_rating` is optional if there is only one.
 
-        A measure that does not depend on the threshold is found at any threshold.
+        A measure that does not depend on the min rating is found with any.
 
         Raises:
-            InputError: There is none, or several fit.
+            InputError: No column or several columns match.
         """
         wanted = measure if isinstance(measure, Measure) else parse_measure(measure)
         fitting = [
@@ -216,8 +216,8 @@ class Leaderboard(Result):
         if len(fitting) != 1:
             known = ", ".join(dict.fromkeys(str(column.measure) for column in self.columns))
             raise InputError(
-                f"{len(fitting)} columns fit {wanted} at minimum rating {min_rating}",
-                hint=f"Name one threshold and one of {known}",
+                f"{len(fitting)} columns match {wanted} at minimum rating {min_rating}",
+                hint=f"Use one threshold and one of {known}",
             )
         return fitting[0]
 
@@ -290,12 +290,12 @@ PROVENANCE = (
     "deciders",
     "disputed_cells",
 )
-"""The provenance of the numbers: grader, bank, and number of cells that people decided."""
+"""The provenance of the numbers: grader, bank, and number of cells decided by people."""
 PROVENANCE_COLUMNS = tuple(Column(name, readers="programs") for name in PROVENANCE)
 
 
 def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
-    """Return the values of `PROVENANCE`; decisions that were left out are not counted."""
+    """Return the values of `PROVENANCE`; ignored decisions are not counted."""
     people = board.oversight
     return (
         board.grader.name,
@@ -309,7 +309,7 @@ def provenance_values(board: Leaderboard) -> tuple[Value, ...]:
 
 
 def caption(board: Leaderboard) -> str:
-    """Return the caption: grader, bank and number of cells that people decided.
+    """Return the caption: grader, bank and number of cells decided by people.
 
     Draft grades are marked as drafts, and nugget scores name the ratings that count as support.
     """
@@ -320,7 +320,7 @@ def caption(board: Leaderboard) -> str:
 
 
 def describe_source(grader: GraderIdentity, bank: str, oversight: Oversight) -> str:
-    """Return the grader, the bank and the number of cells that people decided, in words."""
+    """Return the grader, the bank and the number of cells decided by people, as text."""
     of_bank = f", bank {bank}" if bank else ""
     people = f"; {describe_oversight(oversight)}" if oversight.cells else ""
     return labelled(f"graded by {grader.name}{of_bank}{people}", draft=grader.is_draft)
@@ -334,7 +334,7 @@ def official_columns(officials: Mapping[str, Ranks]) -> list[str]:
 
 
 def official_rank(system: str, ranks: Ranks) -> Value:
-    """Return the rank of a system, as int where it is whole; None where it has none."""
+    """Return the rank of a system, as int if it is whole; None if it has none."""
     rank = ranks.get(system)
     return int(rank) if rank is not None and float(rank).is_integer() else rank
 
@@ -343,8 +343,8 @@ def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None =
     """Return a row per system and a column per measure and threshold: mean and standard error.
 
     A column with ungraded passages is followed by their share. `passages`, the mean number of
-    passages per query, is shown where systems differ in it; official ranks come last, under the
-    name of their leaderboard.
+    passages per query, is shown if systems differ in it; official ranks come last, under the name
+    of their leaderboard.
     """
     officials = officials or {}
     columns: list[tuple[str | Column, Mapping[str, Cell]]] = []
@@ -360,7 +360,7 @@ def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None =
         shares = {system: rows[system].ungraded for system in board.systems}
         if any(shares.values()):
             columns.append(("ungraded", shares))
-    # an answer of one passage and a ranking of twenty do not compare
+    # an answer of one passage and a ranking of twenty are not comparable
     if len(set(board.passages.values())) > 1:
         columns.append((Column("passages", 1), board.passages))
     for name, ranks in zip(official_columns(officials), officials.values(), strict=True):
@@ -384,7 +384,7 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     """Return a row per system, measure and threshold at full precision, with grader and bank.
 
     `mean_without_decisions` is the mean without human decisions; official ranks follow, and last
-    the mean number of passages that the system returned per query.
+    the mean number of passages per query.
     """
     officials = officials or {}
     without = board.means_without_decisions()
@@ -417,8 +417,7 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
     """Compare scores on the public and the sealed part: a row per system, best sealed score first.
 
     Both boards have one column, of the same measure. A system that was tuned to the public items
-    scores higher on them than on the sealed ones, by more than other systems do. The notes give the
-    rank correlation of the two parts.
+    gains more on them than other systems do. The notes give the rank correlation of the two parts.
     """
     (one,), (other,) = public.columns, sealed.columns
     means = dict(zip(public.column_systems, one.values.means(), strict=True))

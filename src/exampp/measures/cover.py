@@ -6,31 +6,31 @@ threshold tau. With P the first k passages of a system for a query, B its bank a
     Cover  = w(covered by P) / w(B)
     nCover = w(covered by P) / w(covered by all graded passages of the query)
 
-The mean goes over all queries that have a bank: a query that a system does not answer counts 0.
-nCover is undefined, and the query left out of it, where the whole pool covers nothing. With
-subtopics both are computed per subtopic, and the mean of these is the value of the query.
+The mean is over all queries that have a bank; a query that a system does not answer counts 0. If
+the whole pool covers nothing, nCover is undefined and the query is excluded. With subtopics, both
+are computed per subtopic, and the value of the query is the mean of these.
 
-A cell (passage, item) without a grade is missing. Policies: `zero` counts it as below tau; with
-`skip` it leaves numerator and denominator, so that an item of which no cell of P is graded is as
-if it were not in the bank; `bounds` computes `zero` and besides how low and how high the value
-could be, whatever the missing grades are. `zero` computes these bounds too where more than
-`FEW_MISSING` of the cells that decide the score of a system are missing: the cells of P of the
-items that no graded passage of P covers.
+A cell (passage, item) without a grade is missing. Policies: `zero` counts it as below tau; `skip`
+excludes it, so that an item without any graded cell in P is treated as not in the bank; `bounds`
+computes `zero` and also the lowest and highest possible value. `zero` computes these bounds, too,
+if more than `FEW_MISSING` of the deciding cells of a system are missing: the cells of P for items
+that no graded passage of P covers.
 
 Nugget scores of TREC RAG are those of castorini's nuggetizer, computed in the same pass.
 
-Every item is a nugget that the first k passages support (credit 1), support in part (one half;
-nothing where the measure is `strict`) or do not support (0). With B the bank of a query,
+Every item is a nugget that the first k passages support (credit 1), partially support (credit 1/2;
+0 if the measure is `strict`) or do not support (0). With B the bank of a query,
 
     NuggetAll       mean credit of B
     NuggetVital     mean credit of the vital items of B
     NuggetWeighted  (credit of the vital items + half the credit of the okay ones) /
-                    (number of vital items + half the number of okay ones)
+        (number of vital items + half the number of okay ones)
 
-A rating of at least `--min-rating` is support, one of at least `partial` partial support: by
-default one below the former, and where that is the lowest of the scale nothing is partial. Weights
-of items play no part, but those of weight 0 are left out. An item whose importance is neither vital
-nor okay counts in NuggetAll alone. Where nothing is vital, NuggetVital has no value.
+A rating of at least `--min-rating` is support, one of at least `partial` is partial support.
+`partial` is one below the min rating by default; if that is the lowest rating of the scale, nothing
+is partial. Item weights are ignored, except that items of weight 0 are excluded. An item whose
+importance is neither vital nor okay counts only in NuggetAll. Without vital items, NuggetVital is
+undefined.
 
 Source: Pradeep et al. (2024), arXiv:2411.09607; castorini/nuggetizer, scripts/calculate_metrics.
 """
@@ -71,10 +71,10 @@ Floats = NDArray[np.float64]
 
 
 def missing_share(book: Gradebook) -> float:
-    """Return the share of missing cells among ranked passages that have some grade.
+    """Return the share of missing cells among ranked passages with at least one grade.
 
-    The labels of these passages rest on fewer items than those of others. Passages without any
-    grade have no label.
+    The labels of these passages are based on fewer items than others. Passages without any grade
+    have no label.
     """
     missing = cells = 0
     for query in book.queries:
@@ -88,15 +88,16 @@ def missing_share(book: Gradebook) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CoverPolicy:
-    """The points on which the papers and their program differ for Cover and n-Cover.
+    """The differences between the papers and their program for Cover and n-Cover.
 
-    `graded_items_only`: the bank of a query is the items that have a grade, not all its items.
-    `answered_only`: the mean goes over the queries that a system answered, not over all.
-    `ranks_as_written`: a ranking is cut at the rank k that its run wrote, which keeps k + 1
-    passages of a run that counts from 0, and all of a system's rankings for a query and its
-    subtopics go together; otherwise k passages are kept, by the subtopic mode.
-    `empty_n_cover`: n-Cover of a query whose whole pool covers nothing; None leaves the query out.
-    `empty_nuggets_are_0`: whether a nugget score of a query that has none of its nuggets is 0.
+    Attributes:
+        graded_items_only: The bank of a query has only items with a grade.
+        answered_only: The mean is over the queries that a system answered.
+        ranks_as_written: A ranking is cut at rank k as written in the run, which includes k + 1
+            passages if ranks start at 0, and a system's rankings for a query and its subtopics are
+            merged; otherwise k passages are used, by the subtopic mode.
+        empty_n_cover: n-Cover of a query whose pool covers nothing; None excludes the query.
+        empty_nuggets_are_0: Whether a nugget score is 0 for a query without such nuggets.
     """
 
     name: str
@@ -120,8 +121,9 @@ RUBRIC = CoverPolicy(
 """The rules of the papers' program (exam_pp, RUBRIC); its overall n-Cover is always 1."""
 
 NUGGETIZER = CoverPolicy("nuggetizer", answered_only=True, empty_nuggets_are_0=True)
-"""Scores of castorini's nuggetizer: means over the topics of a run's file. An assignment that
-it could not read is none there, so that no other way with missing cells goes with it."""
+"""Scores of castorini's nuggetizer: means over the topics of a run's file. An unreadable assignment
+counts as not supported, so other `missing` policies do not apply.
+"""
 
 POLICIES = {policy.name: policy for policy in (EXAM, RUBRIC, NUGGETIZER)}
 
@@ -130,9 +132,9 @@ Bools = NDArray[np.bool_]
 Part = tuple[Floats, Bools]
 
 FEW_MISSING = 0.01
-"""The share of missing cells that a score may rest on without its bounds."""
+"""Share of missing cells above which a score gets bounds."""
 OVERALL = "_overall_"
-"""Stands for a system that returned the whole pool."""
+"""Pseudo-system that returns the whole pool."""
 
 
 def cover(
@@ -145,7 +147,7 @@ def cover(
     policy: CoverPolicy = EXAM,
     measures: Sequence[Measure] = (),
 ) -> MeasuredSystems:
-    """Compute the measures of covered items at several thresholds, in one pass over the grades.
+    """Compute Cover, nCover and nugget scores at several thresholds in one pass over the grades.
 
     `measures` are by default Cover@k and nCover@k; their columns come in this order, then by
     threshold. If no cell of any query has a grade, no query counts and Cover is undefined.
@@ -155,13 +157,13 @@ def cover(
     """
     if missing not in get_args(Missing):
         raise InputError(
-            f"there is no way {missing!r} with missing cells",
-            hint=f"Ways: {', '.join(get_args(Missing))}",
+            f"unknown policy for missing cells {missing!r}",
+            hint=f"Use one of {', '.join(get_args(Missing))}",
         )
     if policy is NUGGETIZER and missing != "zero":
         raise InputError(
-            "nuggetizer counts what has no assignment as not supported",
-            hint=f"Leave out --missing {missing}, or --compat",
+            "nuggetizer counts items without assignment as not supported",
+            hint=f"Remove --missing {missing} or --compat",
         )
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
@@ -195,7 +197,7 @@ def _many_missing(exams: Sequence[_ExamCover]) -> bool:
 
 
 class _CoverSettings(NamedTuple):
-    """Settings that are the same for every exam; `lowest` is the lowest rating of the scale."""
+    """Settings shared by all exams; `lowest` is the lowest rating of the scale."""
 
     k: int
     missing: Missing
@@ -205,7 +207,7 @@ class _CoverSettings(NamedTuple):
 
 
 class _ExamCover(NamedTuple):
-    """Values of one exam, or one query, [thresholds, systems]; the last system is the whole pool.
+    """Values of one exam or query, [thresholds, systems]; the last system is the whole pool.
 
     `parts` are per measure the values and, if bounds are computed, the lowest and highest ones.
     `cells` is [4, systems]: cells, missing cells, passages, ungraded passages. `deciding` is [2,
@@ -237,10 +239,7 @@ def cover_exams(
 
 
 def longest_ranking(gradebook: Gradebook, subtopics: SubtopicChoice = "auto") -> int:
-    """Return the length of the longest ranking; Cover does not change at deeper cutoffs.
-
-    It is 1 where no passage is ranked.
-    """
+    """Return the length of the longest ranking (at least 1); Cover is constant beyond it."""
     all_exams = exams(gradebook, resolve_subtopics(gradebook, subtopics))
     ranked = (passages for exam in all_exams for passages in exam.passages if passages is not None)
     return max(map(len, ranked), default=1)
@@ -270,7 +269,7 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
     counting = np.ones(best.shape, np.bool_)
     total, pooled = weights.sum(), by_pool @ weights
     if settings.missing == "skip":
-        # a system that returned nothing has no missing cells either, and covers nothing
+        # a system that returned nothing has no missing cells and covers nothing
         counting = (best != MISSING) | ~layout.answered[:, None]
         total, pooled = counting @ weights, (counting & by_pool) @ weights
     bounded = settings.missing == "bounds"
@@ -281,7 +280,7 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
             parts.append([ratio(covered @ weights, pooled)])
             if unknown is not None:
                 inside = per_system(np.add, _missing_in_pool(missing, exam, layout), layout, 0)
-                # The last system is the whole pool: what it misses beyond a system is elsewhere.
+                # The last system is the whole pool; `elsewhere` is what other systems cover.
                 elsewhere = inside[-1] > inside
                 parts[-1] += _n_cover_bounds(covered, unknown, by_pool, elsewhere, weights)
             continue
@@ -319,7 +318,7 @@ def _n_cover_bounds(
     """Return the lowest and highest nCover over all possible grades of the missing cells.
 
     It is lowest if every unknown cell outside the system's passages covers its item and none inside
-    does; it is highest in the opposite case, where what is covered inside also counts for the pool.
+    does; it is highest in the opposite case, in which items covered inside also count for the pool.
     """
     may = covered | unknown
     low, _ = ratio(covered @ weights, (by_pool | elsewhere) @ weights)
@@ -355,7 +354,7 @@ def _count_cells(missing: Bools, layout: PoolLayout) -> NDArray[np.int64]:
 
 
 def _mean_over_exams(exams_of_query: Sequence[_ExamCover]) -> _ExamCover:
-    """Return the mean over the exams of a query, over those where a value is defined."""
+    """Return the mean over the exams of a query that have a value."""
     first, *others = exams_of_query
     if not others:
         return first
@@ -423,7 +422,7 @@ def _join_queries(
 
 
 def _table(parts: Sequence[Part], counted: Bools, thresholds: int) -> Part:
-    """Return values per query, [thresholds, systems, queries], and which of them count."""
+    """Return values per query, [thresholds, systems, queries], and whether they count."""
     if not parts:
         empty = np.zeros((thresholds, *counted.shape))
         return empty, empty > 0
@@ -448,10 +447,10 @@ def _shares(some: NDArray[np.int64], of: NDArray[np.int64]) -> tuple[float | Non
 
 @dataclass(frozen=True, slots=True)
 class ChanceFloor:
-    """The chance floor of Cover@k per threshold, over the `judged` of `queries`.
+    """The chance level of Cover@k per threshold, over `judged` of the `queries`.
 
-    `judged` counts the queries with passages judged 0; without any, the floor is empty. On `short`
-    of these queries fewer than k passages are judged 0, and all of them were taken.
+    `judged` counts the queries with passages judged 0; without any, the chance level is empty.
+    `short` of these queries have fewer than k such passages, which are then all used.
     """
 
     k: int
@@ -462,7 +461,7 @@ class ChanceFloor:
 
     @property
     def drawn(self) -> str:
-        """The passages that are drawn, in words."""
+        """Description of the random passages."""
         limits = [f"in {self.judged} of {self.queries} queries"] * (self.judged < self.queries)
         limits += [f"fewer in {self.short}"] * bool(self.short)
         some = f" ({', '.join(limits)})" if limits else ""
@@ -477,12 +476,12 @@ def chance_floor(
     subtopics: Subtopics,
     policy: CoverPolicy = EXAM,
 ) -> ChanceFloor:
-    """Return the floor of Cover@k: the mean over the exams of a query, then over queries.
+    """Return the chance level of Cover@k: the mean over the exams of a query, then over queries.
 
-    With n graded passages of a query judged 0 (or less), c of which cover an item, k of them drawn
-    at random cover it with probability 1 - C(n - c, k) / C(n, k). The floor is Cover with these in
-    the place of 0 and 1: exact, no simulation. It is a floor for the pool of these queries, not
-    evidence of guessing: a passage judged 0 may well answer one item.
+    If c of a query's n graded passages with judgment 0 (or less) cover an item, k random ones cover
+    it with probability 1 - C(n - c, k) / C(n, k). The chance level is Cover with these
+    probabilities instead of 0 and 1: exact, without simulation. It is a baseline for the pool of
+    these queries, not evidence of guessing, because a passage judged 0 may well answer one item.
     """
     of_query: dict[str, list[Floats]] = defaultdict(list)
     queries, short = set(), set()
@@ -503,10 +502,10 @@ def chance_floor(
 
 
 def judged_ratings(exam: QueryExam, *, lowest: int | None, below: int | None) -> NDArray[np.int16]:
-    """Return the ratings, passages x items, of the graded passages with judgments in a range.
+    """Return the ratings, passages x items, of graded passages with judgments in a range.
 
-    The range is from `lowest` to less than `below`. The judgments are those for the subtopic where
-    there are any, else for the query.
+    The range is from `lowest` to less than `below`. Judgments for the subtopic are used if there
+    are any, else those for the query.
     """
     ratings = exam.query.ratings[:, exam.items]
     judgments = _judgments(exam)
@@ -520,9 +519,9 @@ def judged_ratings(exam: QueryExam, *, lowest: int | None, below: int | None) ->
 
 
 def miss_probability(passages: int, covering: NDArray[np.int64], k: int) -> Floats:
-    """Return the probability that k passages drawn at random include none of the `covering`.
+    """Return the probability that k random passages include none of the `covering`.
 
-    Hypergeometric; all passages are drawn where there are no more than k.
+    Hypergeometric; if there are at most k passages, all are drawn.
     """
     drawn = np.arange(min(k, passages))
     left = np.maximum(passages - covering[..., None] - drawn, 0)
@@ -547,11 +546,11 @@ NUGGET_SCORES = {
     "NuggetVital": (1.0, 0.0, 0.0),
     "NuggetWeighted": (1.0, 0.5, 0.0),
 }
-"""The scores by name: how much vital, okay and other items count."""
+"""The scores by name: weights of vital, okay and other items."""
 
 
 def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
-    """Return the lowest rating that is partial support; None where there is no partial support."""
+    """Return the lowest rating that is partial support, or None."""
     if measure.param("strict") is True:
         return None
     parameter = measure.param("partial")
@@ -560,20 +559,20 @@ def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
 
 
 def check_partial(measure: Measure, grader: GraderIdentity) -> None:
-    """Raise InputError where the parameters contradict each other or the grader's scale."""
+    """Raise InputError if the parameters contradict each other or the grader's scale."""
     partial = measure.param("partial")
     if measure.name not in NUGGET_SCORES or partial is None:
         return
     if measure.param("strict") is True:
         raise InputError(
-            f"the measure {measure} is strict, so that partial support counts nothing",
-            hint="Leave out strict or partial",
+            f"the measure {measure} is strict, so partial has no effect",
+            hint="Remove strict or partial",
         )
     if not (isinstance(partial, int) and grader.lowest < partial <= grader.highest):
         raise InputError(
             f"invalid partial rating {partial} for ratings from {grader.lowest} to "
             f"{grader.highest}",
-            hint=f"Choose from {grader.lowest + 1} to {grader.highest}",
+            hint=f"Use {grader.lowest + 1} to {grader.highest}",
         )
 
 
@@ -597,7 +596,7 @@ def shares_of(measure: Measure, importances: Sequence[str | None]) -> Floats:
 
 
 def describe_support(measures: Iterable[Measure], thresholds: Iterable[int], lowest: int) -> str:
-    """Return which ratings support a nugget, in words; empty where no measure scores nuggets."""
+    """Return a description of the ratings that support a nugget; empty without nugget scores."""
     scores = [one for one in measures if one.name in NUGGET_SCORES]
     if not scores:
         return ""
@@ -622,11 +621,11 @@ def importances_of(gradebook: Gradebook) -> list[str | None]:
 class ItemScores:
     """Credit of every system on every item of an exam, in the order of ids.
 
-    `credit` is systems x items, 1 where covered, else 0. Per item, `query` is the index of its
-    query in `queries`, `exam` that of its query or subtopic exam, and `weights` its weight in the
-    bank. A cell without a grade counts as below the minimum rating; `missing` is the share of such
-    cells among those read, and `unanswered` the number of queries that each system did not answer,
-    which count 0.
+    `credit` is systems x items, 1 if covered, else 0. Per item, `query` is the index of its query
+    in `queries`, `exam` that of its query or subtopic exam, and `weights` its weight in the bank. A
+    cell without a grade counts as below the minimum rating; `missing` is the share of such cells
+    among those read, and `unanswered` the number of queries that each system did not answer, which
+    count 0.
     """
 
     systems: tuple[str, ...]
@@ -644,7 +643,7 @@ class ItemScores:
 
     @property
     def columns(self) -> Floats:
-        """Return credit times the item's share in Cover, so that each row adds up to Cover."""
+        """Return credit times the item's share in Cover, so that each row sums to Cover."""
         columns: Floats = self.credit * self.shares()
         return columns
 
@@ -659,7 +658,7 @@ class ItemScores:
         return bool(np.ptp(self.shares()) < _EQUAL) if len(self.item_ids) else True
 
     def shares(self, selected: Bools | None = None) -> Floats:
-        """Return the share of each item in Cover, adding up to 1, over all or the `selected` items.
+        """Return the share of each item in Cover, summing to 1, over all or the `selected` items.
 
         Cover is the mean over the exams of a query, then over the queries that have items.
         """
@@ -689,7 +688,7 @@ class ItemScores:
         )
 
     def emptied(self, selected: Bools) -> int:
-        """Return how many queries have none of the `selected` items."""
+        """Return the number of queries without any of the `selected` items."""
         return len(self.queries) - len(np.unique(self.query[selected]))
 
     def of_queries(self, columns: Floats) -> Floats:
@@ -710,7 +709,7 @@ def item_scores(
     subtopics: SubtopicChoice = "auto",
     policy: CoverPolicy = EXAM,
 ) -> ItemScores:
-    """Return the credit that the first k passages of every system earn on every item.
+    """Return the credit of every system on every item, from its first k passages.
 
     Raises:
         InputError: k is below 1, or the subtopic mode is unknown.

@@ -1,16 +1,16 @@
 """Subtopic modes: which passages of a system are evaluated on which items.
 
-An exam is a set of items that a ranking is evaluated on. In the mode
+An exam is a set of items that a ranking is evaluated on. The modes are
 
-- `query` it is the whole bank of a query, and a system has its ranking for the query;
-- `subtopic` there is one exam per subtopic that has items, with the system's ranking for that
-  subtopic or, where it has none, with its ranking for the query. Items that belong to no subtopic
-  make a separate exam, with the ranking for the query or else the pooled ones;
-- `pool` it is the whole bank, and a system's subtopic rankings are interleaved: all their first
-  passages in the order of the subtopics, then all their second ones, each passage once.
+- `query`: the whole bank of a query, with the system's ranking for the query;
+- `subtopic`: one exam per subtopic that has items, with the system's ranking for that subtopic or
+  else for the query; items without a subtopic are a separate exam, with the ranking for the query
+  or else the pooled ones;
+- `pool`: the whole bank, with the system's subtopic rankings interleaved: all their first passages
+  in the order of the subtopics, then all their second ones, each passage once.
 
-By default the mode is `query` if no system has a ranking for a subtopic; otherwise
-`subtopic` if items belong to subtopics, and `pool` if they do not.
+The default is `query` if no system has a ranking for a subtopic; otherwise `subtopic` if items have
+subtopics, and `pool` if not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SubtopicChoice = Literal["auto", "query", "subtopic", "pool"]
 
 Indices = NDArray[np.int32]
 Order = Callable[[QueryGrades, Ranking], Indices]
-"""Gives the passages of a ranking in the order in which they are read."""
+"""Return the passages of a ranking in the order in which they are read."""
 
 _NO_PASSAGES: Indices = np.empty(0, np.int32)
 
@@ -42,8 +42,8 @@ PassageSelector = Callable[[Mapping[int, Indices], int], Indices | None]
 class QueryExam:
     """Some items of a query and, per system, the passages that are evaluated on them.
 
-    `exam_id` is `query` or `query/subtopic`, `items` are columns of `query.ratings`; a system
-    without such a ranking has None.
+    `exam_id` is `query` or `query/subtopic`, `items` are columns of `query.ratings`; the entry of a
+    system without such a ranking is None.
     """
 
     query: QueryGrades
@@ -54,7 +54,7 @@ class QueryExam:
 
 @dataclass(frozen=True, slots=True)
 class PoolLayout:
-    """The passages of all systems laid end to end.
+    """The concatenated passages of all systems.
 
     `passages`, `system` (its number) and `position` (from 0 within the system's ranking) are
     aligned; `answered` is whether each system returned anything.
@@ -74,8 +74,8 @@ def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtop
     """
     if subtopics not in get_args(SubtopicChoice):
         raise InputError(
-            f"there is no subtopic mode {subtopics!r}",
-            hint=f"Modes: {', '.join(get_args(SubtopicChoice))}",
+            f"unknown subtopic mode {subtopics!r}",
+            hint=f"Use one of {', '.join(get_args(SubtopicChoice))}",
         )
     if subtopics != "auto":
         return subtopics
@@ -96,7 +96,7 @@ def exams(
     order: Order = by_rank,
     selector: PassageSelector | None = None,
 ) -> Iterator[QueryExam]:
-    """Yield the exams of a gradebook, query by query; those without items are left out.
+    """Yield the exams of a gradebook, query by query; exams without items are skipped.
 
     `selector` selects among a system's rankings for a subtopic instead of the mode's own rule.
     """
@@ -117,7 +117,7 @@ def exams(
 
 
 def lay_out(passages: Sequence[Indices | None], depth: int | None = None) -> PoolLayout:
-    """Return the first `depth` passages of every system, laid end to end."""
+    """Return the first `depth` passages of every system, concatenated."""
     cut = [p[:depth] if p is not None else _NO_PASSAGES for p in passages]
     sizes = [len(p) for p in cut]
     lengths, total = np.array(sizes, np.intp), sum(sizes)
@@ -134,7 +134,7 @@ def interleave(rankings: Sequence[Indices]) -> Indices:
     """Interleave rankings: all first passages, then all second ones, each passage once."""
     passages = np.concatenate(rankings)
     position = np.concatenate([np.arange(len(ranking)) for ranking in rankings])
-    # A stable sort by position keeps the order of the rankings within a round.
+    # A stable sort by position preserves the order of the rankings within a round.
     passages = passages[np.argsort(position, kind="stable")]
     _, first = np.unique(passages, return_index=True)
     unique: Indices = passages[np.sort(first)]
@@ -155,10 +155,10 @@ def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDA
 def _by_subtopic(item_subtopics: bytes) -> tuple[tuple[int, NDArray[np.intp]], ...]:
     """Yield (subtopic, its items), used by every measure, threshold and cutoff."""
     numbers = np.frombuffer(item_subtopics, np.int32)
-    found = tuple((int(one), np.flatnonzero(numbers == one)) for one in np.unique(numbers))
-    for _, items in found:
+    groups = tuple((int(one), np.flatnonzero(numbers == one)) for one in np.unique(numbers))
+    for _, items in groups:
         items.flags.writeable = False
-    return found
+    return groups
 
 
 def _exam_id(query: QueryGrades, subtopic: int) -> str:
@@ -191,7 +191,7 @@ def _passage_selector(subtopics: Subtopics, subtopic: int) -> PassageSelector:
 
 
 def all_together(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
-    """Whatever a system returned for a query and its subtopics, each passage once."""
+    """Return all passages of a system for a query and its subtopics, each once."""
     if not rankings:
         return None
     together: Indices = np.unique(np.concatenate(list(rankings.values())))

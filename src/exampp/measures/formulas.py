@@ -60,9 +60,9 @@ _CUT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class MeasureTask:
-    """One measure at one relevance level: `level` None if it has none.
+    """One measure at one relevance level (None if it has none).
 
-    `labels` names the labels that it reads: the threshold that they were made with.
+    `labels` is the threshold of the labels that it reads.
     """
 
     measure: Measure
@@ -71,7 +71,7 @@ class MeasureTask:
 
 
 def trec_name(measure: Measure) -> str | None:
-    """Return the trec_eval name of a measure; None where trec_eval does not compute it."""
+    """Return the trec_eval name of a measure, or None if trec_eval does not compute it."""
     if measure.param("dcg") not in (None, "log2"):
         return None
     if measure.name == "IPrec":
@@ -80,7 +80,7 @@ def trec_name(measure: Measure) -> str | None:
         return "set_relative_P"
     if measure.name == "NumRet" and measure.param("rel") is not None:
         return "num_rel_ret"
-    # The reciprocal rank is cut by ourselves, in _cut_rank.
+    # `_cut_rank` applies the cutoff of the reciprocal rank
     if measure.cutoff is not None and measure.name != "RR":
         cut = _CUT.get(measure.name)
         return None if cut is None else f"{cut}_{measure.cutoff}"
@@ -90,11 +90,10 @@ def trec_name(measure: Measure) -> str | None:
 def trec_scores(
     tasks: Sequence[MeasureTask], ranked: RankedExams, qrels: Mapping[int | None, Qrels]
 ) -> list[NDArray[np.float64]]:
-    """Values of all tasks, each systems x queries; 0 where a system returned nothing.
+    """Return the values of all tasks, systems x queries; 0 if a system returned nothing.
 
-    `qrels` are the labels by their name. pytrec_eval is called as ir_measures calls it, one
-    evaluator per relevance level, but without the bookkeeping per value, which would take most of
-    the time.
+    `qrels` are the labels by threshold. pytrec_eval is called as by ir_measures, with one evaluator
+    per relevance level, but without its bookkeeping per value, which takes most of the time.
     """
     import pytrec_eval
 
@@ -107,10 +106,10 @@ def trec_scores(
         names = {index: trec_name(tasks[index].measure) or "" for index in members}
         evaluator = pytrec_eval.RelevanceEvaluator(labels, set(names.values()), level, judged_only)
         for system, run in enumerate(ranked.runs()):
-            found = evaluator.evaluate(run)
+            values_of_run = evaluator.evaluate(run)
             for column, query_id in enumerate(query_ids):
-                if query_id in found:
-                    of_query = found[query_id]
+                if query_id in values_of_run:
+                    of_query = values_of_run[query_id]
                     for index, name in names.items():
                         values[index][system, column] = of_query[name]
     return [_cut_rank(task.measure, table) for task, table in zip(tasks, values, strict=True)]
@@ -121,7 +120,7 @@ def _invocations(
 ) -> dict[tuple[int | None, bool, Gains | None, int], list[int]]:
     """Group tasks by evaluator; tasks without a level join any evaluator that fits.
 
-    An evaluator is (labels, whether judged passages alone count, gains, level).
+    An evaluator is (labels, whether only judged passages count, gains, level).
     """
     members: dict[tuple[int | None, bool, Gains | None, int], list[int]] = defaultdict(list)
     levels: dict[tuple[int | None, bool, Gains | None], int] = {}
@@ -151,7 +150,8 @@ def _cut_rank(measure: Measure, values: NDArray[np.float64]) -> NDArray[np.float
 def ir_measure(measure: Measure) -> Any:
     """Return the ir_measures object of a measure.
 
-    Built here because the ir_measures parser needs parts of `ast` that newer Pythons have removed.
+    Constructed here because the ir_measures parser needs parts of `ast` that newer Pythons have
+    removed.
     """
     import ir_measures
 
@@ -174,7 +174,7 @@ def provider_scores(
     """Return ir_measures values, systems x queries; `qrels` are (query, passage, label, subtopic).
 
     Raises:
-        InputError: ir_measures cannot compute it, or not without a package that is not there.
+        InputError: ir_measures cannot compute the measure, or a required package is missing.
     """
     import ir_measures
 
@@ -186,7 +186,7 @@ def provider_scores(
     column = {query_id: index for index, query_id in enumerate(query_ids)}
     values: list[NDArray[np.float64]] = []
     try:
-        # A bank of one item is no mistake, of which ir_measures would warn on standard error.
+        # A bank of one item is valid, but ir_measures would print a warning.
         with contextlib.redirect_stderr(io.StringIO()):
             evaluator = ir_measures.evaluator(
                 [ir_measure(measure)], [ir_measures.Qrel(*qrel) for qrel in qrels]
@@ -205,10 +205,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """Labels along the rankings, systems x ranks (0 beyond the end of one).
+    """Labels along the rankings, systems x ranks (0 after the end of a ranking).
 
-    `judged` marks passages with a label, `lengths` is how many each system returned,
-    `labels` are those of all passages that have one.
+    `judged` marks passages with a label, `lengths` is the number of passages per system, `labels`
+    are those of all labelled passages.
     """
 
     along: NDArray[np.float64]
@@ -221,7 +221,7 @@ LabelFormula = Callable[[Measure, _Ranked, int, int], Floats]
 
 
 def label_formula(measure: Measure) -> LabelFormula | None:
-    """Return the built-in formula of a measure; None where there is none."""
+    """Return the built-in formula of a measure, or None."""
     if measure.name == "nDCG":
         exponential = measure.param("dcg") == "exp-log2" and len(measure.params) == 1
         return _exponential_ndcg if exponential else None
@@ -238,7 +238,7 @@ def label_scores(
     level: int,
     highest: int,
 ) -> Floats:
-    """Return the values of all systems on one query; 0 where a system returned nothing."""
+    """Return the values of all systems on one query; 0 if a system returned nothing."""
     depth = measure.cutoff
     layout = one.layout
     read = slice(None) if depth is None else layout.position < depth
@@ -260,7 +260,7 @@ def _judged(_measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> F
 
 
 def _precision(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats:
-    """Return the relevant among the first k passages, over k, as trec_eval does."""
+    """Return the number of relevant passages among the first k, over k, as in trec_eval."""
     share: Floats = (ranked.judged & (ranked.along >= level)).sum(axis=1) / (measure.cutoff or 1)
     return share
 
@@ -277,7 +277,7 @@ def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats
 def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Floats:
     """Return the expected reciprocal rank; a label g stops the reader with (2^g - 1) / 2^highest.
 
-    `highest` is the highest label of the scale; gdeval takes it to be 4 and refuses higher labels.
+    `highest` is the highest label of the scale; gdeval assumes 4 and rejects higher labels.
     """
     stops = (2 ** np.maximum(ranked.along, 0) - 1) / 2.0**highest
     reached = np.ones_like(stops)
@@ -305,8 +305,9 @@ _FORMULAS: Mapping[str, LabelFormula] = {
     "RBP": _rbp,
     "ERR": _err,
 }
-"""Measures on labels that are computed here: their provider is no part of an installation, assumes
-a scale, or takes much longer (P); or they are `exampp_only`."""
+"""Measures on labels that are computed here: their provider is not installed by default, assumes a
+scale or is much slower (P), or they are `exampp_only`.
+"""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -315,13 +316,21 @@ _NAME = re.compile(r"[^\W\d]\w*")
 class RankedQuery:
     """One system's ranking for one query, or for one `subtopic` of it ("": the whole query).
 
-    `passage_ids` are the passages that the system returned, best first, as far as the cutoff: none
-    where it returned nothing. `ratings` is passages x items, `judgments` has a number per passage;
-    NaN stands for a cell without a grade and a passage that nobody judged. `item_ids` and `weights`
-    are those of the items. `pool_ids`, `pool_ratings` and `pool_judgments` are the same of all
-    passages of the query, whoever returned them, in no order. Ratings go from `lowest` to
-    `highest`; `threshold` is the least that counts (see `min_rating`), None where the measure
-    declares none; `cutoff` is what follows the @, or None. Arrays cannot be written to.
+    Attributes:
+        passage_ids: Returned passages, best first, up to the cutoff.
+        ratings: Passages x items; NaN for a cell without a grade.
+        judgments: One number per passage; NaN for an unjudged passage.
+        item_ids: Ids of the items.
+        weights: Weights of the items.
+        pool_ids: All passages of the query, from any system, in no particular order.
+        pool_ratings: Their ratings.
+        pool_judgments: Their judgments.
+        lowest: Lowest rating of the scale.
+        highest: Highest rating of the scale.
+        threshold: Lowest rating that counts (see `min_rating`); None if the measure declares none.
+        cutoff: The number after the @, or None.
+
+    Arrays are read-only.
     """
 
     query_id: str
@@ -342,10 +351,10 @@ class RankedQuery:
 
     @property
     def min_rating(self) -> int:
-        """The lowest rating that counts; InputError where the measure declares no threshold."""
+        """The lowest rating that counts; raises InputError if the measure declares no threshold."""
         if self.threshold is None:
             raise InputError(
-                "it reads min_rating and declares no threshold",
+                "it reads min_rating, but declares no threshold",
                 hint="Declare it with threshold=True",
             )
         return self.threshold
@@ -359,21 +368,26 @@ def measure(
 ) -> Callable[[QueryFunction], Measure]:
     """Register a function as the measure `name`, for use in every analysis, plot and command.
 
-    The function gets a `RankedQuery` and returns a number, or None where the query does not count
-    for this system. With `cutoff` the measure can be written `NAME@k`; `threshold` states that it
-    reads `min_rating`, and `share` that its values are from 0 to 1. Returns the measure, which can
-    be used in a list of measures; `.cut(10)` is the same at 10 passages.
+    The function gets a `RankedQuery` and returns a number, or None if the query does not count for
+    this system. Returns the measure, which can be used in a list of measures; `.cut(10)` is the
+    same at 10 passages.
+
+    Args:
+        name: Name of the measure.
+        cutoff: The measure can be written `NAME@k`.
+        threshold: The function reads `min_rating`.
+        share: Its values are from 0 to 1.
 
     Raises:
-        InputError: The name is no name, or is taken.
+        InputError: The name is invalid or taken.
     """
     if callable(name):
         raise InputError("a measure needs a name", hint='Declare it: exampp.measure("Name")')
     is_name = isinstance(name, str) and _NAME.fullmatch(name)
     if not is_name or name in ALIASES or name in TREC_NAMES:
         raise InputError(
-            f"{name!r} cannot be the name of a measure",
-            hint="Give one of letters, digits and _ that no measure has",
+            f"invalid measure name {name!r}",
+            hint="Use letters, digits and _, and a new name",
         )
 
     def declare(formula: QueryFunction) -> Measure:
@@ -388,10 +402,10 @@ def measure(
 def declared_scores(
     formula: QueryFunction, task: MeasureTask, ranked: RankedExams, grader: GraderIdentity
 ) -> NDArray[np.float64]:
-    """Return the values of a custom measure, systems x queries; NaN where a query does not count.
+    """Return the values of a custom measure, systems x queries; NaN if a query does not count.
 
     Raises:
-        InputError: It gives what is no number, or fails.
+        InputError: The function fails, or returns something other than a number.
     """
     table = np.zeros((len(ranked.systems), len(ranked.exams)))
     for column, one in enumerate(ranked.exams):
@@ -452,32 +466,32 @@ def _fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _value(formula: QueryFunction, requested: Measure, query: RankedQuery) -> float:
     try:
-        found: Any = formula(query)
+        result: Any = formula(query)
     except InputError as error:
-        raise _invalid_value_error(requested, query, f"fails: {error}") from error
+        raise _invalid_value_error(requested, query, f"failed: {error}") from error
     except (Exception, SystemExit) as error:
-        # a custom measure may fail in any way
-        raise _invalid_value_error(requested, query, f"fails: {describe_error(error)}") from error
-    if found is None:
+        # a custom measure may raise anything
+        raise _invalid_value_error(requested, query, f"failed: {describe_error(error)}") from error
+    if result is None:
         return np.nan
-    number = found.item() if isinstance(found, np.ndarray) and found.ndim == 0 else found
+    number = result.item() if isinstance(result, np.ndarray) and result.ndim == 0 else result
     if isinstance(number, bool | np.bool_) or not isinstance(number, Real):
-        raise _invalid_value_error(requested, query, f"gives {found!r}, which is no number")
+        raise _invalid_value_error(requested, query, f"returned {result!r}, which is not a number")
     try:
         value = float(number)
     except OverflowError:
         value = np.inf
     if not np.isfinite(value):
-        raise _invalid_value_error(requested, query, f"gives {value}")
+        raise _invalid_value_error(requested, query, f"returned {value}")
     if requested.kind.share and not -_ROUNDING <= value <= 1 + _ROUNDING:
         raise _invalid_value_error(
-            requested, query, f"gives {value:g}, and is declared to be a share of 0 to 1"
+            requested, query, f"returned {value:g}, but is declared as a share from 0 to 1"
         )
     return min(max(value, 0.0), 1.0) if requested.kind.share else value
 
 
 _ROUNDING = 1e-9
-"""By so much the sums of a share may miss 0 and 1."""
+"""Tolerance of shares beyond 0 and 1, for rounding."""
 
 
 def _invalid_value_error(requested: Measure, query: RankedQuery, what: str) -> InputError:
@@ -485,5 +499,5 @@ def _invalid_value_error(requested: Measure, query: RankedQuery, what: str) -> I
     return InputError(
         f"the measure {requested} {what} (query {where!r}, system {query.system!r}, "
         f"{len(query.passage_ids)} passages)",
-        hint="Give a number, or None where the query does not count",
+        hint="Return a number, or None if the query does not count",
     )

@@ -41,7 +41,7 @@ from exampp.sanitize import or_default
 
 
 class MissingPrerequisite(NamedTuple):
-    """A prerequisite missing from a gradebook, what follows from it, and how to fix it."""
+    """A missing prerequisite of a gradebook, with its effect and a fix."""
 
     cause: str
     hint: str
@@ -81,13 +81,13 @@ def missing_prerequisite(book: Gradebook) -> MissingPrerequisite | None:
 _COUNTED: Mapping[str, str] = {"NuggetVital": "vital", "NuggetWeighted": "vital or okay"}
 _FATE: Mapping[Missing, str] = {
     "zero": "they count as below the threshold",
-    "skip": "items without any graded cell are left out",
+    "skip": "items without any graded cell are excluded",
     "bounds": "the mean counts them as below the threshold; low and high are bounds",
 }
 
 
 class EvaluationSettings(NamedTuple):
-    """Settings of an evaluation; `missing` and `policy` concern measures of covered items."""
+    """Settings of an evaluation; `missing` and `policy` apply to Cover and nugget scores."""
 
     thresholds: tuple[int, ...]
     subtopics: Subtopics
@@ -98,9 +98,9 @@ class EvaluationSettings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BoardContext:
-    """The data that the notes of a leaderboard are computed from.
+    """The data from which the notes of a leaderboard are computed.
 
-    `covered` are the results behind each measure of covered items, `floors` the chance levels of
+    `covered` are the results behind Cover, nCover and nugget scores, `floors` the chance levels of
     each Cover, `scored` the result of ranking measures.
     """
 
@@ -118,7 +118,7 @@ class BoardContext:
 
     @property
     def family(self) -> str:
-        """The measures of covered items, in words."""
+        """The names of Cover, nCover and nugget scores among the measures, as text."""
         if not self.nuggets:
             return "Cover and nCover"
         several = len(self.nuggets) < len(self.covered)
@@ -130,7 +130,7 @@ class BoardContext:
 
 
 def board_notes(of: BoardContext) -> tuple[Note, ...]:
-    """Return the notes on a leaderboard, the general ones first, each once."""
+    """Return the notes on a leaderboard, the general ones first, without duplicates."""
     measures = dict.fromkeys(str(column.measure) for column in of.columns)
     return notes_of(of, _CHECKS, whole=list(measures))
 
@@ -192,7 +192,7 @@ def _unanswered(measure: Measure, result: MeasuredSystems, *, leave_out: bool) -
     if measure.kind.formula:
         return
     if nobody:
-        fate = "left out of all means" if leave_out else "0 for all of them"
+        fate = "excluded from all means" if leave_out else "0 for all of them"
         yield note("unanswered-by-all", name, queries=nobody, fate=fate)
     some = [
         f"{system} ({count - len(nobody)})"
@@ -200,7 +200,7 @@ def _unanswered(measure: Measure, result: MeasuredSystems, *, leave_out: bool) -
         if count > len(nobody)
     ]
     if some:
-        fate = "left out of its mean" if leave_out else "counted 0"
+        fate = "excluded from its mean" if leave_out else "counted 0"
         what = "that only others answer" if nobody else "that a system does not answer"
         yield note("unanswered", name, what=what, fate=fate, systems=some)
 
@@ -225,13 +225,13 @@ def _cover(of: BoardContext) -> Iterator[Note]:
 
 
 def _undefined(column: MeasureColumn) -> list[str]:
-    """Return the queries that have no value for the whole pool."""
+    """Return the queries without a value for the whole pool."""
     counts = column.overall.counts[0] if column.overall else ()
     return [query for query, count in zip(column.query_ids, counts, strict=True) if not count]
 
 
 def _importances(of: BoardContext) -> Iterator[Note]:
-    """Note unknown importances and the queries that have no value because of them."""
+    """Note unknown importances and the queries without a value because of them."""
     weighing = [one for one in of.nuggets if one.name != "NuggetAll"]
     words = importances_of(of.gradebook) if of.nuggets else []
     invalid = Counter(word or "(empty)" for word in words if word not in (None, *WEIGHTS))
@@ -313,7 +313,7 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
 _HIGH_CHANCE = 0.05
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 CUTOFF = 20
-"""The cutoff of a measure of covered items that has none."""
+"""Default cutoff of Cover, nCover and nugget scores."""
 
 
 def evaluate(
@@ -328,8 +328,8 @@ def evaluate(
 ) -> Leaderboard:
     """Evaluate the systems of a gradebook by some measures at some thresholds.
 
-    A measure of covered items without a cutoff reads 20 passages; `missing` and `policy` concern
-    these measures, `labelling` all the others.
+    Cover, nCover and nugget scores without a cutoff read 20 passages; `missing` and `policy` apply
+    to these measures, `labelling` to all others.
 
     Raises:
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
@@ -365,7 +365,9 @@ def evaluate_gradebook(
 ) -> Leaderboard:
     """Return the leaderboard of a gradebook; see `Grades.evaluate`."""
     if compat not in POLICIES:
-        raise InputError(f"no compatibility mode {compat!r}", hint=f"Known: {', '.join(POLICIES)}")
+        raise InputError(
+            f"unknown compatibility mode {compat!r}", hint=f"Use one of {', '.join(POLICIES)}"
+        )
     if min_rating is None:
         min_rating = book.grader.default_min_rating
         book = replace(book, notes=(*book.notes, *filter(None, [book.grader.cut])))
@@ -388,7 +390,7 @@ def _evaluate(
     covering = [one for one in measures if one.kind.cover]
     cutoffs = {one: one.cutoff or CUTOFF for one in covering}
     if len(set(cutoffs.values())) > 1 and not policy.ranks_as_written:
-        # all cutoffs beyond the longest ranking are computed once
+        # all cutoffs beyond the longest ranking have the same values
         longest = longest_ranking(gradebook, subtopics)
         cutoffs = {one: min(cutoff, longest) for one, cutoff in cutoffs.items()}
     results = {
@@ -458,6 +460,6 @@ def _check_enough(
     measures: Sequence[Measure], thresholds: Sequence[int], labelling: Labelling
 ) -> None:
     if not measures:
-        raise InputError("no measure is given", hint="Name one, such as Cover@20")
+        raise InputError("no measure given", hint="Add one, such as Cover@20")
     if not thresholds and (labelling.needs_threshold or any(m.takes_level for m in measures)):
-        raise InputError("no minimum rating is given", hint="Give the lowest rating that counts")
+        raise InputError("no minimum rating given", hint="Set the lowest rating that counts")

@@ -1,11 +1,11 @@
-"""Measures as values: each prints to a short string that reads back as the measure.
+"""Measures as values: each has a short string that parses back to the measure.
 
     nDCG@20   P@20   P(rel=2)@10   AP   RR@10   RBP(p=0.8)   Cover@20   nCover@20
-    ndcg_cut.20   P_20   map   recip_rank      (as trec_eval writes them)
+    ndcg_cut.20   P_20   map   recip_rank      (trec_eval notation)
 
-The string goes into tables and files. How a measure is computed is another matter: see `scores`.
-`KINDS` has the measures of ir_measures 0.4 as data, so that a measure can be read and checked
-without importing it, and those of exampp alone.
+Tables and files use this string. `scores` computes measures. `KINDS` has the measures of
+ir_measures 0.4 as data, so that a measure can be parsed and checked without importing it, and those
+of exampp alone.
 """
 
 from __future__ import annotations
@@ -29,14 +29,20 @@ ParamValue = int | float | bool | str | Gains
 class MeasureKind:
     """One family of measures.
 
-    `params` maps a parameter to its type; `required` names those without a default. `at` is what
-    follows the @: "cutoff" (a number of passages), "recall" (0 to 1) or "" for nothing, and
-    `at_required` whether it must be there. `level`: a rating threshold stands in for its `rel`.
-    `subtopics`: it is computed from subtopic judgments; `cover`: from the items that are covered.
-    `share`: no query has a value outside of 0 to 1. `added`: it is added up over queries, not
-    averaged. `exampp_only`: ir_measures does not have it.
-    `formula`: it is declared by others (see `declared_measures`), and reads a rating threshold
-    where `threshold` says so.
+    Attributes:
+        params: Parameter names and types.
+        required: Parameters without a default.
+        at: Meaning of the number after the @: "cutoff" (passages), "recall" (0 to 1) or "" for
+            none.
+        at_required: Whether the @ is required.
+        level: A rating threshold replaces its `rel`.
+        subtopics: Computed from subtopic judgments.
+        cover: Computed from the covered items.
+        share: All values are from 0 to 1.
+        added: Summed over queries instead of averaged.
+        exampp_only: ir_measures does not have it.
+        formula: Function of a declared measure (see `declared_measures`).
+        threshold: The function reads a rating threshold.
     """
 
     params: Mapping[str, type] = field(default_factory=dict)
@@ -54,7 +60,7 @@ class MeasureKind:
 
     @property
     def labelled(self) -> bool:
-        """Return whether the measure reads labels of passages, not ratings of items."""
+        """Whether the measure reads labels of passages instead of ratings of items."""
         return not (self.cover or self.subtopics or self.formula)
 
 
@@ -117,13 +123,13 @@ KINDS: Mapping[str, MeasureKind] = {
     "nNRBP": _without_cutoff({**_ALPHA, "beta": float}, subtopics=True),
     "StRecall": _cut(_REL, required=True, subtopics=True),
     "NumQ": MeasureKind(share=False, added=True),
-    # rel would turn the number of passages returned into that of relevant ones, so that no
-    # threshold may set it: that number is NumRelRet.
+    # rel would turn the number of returned passages into that of relevant ones (NumRelRet), so no
+    # threshold may set it
     "NumRet": MeasureKind(_REL, share=False, added=True),
     "NumRel": replace(_without_cutoff(_REL), share=False, added=True),
     "NumRelRet": replace(_without_cutoff(_REL), share=False, added=True),
     "BPM": _scaled(_SCALE_T, at="cutoff"),
-    # Its dcg can be nothing but log2, and is left away.
+    # Its dcg can only be log2, and is omitted.
     "SDCG": _scaled(_SCALE, at="cutoff"),
     "INST": _scaled(_SCALE_T),
     "INSQ": _scaled(_SCALE_T),
@@ -138,15 +144,15 @@ KINDS: Mapping[str, MeasureKind] = {
 
 
 def _undeclared(name: str, declared: object) -> MeasureKind:
-    """Refuse measures declared by an entry point; they register themselves when loaded."""
+    """Reject measures declared by an entry point; they register themselves when loaded."""
     raise InputError(
-        f"{declared!r} is not what exampp.measure({name!r}) gives",
-        hint="Name in the entry point what is declared with exampp.measure under the same name",
+        f"{declared!r} is not the result of exampp.measure({name!r})",
+        hint="Declare a measure with exampp.measure under the same name in the entry point",
     )
 
 
 MEASURES = Registry("exampp.measures", "measure", KINDS, _undeclared)
-"""Every measure by name: those above, and those that are declared by others."""
+"""All measures by name: those above and declared ones."""
 
 Alias = tuple[str, tuple[tuple[str, ParamValue], ...]]
 
@@ -172,7 +178,7 @@ ALIASES: Mapping[str, Alias] = {
     "strict_vital": ("NuggetVital", (("strict", True),)),
     "strict_weighted": ("NuggetWeighted", (("strict", True),)),
 }
-"""Second names of ir_measures and nuggetizer, with the parameters that they stand for."""
+"""Aliases of ir_measures and nuggetizer, with the parameters that they imply."""
 
 TREC_NAMES: Mapping[str, Alias] = {
     "map": ("AP", ()),
@@ -194,7 +200,7 @@ TREC_NAMES: Mapping[str, Alias] = {
     "num_rel": ("NumRel", ()),
     "num_rel_ret": ("NumRelRet", ()),
 }
-"""Names of trec_eval; `name.20` and `name_20` carry the cutoff."""
+"""Names of trec_eval; `name.20` and `name_20` include the cutoff."""
 
 TREC_NEEDS_CUTOFF = ("map_cut", "ndcg_cut")
 
@@ -207,14 +213,14 @@ _FOLDED = {name.casefold(): name for name in (*TREC_NAMES, *ALIASES, *KINDS)}
 
 
 LARGEST_NUMBER = 2**31 - 1
-"""Of cutoffs, gains and other whole numbers in a measure."""
+"""Maximum of cutoffs, gains and other whole numbers in a measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A measure of rankings, such as `P(rel=2)@10`.
 
-    `at` is what follows the @ (a cutoff; for IPrec a recall); `params` are sorted by name, a
+    `at` is the number after the @ (a cutoff; for IPrec a recall); `params` are sorted by name, a
     mapping of gains being a sorted tuple of pairs. Defaults of parameters are not filled in.
 
     Raises:
@@ -258,17 +264,17 @@ class Measure:
         return self.at if isinstance(self.at, int) and self.kind.at == "cutoff" else None
 
     def param(self, key: str) -> ParamValue | None:
-        """Return the value of a parameter, None where it is not set."""
+        """Return the value of a parameter, None if it is not set."""
         return dict(self.params).get(key)
 
     @property
     def takes_level(self) -> bool:
-        """Return whether the measure depends on a rating threshold."""
+        """Whether the measure depends on a rating threshold."""
         kind = self.kind
         return kind.cover or kind.threshold or (kind.level and self.param("rel") is None)
 
     def at_level(self, level: int) -> Measure:
-        """Return the measure with `rel` set, where it takes `rel` and it was left open."""
+        """Return the measure with `rel` set, if it accepts `rel` and has none."""
         if not self.kind.level or not self.takes_level:
             return self
         return replace(self, params=(*self.params, ("rel", level)))
@@ -300,7 +306,7 @@ def parse_measure(text: str) -> Measure:
 
 
 def heading(measure: str, min_rating: int | None) -> str:
-    """Return a column heading: the measure, and the threshold where it depends on one."""
+    """Return a column heading: the measure, and the threshold if it depends on one."""
     return measure if min_rating is None else f"{measure} \u2265{min_rating}"
 
 
@@ -312,7 +318,7 @@ def as_measures(measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
 def _as_measure(value: object) -> Measure:
     if callable(value) and not str(value).strip()[:1].isalpha():
         raise InputError(
-            f"{value!r} is a function, and no measure yet",
+            f"{value!r} is a function, not a measure",
             hint='Declare it: exampp.measure("Name")(function)',
         )
     return value if isinstance(value, Measure) else parse_measure(str(value))
@@ -336,18 +342,18 @@ def _unknown_name_error(name: str) -> InputError:
 
 
 def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:
-    found: list[tuple[str, ParamValue]] = []
+    params: list[tuple[str, ParamValue]] = []
     rest = (inside or "").strip()
     while rest:
         match = _PARAM.match(rest)
         if match is None:
             raise InputError(
-                f"the parameters of the measure {text!r} cannot be read",
+                f"the parameters of the measure {text!r} are invalid",
                 hint="Write them as name=value, separated by commas",
             )
-        found.append((match[1], _read_value(match[2], text)))
+        params.append((match[1], _read_value(match[2], text)))
         rest = rest[match.end() :].strip()
-    return found
+    return params
 
 
 def _read_value(raw: str, text: str) -> ParamValue:
@@ -361,7 +367,7 @@ def _read_value(raw: str, text: str) -> ParamValue:
         if all(len(pair) == 2 and None not in pair for pair in numbers):
             return tuple((int(label or 0), int(gain or 0)) for label, gain in numbers)
         raise InputError(
-            f"the gains of the measure {text!r} cannot be read",
+            f"the gains of the measure {text!r} are invalid",
             hint="Write them as {label:gain,label:gain}",
         )
     number = _read_number(raw, int, float)
@@ -404,23 +410,23 @@ def _checked_at(name: str, kind: MeasureKind, at: int | float | None) -> int | f
     if not kind.at:
         raise InputError(f"the measure {name} has no cutoff", hint=f"Write {name}")
     if not isinstance(at, int) or isinstance(at, bool) or at < 1:
-        raise InputError(f"the cutoff of {name} must be a whole number from 1 on, not {at}")
+        raise InputError(f"the cutoff of {name} must be a whole number of at least 1, not {at}")
     return at
 
 
 def _checked_param(name: str, kind: MeasureKind, key: str, value: ParamValue) -> ParamValue:
-    wanted = kind.params.get(key)
-    if wanted is None:
+    expected_type = kind.params.get(key)
+    if expected_type is None:
         known = ", ".join(kind.params) or "none"
         raise InputError(
-            f"the measure {name} has no parameter {key!r}", hint=f"Its parameters: {known}"
+            f"the measure {name} has no parameter {key!r}", hint=f"Its parameters are {known}"
         )
-    if wanted is float and type(value) is int:
+    if expected_type is float and type(value) is int:
         value = float(value)
-    if wanted is dict and isinstance(value, tuple):
+    if expected_type is dict and isinstance(value, tuple):
         return tuple(sorted(dict(value).items()))
-    if type(value) is not wanted or value not in CHOICES.get(key, (value,)):
-        expected = " or ".join(CHOICES.get(key, ())) or _EXPECTED[wanted]
+    if type(value) is not expected_type or value not in CHOICES.get(key, (value,)):
+        expected = " or ".join(CHOICES.get(key, ())) or _EXPECTED[expected_type]
         raise InputError(f"{key} of the measure {name} must be {expected}, not {value!r}")
     if key == "rel" and isinstance(value, int) and not 1 <= value < 2**15:
         raise InputError(f"rel of the measure {name} must be 1 or more, not {value}")

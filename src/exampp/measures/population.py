@@ -1,15 +1,15 @@
-"""Linear measures: the units that people can decide and their coefficients, and verdicts on items.
+"""Linear measures: their units, which people can decide, and coefficients; verdicts on items.
 
-A measure is linear if the score of a system is sum_u A[s, u] y_u, where A is known from the
-rankings and y_u is what people say of the unit:
+A measure is linear if the score of a system is sum_u A[s, u] y_u, with A known from the rankings
+and y_u the human verdict on the unit:
 
     P@k      a passage of a query; A = 1 / (k queries) among the first k;  y: it is relevant
     RBP@k    a passage of a query; A = (1 - p) p^(rank - 1) / queries;     y: it is relevant
     Cover@k  an item of a query; A = its share of the bank / queries;      y: its first k cover it
 
-Cover is a maximum over passages: it is linear in items alone, each with a verdict for every system.
-nDCG, AP, RR and their kin divide by what is relevant in the whole pool, or take an order: they are
-linear in nothing but whole queries.
+Cover is a maximum over passages: it is linear only in items, each with a verdict per system. nDCG,
+AP, RR and similar measures divide by the relevant passages of the pool, or depend on an order: they
+are linear only in whole queries.
 """
 
 from __future__ import annotations
@@ -32,23 +32,26 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_BINS = 10
-"""Counts above are taken together when grades are calibrated."""
+"""Larger counts are merged when grades are calibrated."""
 LINEAR = ("P", "RBP", "Cover")
 BY_QUERY = "Rankings for the whole query count here, not those for its subtopics."
 _PATIENCE = 0.8
-"""The p of RBP where none is given, as in ir_measures."""
+"""The default p of RBP, as in ir_measures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The units of a measure, in the order of their names, and their values by the grades.
+    """The units of a measure, sorted by name, and their values according to the grades.
 
-    `names` are (query id, passage or item id), `groups` the indices of their queries in
-    `query_ids`. `coefficients` is A, [systems, units]. `graded` is y by the grades, and `bins` are
-    the predictors of human verdicts: for passages [units], for items [systems, units]. `judged` is
-    y by the judgments of passages, NaN where there is none (for items everywhere). `lists` numbers,
-    per query, the different lists that systems return, [systems, queries]. `notes` are further
-    notes.
+    Attributes:
+        names: (query id, passage or item id).
+        groups: Indices of their queries in `query_ids`.
+        coefficients: A, [systems, units].
+        graded: y according to the grades.
+        bins: Predictors of human verdicts: for passages [units], for items [systems, units].
+        judged: y according to the judgments of passages, NaN if there are none (always for items).
+        lists: Numbers of the distinct lists that systems return per query, [systems, queries].
+        notes: Further notes.
     """
 
     measure: Measure
@@ -79,13 +82,13 @@ def check_linear(measure: Measure) -> UnitKind:
     """
     if measure.name not in LINEAR or measure.param("judged_only"):
         raise InputError(
-            f"{measure} is not corrected: it is no sum over passages or items (each query is a "
-            "ratio, or an order), so that no sample of these says how far it is off",
-            hint="Take P@20, RBP@20 or Cover@20; nDCG, AP and RR need whole queries judged",
+            f"{measure} cannot be corrected: it is not a sum over passages or items, so a "
+            "sample of these cannot show its error",
+            hint="Use P@20, RBP@20 or Cover@20; nDCG, AP and RR need judgments of whole queries",
         )
     if measure.cutoff is None:
         raise InputError(
-            f"{measure} has no cutoff: its pool is whatever any system returned",
+            f"{measure} has no cutoff",
             hint=f"Write {measure}@20",
         )
     return "item" if measure.kind.cover else "passage"
@@ -97,16 +100,16 @@ def population(
     """Return the units of a measure in the first k passages of all systems.
 
     Raises:
-        InputError: The measure is not linear, the minimum rating is off the scale, systems rank by
-            subtopic alone, or nothing is ranked.
+        InputError: The measure is not linear, the minimum rating is off the scale, systems only
+            have rankings for subtopics, or nothing is ranked.
     """
     unit = check_linear(measure)
     book.grader.threshold(min_rating)
     subtopics = {bool(ranking.subtopic) for query in book.queries for ranking in query.rankings}
     if subtopics == {True}:
         raise InputError(
-            "systems rank by subtopic alone here, and scores of subtopics are not corrected",
-            hint="Import runs that rank by query",
+            "all rankings are for subtopics, whose scores cannot be corrected",
+            hint="Import runs with rankings for queries",
         )
     notes = (
         *((BY_QUERY,) if True in subtopics else ()),
@@ -131,15 +134,15 @@ class _Answered(NamedTuple):
 def _answered(book: Gradebook, k: int) -> list[_Answered]:
     """Return the queries that any system answers, by id."""
     number = {system: row for row, system in enumerate(book.systems)}
-    found = []
+    answered_queries = []
     for query in sorted(book.queries, key=lambda one: one.query_id):
         cut: list[Indices | None] = [None] * len(number)
         for ranking in query.rankings:
             if not ranking.subtopic and len(ranking.passages):
                 cut[number[ranking.system]] = ranking.passages[:k]
         if any(one is not None for one in cut):
-            found.append(_Answered(query, tuple(cut)))
-    return found
+            answered_queries.append(_Answered(query, tuple(cut)))
+    return answered_queries
 
 
 def _discounts(measure: Measure, k: int) -> Floats:
@@ -148,8 +151,8 @@ def _discounts(measure: Measure, k: int) -> Floats:
         return np.full(k, 1 / k)
     p = measure.param("p")
     p = p if isinstance(p, float) else _PATIENCE
-    found: Floats = (1 - p) * np.power(p, np.arange(k, dtype=np.float64))
-    return found
+    discounts: Floats = (1 - p) * np.power(p, np.arange(k, dtype=np.float64))
+    return discounts
 
 
 def _passages(
@@ -202,8 +205,8 @@ def _people_labels(
 def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Population:
     if measure.name != "Cover":
         raise InputError(
-            f"{measure} is not corrected: it divides by what the whole pool covers",
-            hint=f"Take Cover@{k}",
+            f"{measure} cannot be corrected: it divides by what the whole pool covers",
+            hint=f"Use Cover@{k}",
         )
     of_mean = cover(book, [min_rating], k=k, subtopics="query").query_ids
     share = 1 / max(1, len(of_mean))
@@ -222,7 +225,7 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
         counts.append(_covering(exam.query, cut, items, min_rating))
     if not names:
         raise InputError(
-            "no query has items with a weight, and Cover has nothing to count",
+            "no query has items with a positive weight",
             hint="Import a bank: exampp import",
         )
     if not any(one is not None for _, cut in answered for one in cut):
@@ -255,33 +258,33 @@ def _covering(
 ) -> Ints:
     """Count the passages that cover each item, per system: [systems, items]."""
     covers = query.ratings[:, items] >= min_rating
-    found = np.zeros((len(passages), len(items)), np.int64)
+    counts = np.zeros((len(passages), len(items)), np.int64)
     for row, one in enumerate(passages):
         if one is not None:
-            found[row] = covers[one].sum(axis=0)
-    return found
+            counts[row] = covers[one].sum(axis=0)
+    return counts
 
 
 def _lists(answered: list[_Answered]) -> Ints:
     """Number the distinct lists returned for a query, per system: [systems, queries]."""
-    found = np.zeros((len(answered[0].passages) if answered else 0, len(answered)), np.int64)
+    numbers = np.zeros((len(answered[0].passages) if answered else 0, len(answered)), np.int64)
     for column, (_, passages) in enumerate(answered):
         known: dict[bytes, int] = {}
         for row, one in enumerate(passages):
             key = b"" if one is None else one.tobytes()
-            found[row, column] = known.setdefault(key, len(known))
-    return found
+            numbers[row, column] = known.setdefault(key, len(known))
+    return numbers
 
 
 def _no_units_error() -> InputError:
     return InputError(
-        "no system returns a passage for a query that counts",
+        "no system returns a passage for a query with items",
         hint="Import runs: exampp import",
     )
 
 
 class ItemVerdict(NamedTuple):
-    """The verdict on an item per system: 1, 0, or NaN while open; passages still to decide."""
+    """The verdict on an item per system (1, 0, or NaN while open), and passages still to decide."""
 
     covered: NDArray[np.float64]
     open: tuple[str, ...]
@@ -299,10 +302,9 @@ def item_verdicts(
 
     A passage without a text covers nothing.
 
-    Not every passage has to be decided. A system covers the item as soon as one of its passages
-    does, and does not when all of them are decided and none does; passages of systems that are
-    settled say nothing more. What people would say of those that are left open can change no
-    verdict.
+    Not every passage needs a decision: a system covers the item once one of its passages does, and
+    does not cover it if all of them are decided and none does. The remaining passages of decided
+    systems cannot change a verdict.
     """
     wanted: dict[str, list[str]] = {}
     for query_id, item_id in units:
@@ -311,7 +313,7 @@ def item_verdicts(
     for (query_id, item_id, passage_id), rating in decided.items():
         rated.setdefault((query_id, item_id), {})[passage_id] = rating
     number = {system: row for row, system in enumerate(book.systems)}
-    found: dict[tuple[str, str], ItemVerdict] = {}
+    verdicts: dict[tuple[str, str], ItemVerdict] = {}
     for query in book.queries:
         if query.query_id not in wanted:
             continue
@@ -319,7 +321,7 @@ def item_verdicts(
         for ranking in query.rankings:
             if not ranking.subtopic:
                 returned[number[ranking.system], ranking.passages[:k]] = True
-        # who is in the order of their ids is so in every order of the file
+        # sorted ids make the order independent of the file
         order = sorted(range(len(query.passage_ids)), key=lambda p: query.passage_ids[p])
         for item_id in wanted[query.query_id]:
             ratings = rated.get((query.query_id, item_id), {})
@@ -334,8 +336,8 @@ def item_verdicts(
             undecided = (returned[~is_final] & ~known).sum(axis=0)
             left = [place for place in order if undecided[place]]
             left.sort(key=lambda place: -int(undecided[place]))
-            found[query.query_id, item_id] = ItemVerdict(
+            verdicts[query.query_id, item_id] = ItemVerdict(
                 np.where(is_final, covered.astype(np.float64), np.nan),
                 tuple(query.passage_ids[place] for place in left),
             )
-    return found
+    return verdicts

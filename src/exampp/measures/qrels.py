@@ -25,7 +25,7 @@ Kind = Literal["best", "count"]
 Gains = Literal["graded", "above", "binary"]
 
 UNCOVERED = "_uncovered_"
-"""Placeholder passages of subtopic qrels are called `_uncovered_/` and the item's id."""
+"""Placeholder passages of subtopic qrels are named `_uncovered_/` plus the item's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Labelling:
     """The rule that turns ratings into a label.
 
     `kind` "best": the `at_least`-th best rating of the passage (the lowest of the scale if it has
-    fewer); "count": the number of items rated at the threshold or above. Either way a passage is
+    fewer); "count": the number of items rated at the threshold or above. In both cases a passage is
     relevant if `at_least` items reach the threshold. `gains`: "graded" leaves the label unchanged,
-    "above" sets it to 0 where the passage is not relevant, "binary" makes it 1 or 0.
+    "above" sets it to 0 if the passage is not relevant, "binary" makes it 1 or 0.
 
     Raises:
         InputError: `at_least` is below 1, or `kind` or `gains` is unknown.
@@ -53,13 +53,11 @@ class Labelling:
             ("gains", self.gains, get_args(Gains)),
         ):
             if value not in known:
-                raise InputError(
-                    f"there is no {what} {value!r}", hint=f"Choose from {', '.join(known)}"
-                )
+                raise InputError(f"unknown {what} {value!r}", hint=f"Use one of {', '.join(known)}")
 
     @property
     def needs_threshold(self) -> bool:
-        """Return whether the labels themselves depend on the threshold."""
+        """Whether the labels themselves depend on the threshold."""
         return self.kind == "count" or self.gains != "graded"
 
     def level(self, threshold: int) -> int:
@@ -78,7 +76,7 @@ class Qrel(NamedTuple):
 
 
 class SubtopicQrel(NamedTuple):
-    """One line of a qrels file for diversity measures: here the items are the subtopics."""
+    """One line of a qrels file for diversity measures; the subtopics are items."""
 
     query_id: str
     item_id: str
@@ -89,7 +87,7 @@ class SubtopicQrel(NamedTuple):
 def label_passages(
     ratings: Ratings, labelling: Labelling, threshold: int | None = None, lowest: int = 0
 ) -> Labels:
-    """Return the labels of the passages (rows); meaningless where a passage has no grade.
+    """Return the labels of the passages (rows); undefined for a passage without a grade.
 
     Raises:
         InputError: These labels depend on a threshold and there is none.
@@ -97,7 +95,7 @@ def label_passages(
     if threshold is None:
         if labelling.needs_threshold:
             raise InputError(
-                "these labels need a threshold", hint="Say from which rating on an item counts"
+                "these labels need a threshold", hint="Set the lowest rating that counts"
             )
         return _mth_best(ratings, labelling.at_least, lowest)
     if labelling.kind == "count":
@@ -125,8 +123,8 @@ def exam_labels(
 ) -> Iterator[Qrel]:
     """Yield the labels of all graded passages, in the order of the queries and their pools.
 
-    By subtopic, the labels come from the items of that subtopic and the query is called
-    `query/subtopic`; items of no subtopic go under the query itself.
+    By subtopic, the labels come from the items of that subtopic and the query is `query/subtopic`;
+    items without a subtopic use the query itself.
     """
     labelling = or_default("labelling", labelling, Labelling)
     mode: Subtopics = "subtopic" if by_subtopic else "query"
@@ -138,11 +136,11 @@ def exam_labels(
 
 
 def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
-    """Yield the items as subtopics, for alpha-nDCG and its kin: which graded passages cover each.
+    """Yield the items as subtopics for alpha-nDCG and similar measures, with the passages that
+    cover them.
 
     An item that no passage covers gets a placeholder passage that does, because ndeval would
-    otherwise drop the item, and its score would be that of an easier exam. Items of weight 0 are
-    left out, as they are from Cover.
+    otherwise drop the item and score an easier exam. Items of weight 0 are excluded, as in Cover.
     """
     passage_ids = exam.query.passage_ids
     for item in weighted_items(exam).tolist():
@@ -197,10 +195,10 @@ def write_exam_qrels(
 def relevant_options(measures: Iterable[Measure], labelling: Labelling) -> frozenset[str]:
     """Return the options that change the values of some of these measures.
 
-    Among `min_rating`, `missing`, `compat`, `label`, `gains` and `at_least`. A measure of relevant
-    passages, such as AP, only reads which passages are relevant, so that neither kind nor gains of
-    the labels change it; those of subtopics, and those that others declare, read the ratings of
-    items, and no labels.
+    The options are among `min_rating`, `missing`, `compat`, `label`, `gains` and `at_least`. A
+    measure of relevant passages, such as AP, depends only on which passages are relevant, not on
+    kind or gains of the labels; subtopic measures and declared measures read the ratings of items
+    instead of labels.
     """
     options: set[str] = set()
     for measure in measures:

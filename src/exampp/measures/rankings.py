@@ -1,4 +1,4 @@
-"""Rankings for evaluation: order by score as trec_eval does, or replace them by other runs."""
+"""Rankings for evaluation: order by score as in trec_eval, or replace them by other runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RankedExam:
 class RankedExams:
     """All exams with a label.
 
-    `unlabelled` are the queries, or subtopics, left out because none of their passages has one.
+    `unlabelled` are the queries, or subtopics, excluded because none of their passages has one.
     """
 
     systems: tuple[str, ...]
@@ -47,14 +47,14 @@ class RankedExams:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The queries, or subtopics of queries, that count."""
+        """The ids of the queries or subtopics that count."""
         return tuple(one.exam.exam_id for one in self.exams)
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """The systems that returned passages, exams x systems."""
-        found = [one.layout.answered for one in self.exams]
-        return np.array(found, np.bool_).reshape(len(found), len(self.systems))
+        """Whether each system returned passages, exams x systems."""
+        by_exam = [one.layout.answered for one in self.exams]
+        return np.array(by_exam, np.bool_).reshape(len(by_exam), len(self.systems))
 
     def runs(self) -> Iterator[Run]:
         """Yield the run of every system over the exams, one at a time to save memory."""
@@ -75,10 +75,10 @@ class RankedExams:
 def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
     """Prepare the rankings of a gradebook.
 
-    The order of a ranking is that of trec_eval: by score, compared as the 32-bit numbers that it
-    keeps, then by passage id, both descending; the ranks written in a run play no part. A ranking
-    without scores keeps its ranks. What is handed on are whole numbers that strictly decrease, so
-    that nobody further down has a tie to break.
+    Rankings are ordered as in trec_eval: by score as a 32-bit number, then by passage id, both
+    descending; the ranks written in a run are ignored. A ranking without scores is ordered by rank.
+    The resulting scores are strictly decreasing whole numbers, so that later code has no ties to
+    break.
     """
     ranked: list[RankedExam] = []
     unlabelled = [q.query_id for q in gradebook.queries if not q.item_ids]
@@ -110,8 +110,8 @@ def by_score() -> Order:
     def order(query: QueryGrades, ranking: Ranking) -> Indices:
         if query.query_id not in sorted_otherwise:
             sorted_otherwise.clear()
-            found = _with_step(query, lambda later, before: ~(later < before))
-            sorted_otherwise[query.query_id] = {(one.system, one.subtopic) for one in found}
+            unsorted = _with_step(query, lambda later, before: ~(later < before))
+            sorted_otherwise[query.query_id] = {(one.system, one.subtopic) for one in unsorted}
         if (ranking.system, ranking.subtopic) not in sorted_otherwise[query.query_id]:
             return ranking.passages
         return ranking.passages[_descending(ranking, lambda: place(query))]
@@ -132,7 +132,7 @@ def _with_step(query: QueryGrades, step: Callable[[Scores, Scores], Any]) -> Ite
 
 
 def contradictions(gradebook: Gradebook) -> int:
-    """Return how many rankings have a passage with a higher score than the one ranked before it."""
+    """Return the number of rankings with a passage that scores higher than the one before."""
     return sum(1 for query in gradebook.queries for _ in _with_step(query, np.greater))
 
 
@@ -145,7 +145,7 @@ def as_float32(scores: NDArray[np.float64]) -> Scores:
 def labels_of(
     ranked: RankedExams, labelling: Labelling, threshold: int | None, lowest: int
 ) -> tuple[Labels, ...]:
-    """Return the labels of the passages of every exam; 0 where there is none."""
+    """Return the labels of the passages of every exam; 0 without a label."""
     return tuple(
         np.where(
             one.graded,
@@ -191,20 +191,20 @@ def _descending(ranking: Ranking, place: Callable[[], NDArray[np.intp]]) -> slic
 
 
 ScoredPassage = tuple[str, float] | tuple[str, float, int]
-"""(passage, score) or (passage, score, rank as the run wrote it)."""
+"""(passage, score) or (passage, score, rank as written in the run)."""
 ScoredRun = Mapping[str, Sequence[ScoredPassage]]
-"""One system: query, or `query/subtopic`, -> what it returned."""
+"""One system: query, or `query/subtopic`, -> its results."""
 
 
 def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
-    """Replace the rankings by these runs; bank and grades stay the same.
+    """Replace the rankings by these runs; bank and grades are unchanged.
 
     Passages outside the pool are added without grades. Rankings with ranks are ordered by them
-    (ties by score descending, then passage id), others as trec_eval does. The gradebook's notes
-    say which queries of the runs are unknown.
+    (ties by score descending, then passage id), others as in trec_eval. The gradebook's notes list
+    unknown queries of the runs.
 
     Raises:
-        InputError: A score is no number, or a run returns a passage twice for a query.
+        InputError: A score is not a number, or a run returns a passage twice for a query.
     """
     places = _places(gradebook)
     check_system_names(runs)
@@ -220,8 +220,8 @@ def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
     queries = tuple(_with_rankings(q, rankings.get(q.query_id, {})) for q in gradebook.queries)
     notes = gradebook.notes
     if unknown:
-        shown = ", ".join(list(unknown)[:3]) + (" and others" if len(unknown) > 3 else "")
-        notes += (f"Left out of the runs: {counted(len(unknown), 'unknown query')}: {shown}.",)
+        first_names = ", ".join(list(unknown)[:3]) + (" and others" if len(unknown) > 3 else "")
+        notes += (f"Skipped {counted(len(unknown), 'unknown query')} of the runs: {first_names}.",)
     return replace(gradebook, queries=queries, systems=tuple(runs), notes=notes)
 
 
@@ -231,7 +231,7 @@ def _places(gradebook: Gradebook) -> dict[str, tuple[str, int]]:
     for query in gradebook.queries:
         for number, subtopic_id in enumerate(query.subtopic_ids, 1):
             places[f"{query.query_id}/{subtopic_id}"] = (query.query_id, number)
-    # A query whose own id looks like another's subtopic wins.
+    # A query whose own id looks like another's subtopic has precedence.
     places.update({query.query_id: (query.query_id, 0) for query in gradebook.queries})
     return places
 
@@ -268,7 +268,7 @@ def _ranking(
     if np.isnan(scores).any():
         raise InputError("a score is not a number", field=where)
     if len({entry[0] for entry in scored}) != len(scored):
-        raise InputError("a passage is returned twice", field=where, hint="Keep it once")
+        raise InputError("a passage is returned twice", field=where, hint="Remove one of them")
     written = [entry[2] for entry in scored if len(entry) == 3]
     ranked = len(written) == len(scored)
     order = _by_rank(scored, written) if ranked else _by_score(scored, scores)
@@ -290,7 +290,7 @@ def _by_rank(scored: Sequence[ScoredPassage], ranks: Sequence[int]) -> list[int]
 
 
 def _by_score(scored: Sequence[ScoredPassage], scores: NDArray[np.float64]) -> list[int]:
-    """Sort by score, then by passage id, both descending, as trec_eval does."""
+    """Sort by score, then by passage id, both descending, as in trec_eval."""
     order = sorted(range(len(scored)), key=lambda index: scored[index][0], reverse=True)
     by_id = np.array(order, np.intp)
     return [int(index) for index in by_id[np.argsort(-as_float32(scores[by_id]), kind="stable")]]

@@ -1,12 +1,12 @@
 """Ranking measures on EXAM-Qrels, all systems, measures and thresholds in one pass.
 
 A threshold is the relevance level of every measure that has one and leaves it open; measures
-without one (nDCG, ERR, Judged) are computed once. A system that misses a query has 0 there; a
-query of which no passage reaches the threshold is 0 for everybody, as in trec_eval; a query
-without any label is left out. With subtopics each of them is a separate query.
+without one (nDCG, ERR, Judged) are computed once. A system that misses a query has 0 there; a query
+without a passage at the threshold is 0 for all systems, as in trec_eval; a query without any label
+is excluded. With subtopics, each of them is a separate query.
 
-Diversity measures take the items of the bank as subtopics, all alike; those of weight 0 are left
-out, and so is a query that has no others.
+Diversity measures use the items of the bank as subtopics of equal weight; items of weight 0 are
+excluded, and so are queries without other items.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _compute(
     highest: int,
     grader: GraderIdentity,
 ) -> list[NDArray[np.float64]]:
-    """Compute values of every task, systems x queries; NaN where a query does not count."""
+    """Compute values of every task, systems x queries; NaN if a query does not count."""
     qrels = {name: qrels_of(ranked, of_name) for name, of_name in labels.items()}
     values: dict[int, NDArray[np.float64]] = {}
     by_trec: list[int] = []
@@ -150,7 +150,7 @@ def _by_provider(
 ) -> NDArray[np.float64]:
     measure = task.measure
     if measure.kind.subtopics:
-        # The rows contain only items that reach the threshold; others change nothing.
+        # The rows contain only items that reach the threshold; others have no effect.
         rows = (
             (row.query_id, row.passage_id, row.label, row.item_id)
             for one in ranked.exams
@@ -177,11 +177,12 @@ def _without_level(measure: Measure) -> Measure:
 
 _SHARE_AT_1 = ("alpha_DCG", "ERR_IA")
 """At a cutoff of 1 these are the share of items that the first passage covers; ndeval does not
-divide by the number of items there."""
+divide by the number of items there.
+"""
 
 
 def _weighted(ranked: RankedExams) -> NDArray[np.bool_]:
-    """Return which exams have an item with a weight; others do not count in diversity measures."""
+    """Return which exams have an item with a positive weight; others do not count here."""
     return np.array([len(weighted_items(one.exam)) > 0 for one in ranked.exams], np.bool_)
 
 
@@ -198,7 +199,7 @@ def _without_relevant(
     if task.level is None or task.measure.kind.formula is not None:
         return 0
     if task.measure.kind.subtopics:
-        # Without an item that has a weight a query does not count, and so is not without_relevant.
+        # A query without weighted items does not count, so it is not in without_relevant.
         items = [(one.exam.query.ratings, weighted_items(one.exam)) for one in ranked.exams]
         best = [
             ratings[:, columns].max(initial=MISSING) for ratings, columns in items if len(columns)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Mean(NamedTuple):
-    """A mean over queries: None where no query counts; a single one has no standard error.
+    """A mean over queries: None if no query counts; a mean of one query has no standard error.
 
-    Of counts, such as NumRel, it is the total (see `Values`).
+    For counts, such as NumRel, it is the total (see `Values`).
     """
 
     mean: float | None
@@ -44,10 +44,10 @@ def standard_error_bar(mean: Mean, *, share: bool) -> tuple[float | None, float 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One measure: `values` is systems x queries, `counts` marks those that are meaningful.
+    """One measure: `values` is systems x queries, `counts` marks the values that count.
 
-    Where `counts` is False the value is 0 and enters no mean; there is no NaN. What is `added` up
-    over queries, as trec_eval adds up what it counts, has a total in place of a mean.
+    If `counts` is False the value is 0 and enters no mean; there is no NaN. Measures that are
+    `added` have a total instead of a mean, as in trec_eval.
     """
 
     values: NDArray[np.float64]
@@ -100,7 +100,7 @@ def best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
 
     def key(at: int) -> tuple[bool, float, str]:
         mean = means[at].mean
-        # Rounded, so that the last digit of a sum does not decide over equal systems.
+        # Rounded, so that the last digit of a sum does not rank equal systems.
         return mean is None, -round(mean or 0.0, 10), systems[at]
 
     return sorted(range(len(systems)), key=key)
@@ -131,12 +131,16 @@ def ratio(
 class MeasureColumn:
     """One measure at one threshold: values per system (in the gradebook's order) and query.
 
-    `min_rating` is None where the measure does not depend on it. Per system, `ungraded` is the
-    share without a grade of the passages that the measure reads, `missing_cells` (of Cover and its
-    kin) that of their cells. `low` and `high` bound the values whatever the missing grades are.
-    `overall` are the values of the whole pool as one system, `overall_shares` its two shares.
-    `chance` is the floor of Cover (see `chance_floor`), `without_relevant` the number of queries
-    without a relevant passage.
+    Attributes:
+        min_rating: None if the measure does not depend on it.
+        ungraded: Per system, the share of ungraded passages among those that the measure reads.
+        missing_cells: Per system, the share of missing cells (Cover, nCover and nugget scores).
+        low: Lower bounds over all possible missing grades.
+        high: Upper bounds over all possible missing grades.
+        overall: Values of the whole pool as one system.
+        overall_shares: Its shares of ungraded passages and missing cells.
+        chance: Chance level of Cover (see `chance_floor`).
+        without_relevant: Number of queries without a relevant passage.
     """
 
     measure: Measure
@@ -160,7 +164,7 @@ class MeasureColumn:
 
     @property
     def name(self) -> str:
-        """The measure, and the threshold where it depends on one."""
+        """The measure, and the threshold if it depends on one."""
         return heading(str(self.measure), self.min_rating)
 
     def of_pool(self) -> MeasureColumn | None:
@@ -192,9 +196,9 @@ class MeasureColumn:
 class MeasuredSystems:
     """Columns that were computed together, with their queries.
 
-    `left_out` are the queries that never count: they have no items, or no labelled passage.
-    `unanswered` is per system the number of queries without a passage of it, `answered_by_none` are
-    the queries without a passage of any system, which it includes.
+    `left_out` are the queries that never count, because they have no items or no labelled passage.
+    `unanswered` is per system the number of queries without a passage of it, including
+    `answered_by_none`, the queries without a passage of any system.
     """
 
     systems: tuple[str, ...]

@@ -1,1 +1,1 @@
-"""A whole exam as one TOML file, done like make does it."""
+"""The gate of an exam as a TOML file."""

@@ -91,9 +91,9 @@ class GateOptions:
 
 
 def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, GateOptions]:
-    """Return the collection and the options of a TOML file, in whose place those `given` stand.
+    """Return the collection and the options of a TOML file; options in `given` override it.
 
-    Paths in it are relative to its folder.
+    Paths in the file are relative to its folder.
 
     Raises:
         InputError: The TOML is broken, a key is unknown, a value has the wrong type, or no
@@ -102,7 +102,7 @@ def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, 
     data = read_toml(path)
     check_table(data, {"collection": Path, **toml_types(GateOptions)}, path)
     if "collection" not in data:
-        raise InputError("names no collection", file=path, hint='Add: collection = "my.exam"')
+        raise InputError("missing collection", file=path, hint='Add: collection = "my.exam"')
     values: dict[str, Any] = {key.replace("-", "_"): value for key, value in data.items()}
     for key in ("collection", "baseline", "junit"):
         if key in values:
@@ -112,15 +112,15 @@ def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, 
     collection = values.pop("collection")
     given = given or GateOptions()
     names = [one.name for one in fields(GateOptions)]
-    chosen = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
-    return collection, replace(GateOptions(**values), **chosen)
+    options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    return collection, replace(GateOptions(**values), **options)
 
 
 def run_gate(collection: str | Path, options: GateOptions) -> GateResult:
-    """Judge the systems of a collection.
+    """Check the systems of a collection against the requirements.
 
-    A baseline is a collection, a file of graded passages, a file of scores by query, or a run.
-    A collection that nobody graded fails.
+    A baseline is a collection, a file of graded passages, a file of scores by query, or a run. A
+    collection without grades fails.
 
     Raises:
         InputError: As `Grades.gate` does.
@@ -142,7 +142,7 @@ def run_gate(collection: str | Path, options: GateOptions) -> GateResult:
         if not exam.graders:
             compares = baseline is not None or system is not None
             requirements = required(require, options.margin, baseline=compares)
-            return nothing_graded(requirements, systems, "nobody graded: exampp grade")
+            return nothing_graded(requirements, systems, "no grades: exampp grade")
         grades = exam.grades(**choice, runs=options.run or ())
         how: dict[str, Any] = {
             "baseline_system": system,

@@ -1,4 +1,4 @@
-"""Prompts as data: list and load them, fill them, read the replies. Sends nothing anywhere."""
+"""Prompts as data: list, load and fill them, and read replies. Nothing is sent."""
 
 from exampp.prompts.answers import Verified, verify_answer
 from exampp.prompts.catalogue import (

@@ -1,6 +1,7 @@
 """Check an extracted answer against the known answers, and recognise replies that decline.
 
-The `rubric_` functions read replies as the reference does, for reproducing published numbers.
+The `rubric_` functions read replies as the reference implementation does, to reproduce published
+numbers.
 
 Source: EXAM++, section 4.2.1, and FLAN-T5-EXAM, section 3.2.2: normalised strings match if their
 edit distance is less than 20 % of the longer one.
@@ -120,11 +121,11 @@ def _unanswerable_stems() -> tuple[tuple[str, list[str]], ...]:
 def is_unanswerable(reply: str) -> bool:
     """Return whether the whole reply is an expression of unanswerability or an ill-formed answer.
 
-    Case, outer punctuation and spaces do not count, and stemmed words may differ in a letter or
-    two (similarity above 0.8). An empty reply counts. Source: EXAM++, section 4.2.1.
+    Case, outer punctuation and spaces are ignored, and stemmed words may differ in a letter or two
+    (similarity above 0.8). An empty reply matches. Source: EXAM++, section 4.2.1.
 
     Fuzzy comparison must not lose a negation: "it is possible to tell" is 0.87 similar to "it is
-    not possible to tell". So a reply only matches an expression that has the same negations.
+    not possible to tell". A reply therefore only matches an expression with the same negations.
     """
     text = reply.strip(_QUOTES)
     if len(text) > _LONGEST:
@@ -140,28 +141,28 @@ def is_unanswerable(reply: str) -> bool:
 
 
 def is_unanswerable_sentence(reply: str) -> bool:
-    """Return whether the reply says at length that the question has no answer in the passage.
+    """Return whether a sentence says that the passage does not answer the question.
 
     For replies to a request for a rating, where a sentence such as "The passage does not mention
-    it" is no answer; an extracted sentence may well read so.
+    it" is not an answer; an extracted sentence may read like this.
     """
     return _AT_LENGTH.match(reply.strip()[:_OPENING]) is not None
 
 
 def is_refusal(reply: str) -> bool:
-    """Return whether the model declined to do the work ("I'm sorry, but I can't ...")."""
+    """Return whether the model refused to do the work ("I'm sorry, but I can't ...")."""
     return _REFUSAL.match(reply.strip()[:_OPENING]) is not None and not is_unanswerable_sentence(
         reply
     )
 
 
 def is_error(reply: str) -> bool:
-    """Return whether the reply is a message of a program or server that failed ("Error 429")."""
+    """Return whether the reply is an error message of a program or server ("Error 429")."""
     return _ERROR.match(reply.strip()[:_OPENING]) is not None
 
 
 def is_blank_answer(reply: str) -> bool:
-    """Return whether the reply has no word, or one that stands for none (`N/A`, `null`)."""
+    """Return whether the reply has no word, or a placeholder (`N/A`, `null`)."""
     text = reply.strip()
     return not _WORD.search(text) or (len(text) <= _LONGEST and bool(_NOTHING.fullmatch(text)))
 
@@ -169,14 +170,14 @@ def is_blank_answer(reply: str) -> bool:
 MAX_RATING = 5
 _SIMILAR = 80
 _LONGEST_LIKE = 100
-"""Characters beyond which no reply is similar to one of the expressions."""
+"""Characters beyond which no reply is similar to any of the expressions."""
 _LONE_DIGIT = re.compile(r"[^\w]*([0-9])[^\w]*")
 _LETTERS = (*"ABCDabcd", "i", "ii", "iii", "iv")
 _MARKS = ("{})", "({})", "[{}]", "{}.", "{}")
 _YES = frozenset({"yes", "correct", "true"})
 _NO = frozenset({"no", "incorrect", "false"})
 _TRUE_FALSE = {frozenset({"true"}): _YES, frozenset({"false"}): _NO}
-# Further stopwords of the reference's list: negations, and what a tokenizer leaves of contractions.
+# Other stopwords of the reference's list: negations, and remains of tokenized contractions.
 _FRAGMENTS = """no nor not s t d ll m o re ve y ma ain aren couldn didn doesn don hadn hasn haven
 isn mightn mustn needn shan shouldn wasn weren won wouldn"""
 
@@ -206,10 +207,10 @@ def rubric_is_answer(reply: str) -> bool:
 def rubric_self_rating(reply: str, highest: int = MAX_RATING) -> int:
     """Return the rating that the reference reads; above `highest` it is 0.
 
-    Its rules depart from the papers: only a lone digit is a rating, the rule for replies without
+    Its rules deviate from the papers: only a lone digit is a rating, the rule for replies without
     one is inverted (a text gets 0, an expression of unanswerability 1), and a phrase is stemmed as
     if it were one word. Option letters count as expressions of unanswerability for every prompt, as
-    in the published grades; later versions of the reference forget them for self-rated questions.
+    in the published grades; later versions of the reference omit them for self-rated questions.
     """
     digit = _LONE_DIGIT.fullmatch(reply)
     if digit and int(digit[1]) <= MAX_RATING:
@@ -279,13 +280,14 @@ def verify_answer(
 ) -> Verified:
     """Check an answer against the known answers `keys`; `mode="rubric"` as the reference does.
 
-    Raises InputError if there is no known answer.
+    Raises:
+        InputError: There is no known answer.
     """
     if not any(key.strip() for key in keys):
         raise InputError(
-            "there is no known answer to verify against",
+            "the item has no known answer to verify against",
             field="gold_answers",
-            hint="give the question gold_answers, or grade without verification",
+            hint="Add gold_answers to the question, or grade without verification",
         )
     span = None if passage is None else find_span(answer, passage)
     if mode == "rubric":
@@ -296,9 +298,9 @@ def verify_answer(
 
 
 def is_no_answer(answer: str, keys: Sequence[str]) -> bool:
-    """Return whether an extracted answer says that there is none, and no known answer says so.
+    """Return whether an extracted answer means "no answer", unless a known answer does, too.
 
-    Such an answer counts as not correct without a model.
+    Such an answer counts as incorrect, without a model.
     """
     if not (is_unanswerable(answer) or is_blank_answer(answer)):
         return False
@@ -347,22 +349,25 @@ def is_close(one: str, other: str) -> bool:
 def find_span(answer: str, passage: str) -> tuple[int, int] | None:
     """Find the answer in the passage as whole words; return character offsets or None.
 
-    Case and the kind of white space do not count, nor do quotation marks and a period around it.
+    Case and kind of white space are ignored, as are quotation marks and a period around it.
     """
     return find_words(answer.strip(_AROUND), passage)
 
 
 def key_text(key: str, choices: Mapping[str, str]) -> str:
-    """Return the text of a multiple choice key, with "all (none) of the above" spelled out.
+    """Return the text of a multiple-choice key, with "all (none) of the above" spelled out.
 
-    `choices` maps letters to texts and is never shown to the model. Raises InputError if the key
-    is not among them. Source: EXAM++, section 4.2.1 (TQA questions).
+    `choices` maps letters to texts and is never shown to the model. Source: EXAM++, section 4.2.1
+    (TQA questions).
+
+    Raises:
+        InputError: The key is not among the choices.
     """
     if key not in choices:
         raise InputError(
             f"the key '{key}' is not among the choices {', '.join(choices)}",
             field="correct",
-            hint="give the letter of one of the choices",
+            hint="Use the letter of one of the choices",
         )
     return spell_out(choices[key], list(choices.values()))
 

@@ -1,4 +1,4 @@
-"""Find prompts by name or file: bundled ones, those of packages, and a user's own."""
+"""Find prompts by name or file: bundled ones, those of plug-ins, and custom files."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def _bundled_texts(folder: str) -> dict[str, str]:
 
 
 def _declared_text(name: str, declared: object) -> str:
-    """Return the declaration of a package's prompt: a text, or a file with `read_text`."""
+    """Return the declaration of a plug-in's prompt: a text, or a file with `read_text`."""
     text = declared if isinstance(declared, str) else None
     if isinstance(declared, Path | Traversable):
         text = declared.read_text(encoding="utf-8")
     if text is None:
         raise InputError(
-            f"{declared!r} declares no prompt",
-            hint="Name a text in TOML, or a file of one, in the entry point",
+            f"{declared!r} is not a prompt",
+            hint="Name a TOML text or file in the entry point",
         )
     if (own := parse_toml(text, f"{name}{SUFFIX}").get("name")) != name:
         raise InputError(
-            f"it calls itself {own!r}", field="name", hint=f"Give both the name {name!r}"
+            f"its name is {own!r}", field="name", hint=f"Use the name {name!r} in both places"
         )
     return text
 
 
 _GRADING, _GENERATING = _bundled_texts("catalogue"), _bundled_texts("generation")
 PROMPTS = Registry("exampp.prompts", "prompt", {**_GRADING, **_GENERATING}, _declared_text)
-"""The declarations of all named prompts: those of exampp, and of packages."""
+"""The declarations of all named prompts, including those of plug-ins."""
 
 
 def names() -> tuple[str, ...]:
@@ -63,14 +63,14 @@ def names() -> tuple[str, ...]:
 def all_prompts() -> tuple[Prompt | GenerationPrompt, ...]:
     """Return all prompts: bundled ones that grade, then those that generate items.
 
-    Prompts of packages come last, if they can be loaded; `plugins` lists the others.
+    Prompts of plug-ins come last, if they can be loaded; `plugins` lists the others.
     """
     added = (one.name for one in plugin_prompts() if not one.fault)
     return tuple(map(find_prompt, (*PROMPTS.built_in, *added)))
 
 
 def plugin_prompts() -> Iterator[Plugin]:
-    """Yield the prompts of packages, each with the fault that prevents its use."""
+    """Yield the prompts of plug-ins, each with the fault that prevents its use."""
     for one in PROMPTS.plugins():
         fault = one.fault
         if not fault:
@@ -85,54 +85,54 @@ def find_prompt(name_or_path: str | Path) -> Prompt | GenerationPrompt:
     """Return a prompt by its name, or from a TOML file by its path.
 
     Raises:
-        InputError: The name is unknown, the file cannot be read, the declaration is wrong, or it
-            gives the name of a bundled prompt to another text.
+        InputError: The name is unknown, the file cannot be read, the declaration is invalid, or it
+            uses the name of a bundled prompt for another text.
     """
     name = os.fspath(name_or_path)
     if name in PROMPTS.built_in:
         return _bundled(name)
-    found = _parse(toml_of(name), name)
-    if found.name in PROMPTS.built_in and not _is_same(found, _bundled(found.name)):
+    prompt = _parse(toml_of(name), name)
+    if prompt.name in PROMPTS.built_in and not _is_same(prompt, _bundled(prompt.name)):
         raise InputError(
-            f"'{found.name}' is the name of a bundled prompt with another text",
+            f"'{prompt.name}' is the name of a bundled prompt with another text",
             file=name,
             field="name",
-            hint="give your prompt another name, so that its grades are not mistaken for others",
+            hint="Use another name for your prompt, so that its grades are distinguishable",
         )
-    return found
+    return prompt
 
 
 def load_grading_prompt(name_or_path: str | Path) -> Prompt:
-    """Return a prompt that grades; see `find_prompt`. InputError for any other."""
-    found = find_prompt(name_or_path)
-    if isinstance(found, Prompt):
-        return found
+    """Return a prompt that grades (see `find_prompt`); raise InputError for any other."""
+    prompt = find_prompt(name_or_path)
+    if isinstance(prompt, Prompt):
+        return prompt
     raise InputError(
-        f"the prompt '{found.name}' asks for the items of a bank, and grades nothing",
-        hint=f"give it to exampp bank generate, or give one of {', '.join(_GRADING)}",
+        f"the prompt '{prompt.name}' generates items and cannot grade",
+        hint=f"Use it with exampp bank generate, or use one of {', '.join(_GRADING)}",
     )
 
 
 def load_generation(name_or_path: str | Path) -> GenerationPrompt:
-    """Return a prompt that generates items of a bank; see `find_prompt`. InputError for others."""
-    found = find_prompt(name_or_path)
-    if isinstance(found, GenerationPrompt):
-        return found
+    """Return a prompt that generates items (see `find_prompt`); raise InputError for others."""
+    prompt = find_prompt(name_or_path)
+    if isinstance(prompt, GenerationPrompt):
+        return prompt
     raise InputError(
-        f"the prompt '{found.name}' grades, and asks for no items of a bank",
-        hint=f"give it to exampp grade, or give one of {', '.join(_GENERATING)}",
+        f"the prompt '{prompt.name}' grades and cannot generate items",
+        hint=f"Use it with exampp grade, or use one of {', '.join(_GENERATING)}",
     )
 
 
 def load_named(name: str) -> Prompt:
-    """Return a prompt of exampp or of a package by its name in data: never from a file."""
+    """Return a prompt by a name from data, never from a file."""
     if name not in PROMPTS:
         raise _unknown(name)
     return load_grading_prompt(name)
 
 
 def toml_of(name_or_path: str | Path) -> str:
-    """Return the declaration of a prompt as TOML; InputError if it cannot be read."""
+    """Return the declaration of a prompt as TOML; raise InputError if it cannot be read."""
     name = os.fspath(name_or_path)
     if name in PROMPTS.built_in:
         return PROMPTS.built_in[name]
@@ -145,13 +145,13 @@ def toml_of(name_or_path: str | Path) -> str:
         return check_path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(
-            "the prompt file is not UTF-8", file=path, hint="save it as UTF-8"
+            "the prompt file is not UTF-8", file=path, hint="Save it as UTF-8"
         ) from None
     except OSError as error:
         raise InputError(
             f"the prompt file cannot be read: {error.strerror}",
             file=path,
-            hint="check the path, or give the name of a bundled prompt (exampp prompts)",
+            hint="Check the path, or give the name of a bundled prompt (exampp prompts)",
         ) from None
 
 
@@ -180,8 +180,8 @@ def _unknown(name: str) -> InputError:
     near, known = by_workbench_class(name), PROMPTS.names()
     return InputError(
         f"unknown prompt '{name}'",
-        hint=(f"did you mean '{near}'?" if near else suggest(name, known))
-        or f"give a name ({', '.join(known)}) or the path of a {SUFFIX} file",
+        hint=(f"Did you mean '{near}'?" if near else suggest(name, known))
+        or f"Use a name ({', '.join(known)}) or the path of a {SUFFIX} file",
     )
 
 
@@ -202,7 +202,7 @@ def _by_class() -> Mapping[str, str]:
 
 
 def by_workbench_class(prompt_class: str) -> str | None:
-    """Return the bundled prompt that the reference calls `prompt_class`; None if there is none.
+    """Return the bundled prompt that the reference calls `prompt_class`, or None.
 
     Source: Autograding Workbench, Table 2 and section 3.4 (prompt classes), and its program.
     """
@@ -212,9 +212,9 @@ def by_workbench_class(prompt_class: str) -> str | None:
 def workbench_info(name: str, *, verified: bool = False, sent: str | None = None) -> dict[str, Any]:
     """Return the reference's `prompt_info` of a bundled prompt; empty for any other.
 
-    It has no `prompt_class` if the reference has no class of this wording. `verified`: known
-    answers were compared with the replies; `sent` is the hash of the text that was sent, if known:
-    for another text nothing is returned.
+    It has no `prompt_class` if the reference has no class with this wording. `verified`: the
+    replies were compared with known answers. `sent` is the hash of the sent text, if known; for
+    another text the result is empty.
     """
     if name not in _GRADING or sent not in (None, prompt_content_hash(load_grading_prompt(name))):
         return {}

@@ -1,9 +1,9 @@
-"""Prompts that generate the items of a bank, and reading the items out of a reply.
+"""Prompts that generate the items of a bank, and parsers of their replies.
 
 A template may use the slots `{query_text}` and `{query_title}` (both are the query's text),
-`{query_subtopic}` and `{instruction}`. The last says how to reply, and may use these slots; if a
-template does not use it, it is appended. `{passages}` are numbered passages, `{known}` the existing
-items, as a Python list, and `{known_count}` their number.
+`{query_subtopic}` and `{instruction}`. The last one is the reply format, and may use these slots;
+if a template does not use it, it is appended. `{passages}` are numbered passages, `{known}` the
+existing items, as a Python list, and `{known_count}` their number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SLOTS = ("query_text", "query_title", "query_subtopic", "passages", "known", "kn
 WINDOW = 10
 """Default number of passages for a prompt with `{passages}`, as in nuggetizer."""
 PASSAGE_CHARACTERS = 2000
-"""Characters after which a passage in a prompt is cut, at a word."""
+"""Characters after which a passage in a prompt is truncated, at a word."""
 _KEYS = ("name", "title", "source", "makes", "user", "system", "instruction", "keys_instruction")
 _REQUIRED = ("name", "makes", "user")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
@@ -55,7 +55,7 @@ _GROUNDED = "Ask only for what these passages say.\n{passages}\n"
 class GenerationPrompt:
     """A prompt for generating items; `makes` is their kind, question or nugget.
 
-    `instruction` says how to reply, `keys_instruction` the same with answer keys.
+    `instruction` is the reply format, `keys_instruction` the same with answer keys.
     """
 
     name: str
@@ -69,22 +69,22 @@ class GenerationPrompt:
 
     @property
     def needs_subtopic(self) -> bool:
-        """Return whether it needs a subtopic of a query."""
+        """Whether it needs a subtopic of a query."""
         texts = (self.user, self.system, self.instruction, self.keys_instruction)
         return any("query_subtopic" in placeholders(text) for text in texts)
 
     @property
     def needs_passages(self) -> bool:
-        """Return whether it makes items from passages."""
+        """Whether it generates items from passages."""
         return "passages" in placeholders(self.user)
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """Options of a generation request beyond the prompt.
+    """Options of a generation request besides the prompt.
 
-    `keys` requests answers, `more` so many items beyond the known ones (0: none), `grounded` is the
-    number of passages shown.
+    `keys` requests answers, `more` is the number of items beyond the known ones (0: none),
+    `grounded` is the number of passages shown.
     """
 
     keys: bool = False
@@ -93,7 +93,7 @@ class GenerationRequest:
 
 
 def prompt_hash(prompt: GenerationPrompt, wish: GenerationRequest) -> str:
-    """Hash (SHA-256) what determines the request, apart from the texts of query and passages."""
+    """Hash (SHA-256) all that determines the request, except the texts of query and passages."""
     instruction = prompt.keys_instruction if wish.keys else prompt.instruction
     extras = [str(wish.grounded)] if wish.grounded else []
     extras += [f"more {wish.more}"] if wish.more else []
@@ -122,20 +122,22 @@ def fill_request(
     def put(match: re.Match[str]) -> str:
         return slots[match[2]] if match[2] else f"{{{match[1]}}}"
 
-    asked = prompt.keys_instruction if wish.keys else prompt.instruction
-    instruction = PLACEHOLDER.sub(put, asked)
+    template = prompt.keys_instruction if wish.keys else prompt.instruction
+    instruction = PLACEHOLDER.sub(put, template)
     many = f"{prompt.makes}s"
     used = {*placeholders(prompt.user), *placeholders(prompt.system)}
     if "known" in used:
         pass
     elif wish.more and known:
-        listed = "\n".join(f"- {text}" for text in known)
-        instruction = _MORE.format(many=many, known=listed, count=wish.more) + instruction
+        numbered = "\n".join(f"- {text}" for text in known)
+        instruction = _MORE.format(many=many, known=numbered, count=wish.more) + instruction
     elif wish.more:
         instruction = f"Give exactly {wish.more} {many}. {instruction}"
     if passages and "passages" not in used:
-        listed = "\n".join(f"Passage {n}: {_shortened(text)}" for n, text in enumerate(passages, 1))
-        instruction = _GROUNDED.format(passages=listed) + instruction
+        numbered = "\n".join(
+            f"Passage {n}: {_shortened(text)}" for n, text in enumerate(passages, 1)
+        )
+        instruction = _GROUNDED.format(passages=numbered) + instruction
     slots["instruction"] = instruction
     user = PLACEHOLDER.sub(put, prompt.user)
     if instruction and "instruction" not in used:
@@ -156,7 +158,7 @@ def _shortened(text: str) -> str:
 def build_generation_prompt(
     data: Mapping[str, Any], file: str | Path | None = None
 ) -> GenerationPrompt:
-    """Return the prompt of a declaration; InputError with place and fix if it is wrong."""
+    """Return the prompt of a declaration; raise InputError with place and fix if it is invalid."""
     for field, what, hint in _faults(data):
         raise InputError(what, file=file, field=field, hint=hint)
     words = {"one": data["makes"], "many": f"{data['makes']}s"}
@@ -172,24 +174,24 @@ def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield the faults of a declaration: the field, the fault, the hint."""
     for key, value in data.items():
         if key not in _KEYS:
-            hint = suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}"
+            hint = suggest(key, _KEYS) or f"Known keys are {', '.join(_KEYS)}"
             yield key, f"unknown key '{key}'", hint
         elif not isinstance(value, str):
-            yield key, f"'{key}' is {json.dumps(value, default=str)}", "give a text"
+            yield key, f"'{key}' is {json.dumps(value, default=str)}", "Use a text"
     for key in _REQUIRED:
         if not str(data.get(key, "")).strip():
-            yield key, f"'{key}' is missing", "give a text that is not empty"
+            yield key, f"'{key}' is missing", "Add a text"
     yield from _value_faults(data)
 
 
 def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     if not _NAME.fullmatch(data["name"]):
-        yield "name", f"'{data['name']}' is not a short name", "use a-z, 0-9, dots and dashes"
+        yield "name", f"'{data['name']}' is not a valid name", "Use a-z, 0-9, dots and dashes"
     if data["makes"] not in MAKES:
         yield (
             "makes",
-            f"'{data['makes']}' is nothing that a bank holds",
-            f"give one of {', '.join(MAKES)}",
+            f"a bank cannot have '{data['makes']}'",
+            f"Use one of {', '.join(MAKES)}",
         )
     texts = used_slots(data, ("user", "system"))
     instructions = used_slots(data, ("instruction", "keys_instruction"))
@@ -199,7 +201,7 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                 what, hint = no_slot(slot, known)
                 yield key, what, hint
     if not {"query_text", "query_title"} & set(texts):
-        yield "user", "the text does not say which query", "write {query_text} into it"
+        yield "user", "the text does not name the query", "Add {query_text} to it"
 
 
 _QUESTION_WORDS = (
@@ -210,7 +212,7 @@ _QUESTION_WORDS = (
 _NUMBER = re.compile(r"\(?(?P<number>[0-9]{1,3}|[A-Za-z])[.):](?:\s+|(?=[^\W\d_a-z]|[\"“*]))")
 _LABEL = r"(?:question|nugget|key ?fact|fact|item|q)"
 _OPENINGS = (
-    # a bullet, a quoted line, a heading, a box to tick
+    # a bullet, a quoted line, a heading, a checkbox
     re.compile(r"(?:[-*+•‣◦▪·\u2013\u2014>]|#{2,6})\s+(?:\[[ xX]?\]\s+)?"),
     # Question: Q1. Nugget 2) Key fact #3 - **Question 1:** **Question 1**:
     re.compile(
@@ -242,19 +244,19 @@ _BOLD = re.compile(r"(?<![\w*])\*\*(?=[^\s*])((?:(?!\*\*).)+?)(?<=[^\s*])\*\*(?!
 
 
 def strip_markup(text: str) -> str:
-    """Return the item on one line, encodable, without markup; blank if nothing is left.
+    """Return the item on one line, encodable, without markup; blank if nothing remains.
 
-    A year, a quoted title or a list number that may belong to the item stays.
+    A year, a quoted title or a list number that may belong to the item is not removed.
     """
     return _BOLD.sub(r"\1", _peeled(text, (*_OPENINGS, _NUMBER_BEFORE_A_QUESTION)))
 
 
 def strip_list_markup(texts: Sequence[str]) -> list[str]:
-    """Return the items of one list without markup, and without their numbers if these count up.
+    """Return the items of one list without markup, and without consecutive numbers.
 
-    A mark goes where it can be nothing else. A number or letter with a dot may belong to the item
-    ("2. Samuel", "A. Lincoln"): it goes before a word that asks, and where those of all items count
-    up.
+    A mark is removed if it cannot be anything else. A number or letter with a dot may belong to the
+    item ("2. Samuel", "A. Lincoln"): it is removed before a question word, or if those of all items
+    are consecutive.
     """
     peeled = [_peeled(text, _OPENINGS) for text in texts]
     marks = [_NUMBER.match(text) for text in peeled]
@@ -271,12 +273,12 @@ def _peeled(text: str, openings: Sequence[re.Pattern[str]]) -> str:
     while before != text:
         before = text
         for opening in openings:
-            found = opening.match(text)
-            if found and found.end() < len(text):
-                text = text[found.end() :].strip()
+            mark = opening.match(text)
+            if mark and mark.end() < len(text):
+                text = text[mark.end() :].strip()
         for around in _AROUND:
-            if found := around.fullmatch(text):
-                text = found["inner"].strip()
+            if mark := around.fullmatch(text):
+                text = mark["inner"].strip()
     return text
 
 
@@ -286,21 +288,21 @@ def _count(number: str) -> int:
 
 
 class ParsedItem(NamedTuple):
-    """An item as the model wrote it, with its answers."""
+    """An item as written by the model, with its answers."""
 
     text: str
     answers: tuple[str, ...] = ()
 
 
 class ParsedItems(NamedTuple):
-    """The items of a reply, and the rule that found them; without items, `rule` says why."""
+    """The items of a reply, and the rule that found them, or the reason why there are none."""
 
     made: tuple[ParsedItem, ...]
     rule: str
 
 
 _MOST = 200_000
-"""Maximum characters of a reply that are read, without the thoughts of its model."""
+"""Maximum characters of a reply that are read, excluding reasoning."""
 UNFINISHED_THOUGHT = "the reply ends within a thought of the model"
 _MOST_STARTS = 200
 _FENCE = re.compile(r"(?s)```[A-Za-z]*\s*(.*?)(?:```|\Z)")
@@ -332,8 +334,8 @@ _ANSWERS = ("answer", "answers", "answertext", "correctanswer", "goldanswers", "
 def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems:
     """Read the items of a kind in a reply; `truncated`: the model was stopped.
 
-    What cannot be read is a reason, never an item: a refusal, an empty reply, an echo of the
-    instruction, and the last item of a reply that was cut off within it.
+    Anything unreadable gives a reason instead of an item: a refusal, an empty reply, an echo of the
+    instruction, and an incomplete last item.
     """
     said = strip_thoughts(reply)
     if said is None:
@@ -343,16 +345,16 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
         return ParsedItems((), "the reply is empty")
     if is_refusal(text):
         return ParsedItems((), "the model refused")
-    for rule, found in _readings(text, kind, truncated):
-        items = _cleaned(found)
+    for rule, parsed in _readings(text, kind, truncated):
+        items = _cleaned(parsed)
         if items and all(is_refusal(one.text) for one in items):
             return ParsedItems((), "the model refused")
         items = tuple(one for one in items if not is_refusal(one.text))
         if items:
             return ParsedItems(items, rule)
     if truncated:
-        return ParsedItems((), "the reply was cut off before a whole item")
-    return ParsedItems((), f"no {kind}s can be read from the reply")
+        return ParsedItems((), "the reply ends before the first complete item")
+    return ParsedItems((), f"the reply contains no readable {kind}s")
 
 
 def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequence[ParsedItem]]]:
@@ -363,14 +365,14 @@ def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequ
         yield "fenced", _from_data(_complete_value(part), kind)
     parts = [parsed for data in _values(text) if (parsed := _cleaned(_from_data(data, kind)))]
     if all(len(parsed) == 1 for parsed in parts):
-        # one object a line
+        # one object per line
         parts = [tuple(one for parsed in parts for one in parsed)]
     for parsed in reversed(parts):
         yield "embedded", parsed
     for part in (*reversed(fenced), text):
         yield "python", _from_data(_literal(part), kind)
     if not any(part.startswith(("{", "[")) for part in (*fenced, text)):
-        # the lines of broken JSON are no items
+        # the lines of broken JSON are not items
         yield "list", _list_items(text, kind, truncated)
 
 
@@ -385,34 +387,34 @@ def _complete_value(text: str) -> Any:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the objects and lists of JSON within a text, from left to right."""
+    """Yield the objects and lists of JSON in a text, from left to right."""
     decoder = json.JSONDecoder()
     place = 0
     for _ in range(_MOST_STARTS):
-        found = _OPENING.search(text, place)
-        if found is None:
+        opening = _OPENING.search(text, place)
+        if opening is None:
             return
         try:
-            data, place = decoder.raw_decode(text, found.start())
+            data, place = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
-            if found[0] == "{" or _JSON_LIKE.match(text, found.start()):
-                # a value within something broken is not the whole
+            if opening[0] == "{" or _JSON_LIKE.match(text, opening.start()):
+                # a value inside a broken one is incomplete
                 return
-            place = found.end()
+            place = opening.end()
         else:
             yield data
 
 
 def _literal(text: str) -> Any:
-    """Return the Python value that a text starts with, up to the last bracket that fits."""
+    """Return the Python value at the start of a text, up to the last matching bracket."""
     start = _JSON_LIKE.search(text) or _OPENING.search(text)
     if start is None or _ADJACENT.search(text):
         return None
-    ends = [found.end() for found in _CLOSING.finditer(text, start.end())]
+    ends = [match.end() for match in _CLOSING.finditer(text, start.end())]
     for end in ends[: -_MOST_ENDS - 1 : -1]:
         try:
             with warnings.catch_warnings():
-                # a reply is no source of ours: its escapes are nobody's business
+                # ignore SyntaxWarning raised by the reply text
                 warnings.simplefilter("ignore", SyntaxWarning)
                 return ast.literal_eval(text[start.start() : end])
         except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -480,36 +482,40 @@ def _parsed_lines(text: str, kind: str) -> list[ParsedItem]:
 def _list_items(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
     """Return the numbered lines of a text, else its bullets, else its lines that are questions."""
     lines = text.splitlines()
-    found: list[str] = []
+    items: list[str] = []
     last = ""
     for pattern in (_NUMBERED_LINE, _BULLET):
-        if found:
+        if items:
             break
         marked = [
             (line, _without_list_mark(match)) for line in lines if (match := pattern.match(line))
         ]
-        found = [said for _, said in marked if not said.rstrip("* ").endswith(":")]
+        items = [
+            text_of_item
+            for _, text_of_item in marked
+            if not text_of_item.rstrip("* ").endswith(":")
+        ]
         last = marked[-1][0] if marked else ""
-    if not found and kind == "question":
-        found = [line for line in lines if line.strip().endswith("?")]
-        found = found if len(found) > 1 else []
+    if not items and kind == "question":
+        items = [line for line in lines if line.strip().endswith("?")]
+        items = items if len(items) > 1 else []
         last = ""
-    if truncated and found and last == lines[-1]:
+    if truncated and items and last == lines[-1]:
         # the model was stopped within its last line
-        found = found[:-1]
-    return [ParsedItem(said) for said in found]
+        items = items[:-1]
+    return [ParsedItem(text_of_item) for text_of_item in items]
 
 
 def _without_list_mark(line: re.Match[str]) -> str:
-    """Return a line of a list without its mark; text that is bold from the mark on stays so."""
+    """Return a line of a list without its mark; bold text that starts at the mark stays bold."""
     groups = line.groupdict()
     whole = groups.get("bold") and not groups["early"] and not groups["closed"]
     return f"**{line['said']}" if whole else line["said"]
 
 
-def _cleaned(found: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
-    """Return the items without marks, empty ones and repetitions."""
-    items = list(found)
+def _cleaned(parsed: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
+    """Return the items without marks, empty ones and duplicates."""
+    items = list(parsed)
     texts = strip_list_markup([one.text for one in items])
     items = [
         ParsedItem(text, tuple(map(strip_markup, one.answers)))

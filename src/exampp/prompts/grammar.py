@@ -55,13 +55,13 @@ _PLAIN = _Plain({ord("\u2019"): "'", ord("\u2018"): "'", ord("\u2212"): "-"})
 
 
 def plain_reply(reply: str) -> str:
-    """Return the reply in plain characters, without markup and the lines that it quotes."""
+    """Return the reply in plain characters, without markup and quoted lines."""
     text = _MARKUP.sub("", reply.translate(_PLAIN)).strip()
     return _QUOTED_LINE.sub("", text).strip() or text
 
 
 def holds_number(text: str) -> bool:
-    """Return whether a text holds a digit or a number word of any script, outside of markup."""
+    """Return whether a text has a digit or a number word of any script, outside of markup."""
     text = _MARKUP.sub("", text)
     return any(c.isnumeric() for c in text) or _NUMBER_WORD.search(text) is not None
 
@@ -93,7 +93,7 @@ class ReplyScale:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of a rating field beside the declared one."""
+        """Return the names of a rating field besides the declared one."""
         return _VERDICT_NAMES if self.is_verdict else _RATING_NAMES
 
     def value_of(self, text: str) -> ReadRating:
@@ -109,7 +109,7 @@ class ReplyScale:
         return ReadRating(on_scale[0], "rated")
 
     def mentions(self, text: str) -> set[int]:
-        """Return the ratings that a text names in any way."""
+        """Return the ratings that a text mentions in any way."""
         if self.is_verdict:
             return {_VERDICTS[word.lower()] for word in _YES_OR_NO.findall(text)}
         values = map(self._on_scale, _NUMBER.findall(text))
@@ -135,7 +135,7 @@ _MARK = r"\s*(?:(?P<mark>[:=|])|[-=]>|[\u2192\u21d2]|[-\u2013\u2014](?= ))"
 _OPEN = r"[\s\"'(\[]*"
 _SET_OFF = r"[,:!)\]}|\"'(](?!\s*\d)|[-\u2013\u2014]\s(?!\d)|(?<!\S)(?:because|since)\b"
 _END = rf"(?=\s*(?:\Z|\n|[.;](?=\s*\Z|\s+[\"'(]?[^\W\d_]|[)\]\"'])|{_SET_OFF}))"
-# a number and a dot may be the mark of a list: "1. The passage ..."
+# a number with a dot may be a list mark: "1. The passage ..."
 _END_OF_OPENING = rf"(?=[.!)\]}}\"'\s]*\Z|[)\]\"']?\s*(?:\n|(?![.!]){_SET_OFF}))"
 _NAMES = "|".join(_RATING_NAMES)
 _STATEMENT = (
@@ -153,7 +153,7 @@ _VERDICT_STATEMENT = (
 _TAG = re.compile(rf"(?i)<(/?)({'|'.join(_VERDICT_NAMES)}|[biup]|em|strong|span|code|mark|div)>")
 _BOXED = re.compile(r"\$?\\boxed\{([^{}\n]{1,40})\}\$?")
 _UNCLEAR = re.compile(
-    # struck text, a box without a value, control characters and halves of characters
+    # strikethrough text, an empty checkbox, control characters and partial characters
     r"(?i)~~|</?(?:s|del|strike)\b|\\boxed"
     r"|[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
 )
@@ -242,22 +242,22 @@ def _as_field(tag: re.Match[str]) -> str:
 def _read_fields(
     sentences: list[str], fields: dict[int, re.Match[str]], forms: _Forms, scale: ReplyScale
 ) -> ReadRating:
-    """Return the rating in fields: in those called final alone, if there are any.
+    """Return the rating in fields; if some are called final, only those count.
 
     A field within a field, or a later sentence that revises the rating, must not differ.
     """
     final = {at: field for at, field in fields.items() if field["final"]}
     counting = final or fields
-    found = agreed([_read(field, scale) for field in counting.values()])
+    stated = agreed([_read(field, scale) for field in counting.values()])
     last, field = list(counting.items())[-1]
     others = [field.string[field.end() :]]
     for at, sentence in enumerate(_QUOTATION.sub("", one) for one in sentences):
         revised = at > last and _REVISES.search(sentence)
         if at not in fields and (revised or (not final and forms.name.search(sentence))):
             others.append(sentence)
-    if found.rating is not None and scale.mentions("\n".join(others)) - {found.rating}:
+    if stated.rating is not None and scale.mentions("\n".join(others)) - {stated.rating}:
         return ReadRating(None, "several")
-    return found
+    return stated
 
 
 def _read_statements(
@@ -267,15 +267,15 @@ def _read_statements(
     last_line = text.rpartition("\n")[2].rstrip(" .!)]}\"'")
     matches = [forms.alone.match(text), forms.alone.fullmatch(last_line)]
     matches += map(forms.statement.match, sentences)
-    found = [_read(match, scale) for match in matches if match]
-    one = agreed(found) if found else ReadRating(None, "no verdict")
+    ratings = [_read(match, scale) for match in matches if match]
+    one = agreed(ratings) if ratings else ReadRating(None, "no verdict")
     if one.rating is not None and scale.mentions(_QUOTATION.sub("", text)) - {one.rating}:
         return ReadRating(None, "several")
     return one
 
 
 def _read(match: re.Match[str], scale: ReplyScale) -> ReadRating:
-    """Return the rating of a match, unless its sentence doubts it or puts a condition on it."""
+    """Return the rating of a match, unless its sentence has a doubt or a condition."""
     if not match["value"]:
         return ReadRating(None, "no value")
     text, end = match.string, match.end("value")
@@ -287,8 +287,8 @@ def _read(match: re.Match[str], scale: ReplyScale) -> ReadRating:
     return scale.value_of(match["value"])
 
 
-def agreed(found: Sequence[ReadRating]) -> ReadRating:
+def agreed(ratings: Sequence[ReadRating]) -> ReadRating:
     """Return the rating that all readings share, or the first reading without a rating."""
-    unread = [one for one in found if one.rating is None]
-    several = len({one.rating for one in found}) > 1
-    return unread[0] if unread else ReadRating(None, "several") if several else found[0]
+    unread = [one for one in ratings if one.rating is None]
+    several = len({one.rating for one in ratings}) > 1
+    return unread[0] if unread else ReadRating(None, "several") if several else ratings[0]

@@ -1,8 +1,8 @@
-"""Prompts as TOML files declare them, and how their slots are filled to make the text that is sent.
+"""Prompts declared in TOML, and how their slots are filled.
 
-Slot texts are inserted literally and in a single pass: braces inside a passage stay, and no slot
-text is searched for further slots. If the whole is too long for the model, only the slot that the
-prompt names is cut; instructions and question stay whole.
+Slot texts are inserted literally and in a single pass: braces inside a passage are preserved, and
+no slot text is searched for further slots. If the result is too long for the model, only the slot
+named by `cut` is truncated; instructions and question stay complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "answer": ((*_ITEM, "correct_answer"), ("answer",)),
 }
 """Slots of which a prompt needs one each, by its kind: the item, and the text to grade."""
-_WITHOUT = ("all items would be asked about alike", "the model would not see what it grades")
+_WITHOUT = ("all items would get the same prompt", "the model would not see what it grades")
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
 TEMPLATE_FREE = "thresholds"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
@@ -51,17 +51,21 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 class Prompt:
     """A prompt for a grader, and how to read its replies.
 
-    `grades` are the kinds of item that it can grade (question, nugget, query; `answer` for a
-    verification); `lowest` and `highest` bound its ratings, and a verdict is 0 or 1. `labels` are
-    the possible replies if they are few and of one token; `field` is the value that counts in a
-    JSON reply; `cut` is the slot that is shortened if the prompt is too long. A prompt without
-    `user` text sends nothing to a model. `workbench` holds the fields of the reference's
-    `prompt_info`, and under `verified` those that differ if known answers were compared.
+    A prompt is data: text with `{slots}`, the scale of its replies, and the name of the rules that
+    read them. A template writes `{question}` for a slot and `{{question}}` for literal braces; all
+    other braces, such as those of a JSON example, are text.
 
-    A prompt is data: text with `{slots}`, the scale of its replies, the name of the rules that read
-    them, and the one slot that may be cut when the whole is too long. A template writes
-    `{question}` where the slot goes and `{{question}}` for the braces themselves; all other braces,
-    such as those of a JSON example, are text.
+    Attributes:
+        grades: Kinds of item that it can grade (question, nugget, query; `answer` for a
+            verification).
+        lowest: Lowest rating; 0 for a verdict.
+        highest: Highest rating; 1 for a verdict.
+        labels: The possible replies if they are few and single tokens.
+        field: The relevant value of a JSON reply.
+        cut: The slot that is truncated if the prompt is too long.
+        user: Text for the model; without it, nothing is sent.
+        workbench: Fields of the reference's `prompt_info`; under `verified` those that differ if
+            known answers were compared.
     """
 
     name: str
@@ -86,25 +90,25 @@ class Prompt:
 
     @property
     def is_verdict(self) -> bool:
-        """Return whether its ratings are only 0 (no) and 1 (yes)."""
+        """Whether its ratings are only 0 (no) and 1 (yes)."""
         return (self.lowest, self.highest) == (0, 1)
 
     @property
     def verifies(self) -> bool:
-        """Return whether known answers matter: in the prompt, or in reading its reply."""
+        """Whether known answers matter, in the prompt or in reading its reply."""
         return self.reading == "extraction" or self.asks_key
 
     @property
     def asks_key(self) -> bool:
-        """Return whether the prompt shows the known answers, so that its reply depends on them."""
+        """Whether the prompt shows the known answers, so that its reply depends on them."""
         return "correct_answer" in self.slots
 
 
 def prompt_content_hash(prompt: Prompt) -> str:
-    """Hash (SHA-256, hexadecimal) what determines a reply: texts, slot to cut, labels, JSON field.
+    """Hash (SHA-256, hex) all that determines a reply: texts, slot to cut, labels, JSON field.
 
-    Name, title, source and workbench names do not count, nor do scale and rules of reading: the raw
-    reply is stored and can be read again.
+    Name, title, source and Workbench names are excluded, as are scale and rules of reading: the raw
+    reply is stored and can be reread.
     """
     content = {
         "system": prompt.system,
@@ -117,7 +121,7 @@ def prompt_content_hash(prompt: Prompt) -> str:
 
 
 def placeholders(template: str) -> tuple[str, ...]:
-    """Return names of the slots that a template uses, in order of appearance."""
+    """Return the names of the slots in a template, in order of appearance."""
     return tuple(dict.fromkeys(m[2] for m in PLACEHOLDER.finditer(template) if m[2]))
 
 
@@ -131,13 +135,13 @@ def used_slots(data: Mapping[str, Any], keys: Iterable[str] = ("user", "system")
 
 
 def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
-    """Describe the fault of an unknown slot, and the hint."""
-    listed = ", ".join(f"{{{slot}}}" for slot in known)
+    """Return the fault of an unknown slot, and the hint."""
+    slots = ", ".join(f"{{{slot}}}" for slot in known)
     near = suggest(name, known)
     return (
         f"the prompt uses {{{name}}}, which is not a slot",
         f"{near} " * bool(near)
-        + f"the slots are {listed}; write {{{{{name}}}}} for the braces themselves",
+        + f"The slots are {slots}; write {{{{{name}}}}} for the braces themselves",
     )
 
 
@@ -153,7 +157,7 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
     "grades": (lambda v: isinstance(v, str) or _is_strings(v), "a text or a list of texts", True),
     "reading": (lambda v: isinstance(v, str), "a text", True),
     "scale": (lambda v: isinstance(v, dict), "a table such as { lowest = 0, highest = 5 }", False),
-    "verdict": (lambda v: v is True, "true (otherwise leave it out and give a scale)", False),
+    "verdict": (lambda v: v is True, "true (for a scale, remove it)", False),
     "slots": (_is_strings, 'a list of texts such as ["question", "context"]', False),
     "cut": (lambda v: isinstance(v, str), "the name of a slot", False),
     "labels": (_is_strings, 'a list of texts such as ["0", "1"]', False),
@@ -165,12 +169,12 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
 
 
 def parse_prompt(text: str, file: str | Path | None = None) -> Prompt:
-    """Parse one declaration in TOML; InputError as in `build_prompt`."""
+    """Parse one declaration in TOML; raise InputError as in `build_prompt`."""
     return build_prompt(parse_toml(text, file), file)
 
 
 def build_prompt(data: Mapping[str, Any], file: str | Path | None = None) -> Prompt:
-    """Return the prompt of a declaration; InputError with place and fix if it is wrong."""
+    """Return the prompt of a declaration; raise InputError with place and fix if it is invalid."""
     try:
         _check_keys(data)
         lowest, highest = _scale(data)
@@ -204,16 +208,16 @@ def _check_keys(data: Mapping[str, Any]) -> None:
             raise InputError(
                 f"unknown key '{key}'",
                 field=key,
-                hint=suggest(key, _KEYS) or f"known keys are {', '.join(_KEYS)}",
+                hint=suggest(key, _KEYS) or f"Known keys are {', '.join(_KEYS)}",
             )
         test, form, _ = _KEYS[key]
         if not test(value):
             raise InputError(
-                f"'{key}' is {json.dumps(value, default=str)}", field=key, hint=f"give {form}"
+                f"'{key}' is {json.dumps(value, default=str)}", field=key, hint=f"Use {form}"
             )
     for key, (_, form, required) in _KEYS.items():
         if required and key not in data:
-            raise InputError(f"'{key}' is missing", field=key, hint=f"give {form}")
+            raise InputError(f"'{key}' is missing", field=key, hint=f"Add {form}")
 
 
 def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
@@ -221,7 +225,7 @@ def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
         raise InputError(
             "a prompt has either a scale or a verdict",
             field="scale",
-            hint="give one of: scale = { lowest = 0, highest = 5 }, verdict = true",
+            hint="Use one of: scale = { lowest = 0, highest = 5 }, verdict = true",
         )
     if "verdict" in data:
         return 0, 1
@@ -232,7 +236,7 @@ def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
         raise InputError(
             f"the scale is {json.dumps(scale, default=str)}",
             field="scale",
-            hint="give whole numbers, lowest below highest: scale = { lowest = 0, highest = 5 }",
+            hint="Use whole numbers, lowest below highest: scale = { lowest = 0, highest = 5 }",
         )
     return ends
 
@@ -244,7 +248,7 @@ def _workbench(table: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(
                 "'prompt_class' is not a text",
                 field=f"{place}.prompt_class",
-                hint='write it as prompt_class = "MyPrompt"',
+                hint='Write it as prompt_class = "MyPrompt"',
             )
     return dict(table)
 
@@ -253,25 +257,25 @@ def _check_values(prompt: Prompt) -> None:
     for kind in prompt.grades:
         if kind not in GRADES:
             raise InputError(
-                f"'{kind}' is nothing that can be graded",
+                f"'{kind}' cannot be graded",
                 field="grades",
-                hint=suggest(kind, GRADES) or f"give one of {', '.join(GRADES)}",
+                hint=suggest(kind, GRADES) or f"Use one of {', '.join(GRADES)}",
             )
     if prompt.reading not in reading_names():
         raise InputError(
             f"unknown rules of reading '{prompt.reading}'",
             field="reading",
             hint=suggest(prompt.reading, reading_names())
-            or f"give one of {', '.join(reading_names())}",
+            or f"Use one of {', '.join(reading_names())}",
         )
     for label in prompt.labels:
         outcome = read_reply(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)
         if outcome.state is not State.GRADED:
             raise InputError(
-                f"the label '{label}' would not be read as a grade",
+                f"the label '{label}' cannot be read as a grade",
                 field="labels",
-                hint=f"give labels that '{prompt.reading}' reads on the scale "
-                f"{prompt.lowest} to {prompt.highest}, or leave labels out",
+                hint=f"Use labels that '{prompt.reading}' reads on the scale {prompt.lowest} to "
+                f"{prompt.highest}, or remove labels",
             )
 
 
@@ -280,7 +284,7 @@ def _check_slots(prompt: Prompt) -> None:
         raise InputError(
             "'user' is missing",
             field="user",
-            hint="give the text that is sent to the model, with its slots in braces",
+            hint="Add the text for the model, with its slots in braces",
         )
     used = used_slots({"user": prompt.user, "system": prompt.system})
     known = _slots_of(prompt.grades)
@@ -294,13 +298,13 @@ def _check_slots(prompt: Prompt) -> None:
             raise InputError(
                 f"the text uses {{{name}}}, which is not among the slots",
                 field=key,
-                hint="add it to slots, or leave slots out",
+                hint="Add it to slots, or remove slots",
             )
         if name in idle:
             raise InputError(
-                f"the slot '{name}' is declared and used nowhere",
+                f"the slot '{name}' is declared but not used",
                 field="slots",
-                hint=f"write {{{name}}} into the text, or take it out of slots",
+                hint=f"Write {{{name}}} into the text, or remove it from slots",
             )
     _check_needed(prompt, used)
     if prompt.user and prompt.cut not in prompt.slots:
@@ -308,18 +312,18 @@ def _check_slots(prompt: Prompt) -> None:
         raise InputError(
             what,
             field="cut",
-            hint="name the slot to shorten when the prompt is too long: "
-            f"one of {', '.join(prompt.slots) or '(declare slots first)'}",
+            hint="Name the slot to truncate if the prompt is too long: one of "
+            f"{', '.join(prompt.slots) or '(declare slots first)'}",
         )
 
 
 def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
     for kind in prompt.grades if prompt.user else ():
-        for wanted, why in zip(_NEEDED[kind], _WITHOUT, strict=True):
-            if not set(wanted) & {"nugget" if slot == "nuggets" else slot for slot in used}:
-                listed = " or ".join(f"{{{slot}}}" for slot in wanted)
+        for needed, why in zip(_NEEDED[kind], _WITHOUT, strict=True):
+            if not set(needed) & {"nugget" if slot == "nuggets" else slot for slot in used}:
+                slots = " or ".join(f"{{{slot}}}" for slot in needed)
                 raise InputError(
-                    f"the text has no {listed}: {why}", field="user", hint=f"write {listed} into it"
+                    f"the text has no {slots}: {why}", field="user", hint=f"Add {slots} to it"
                 )
 
 
@@ -335,7 +339,7 @@ Overhead = Callable[["Filled"], int]
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A prompt ready to send; `kept` counts the characters that remain of a slot that was cut."""
+    """A prompt ready to send; `kept` counts the remaining characters of a truncated slot."""
 
     system: str
     user: str
@@ -346,20 +350,22 @@ class Filled:
 def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
     """Insert the slot texts into the prompt, literally and in a single pass.
 
-    Texts for slots that the prompt does not have are ignored, so one mapping serves all prompts.
-    Raises InputError if a declared slot has no text, or the prompt has no text to fill.
+    Texts for other slots are ignored, so one mapping serves all prompts.
+
+    Raises:
+        InputError: A declared slot has no text, or the prompt has no text to fill.
     """
     if not prompt.user:
         raise InputError(
-            f"the prompt '{prompt.name}' has no text: it is graded without asking a model",
-            hint="choose another prompt for this grader (exampp prompts)",
+            f"the prompt '{prompt.name}' has no text for a model",
+            hint="Use another prompt for this grader (exampp prompts)",
         )
     for name in prompt.slots:
         if name not in slots:
             raise InputError(
                 f"the prompt '{prompt.name}' needs a text for {{{name}}}",
                 field=name,
-                hint=f"the prompt grades items of the kind {' or '.join(prompt.grades)}",
+                hint=f"The prompt grades items of the kind {' or '.join(prompt.grades)}",
             )
 
     def put(match: re.Match[str]) -> str:
@@ -375,16 +381,24 @@ def fit_prompt(
     offsets: Offsets,
     overhead: Overhead = lambda _: 0,
 ) -> Filled:
-    """Fill the prompt so that it has at most `limit` tokens, cutting its `cut` slot if it must.
+    """Fill the prompt within `limit` tokens, truncating its `cut` slot if necessary.
 
-    `offsets(text)` gives the (start, end) character offsets of the model's tokens, without
-    special tokens; `overhead(filled)` the number of tokens that special tokens and a chat
-    template add. The slot is cut at the end of a token of its own text, which is sliced and
-    never decoded from ids. A text can have other tokens inside the prompt than alone, so every
-    candidate is counted as a whole before it is returned.
+    The slot is cut at the end of a token of its own text, which is sliced and never decoded from
+    ids. A text can have other tokens inside the prompt than alone, so every candidate is counted as
+    a whole.
 
-    Raises InputError if instructions and question alone exceed the limit, or leave no room for a
-    single token of the slot. Source: FLAN-T5-EXAM, section 3.2.2 (the question remains intact).
+    Args:
+        prompt: The prompt.
+        slots: Texts by slot.
+        limit: Maximum tokens.
+        offsets: Returns the (start, end) characters of the model's tokens, without special tokens.
+        overhead: Returns the number of tokens added by special tokens and a chat template.
+
+    Raises:
+        InputError: Instructions and question alone exceed the limit, or leave no room for a token
+            of the slot.
+
+    Source: FLAN-T5-EXAM, section 3.2.2 (the question remains intact).
     """
 
     def count(filled: Filled) -> int:
@@ -396,7 +410,7 @@ def fit_prompt(
     text = slots[prompt.cut]
     alone = count(fill(prompt, {**slots, prompt.cut: ""}))
     if alone > limit:
-        raise _no_room(prompt, f"takes {alone} tokens without its {prompt.cut}", limit)
+        raise _no_room(prompt, f"has {alone} tokens without its {prompt.cut}", limit)
     ends = [end for _, end in offsets(text)]
     room = limit - alone
     keep = min(len(ends), room)
@@ -407,11 +421,13 @@ def fit_prompt(
         if excess <= 0:
             return Filled(filled.system, filled.user, cut=True, kept=end)
         keep = min(keep - 1, keep * room // (room + excess))
-    raise _no_room(prompt, f"leaves no room for its {prompt.cut} ({alone} tokens without)", limit)
+    raise _no_room(
+        prompt, f"leaves no room for its {prompt.cut} ({alone} tokens without it)", limit
+    )
 
 
 def _no_room(prompt: Prompt, what: str, limit: int) -> InputError:
     return InputError(
-        f"the prompt '{prompt.name}' {what}, the limit is {limit}",
-        hint="shorten the item's text, or grade with a model that takes longer prompts",
+        f"the prompt '{prompt.name}' {what}; the limit is {limit}",
+        hint="Shorten the item's text, or grade with a model with a higher limit",
     )

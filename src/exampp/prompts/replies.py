@@ -1,7 +1,7 @@
 """Read a raw reply as an outcome.
 
-`read_reply` looks up a reader by mode and by the `reading` of the prompt: the mode `exam` follows
-the papers, `rubric` the reference implementation, faults included. An unreadable reply is a
+`read_reply` selects a reader by mode and by the `reading` of the prompt: the mode `exam` follows
+the papers, `rubric` the reference implementation, including its faults. An unreadable reply is a
 separate outcome, never a low rating.
 """
 
@@ -39,7 +39,7 @@ from exampp.prompts.grammar import (
 from exampp.records.graders import UNNUMBERED, Outcome, State
 
 LONGEST = 50_000
-"""Maximum characters of a reply that are read, without the thoughts of its model."""
+"""Maximum characters of a reply that are read, excluding reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ _OTHER_MARKS = {  # Gemma, MedGemma, Apertus
     "<|inner_suffix|>": "</think>",
 }
 _WORDED = (
-    # channels whose marks a server left out
+    # channels without marks, removed by a server
     (re.compile(r"\s*+analysis(?=[^\W_])"), re.compile(r"assistantfinal")),
     # Granite
     (
@@ -85,15 +85,15 @@ _WORDED = (
         re.compile(r"Here(?: is|'s) my response:"),
     ),
 )
-"""The start and the end of replies that mark the thought in words."""
+"""Start and end of reasoning that replies mark with words."""
 
 
 def strip_thoughts(reply: str) -> str | None:
-    """Return the reply without the thoughts of its model; None if a thought is not finished.
+    """Return the reply without the model's reasoning; None if the reasoning is incomplete.
 
-    A mark opens a thought and the closing mark of the same name ends it. Text before a closing mark
-    without an opening one is a thought too: the opening one was part of the prompt. In a reply in
-    channels the last `final` one counts.
+    A mark starts the reasoning and the closing mark of the same name ends it. Text before a closing
+    mark without an opening one is reasoning, too: the opening mark was part of the prompt. If a
+    reply has channels, the last `final` one is used.
     """
     for opening, end in _WORDED:
         if opening.match(reply):
@@ -149,7 +149,7 @@ def looks_like_json(reply: str) -> bool:
 
 
 def json_values(reply: str) -> tuple[list[tuple[str, object]], str]:
-    """Return the named values of all whole JSON objects of a reply, and the text around them.
+    """Return the named values of all complete JSON objects of a reply, and the text around them.
 
     Names are in lower case, without spaces, dashes and underscores.
     """
@@ -196,10 +196,10 @@ def _stated(text: str, scale: ReplyScale) -> ReadRating:
         return find_rating(around, scale)
     if not named or "{" in around:
         return _NO_VALUE
-    found = agreed([one for final, one in named if final] or [one for _, one in named])
-    if found.rating is not None and find_rating(around, scale).rating not in (None, found.rating):
+    stated = agreed([one for final, one in named if final] or [one for _, one in named])
+    if stated.rating is not None and find_rating(around, scale).rating not in (None, stated.rating):
         return ReadRating(None, "several")
-    return found
+    return stated
 
 
 def _stated_value(value: object, scale: ReplyScale) -> ReadRating:
@@ -207,10 +207,10 @@ def _stated_value(value: object, scale: ReplyScale) -> ReadRating:
         return ReadRating(int(value is True or value == 1), "json")
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return _NO_VALUE
-    found = find_rating(str(value), scale)
-    if found.rating is None:
-        return _NO_VALUE if found.rule == "no verdict" else found
-    return ReadRating(found.rating, "json")
+    stated = find_rating(str(value), scale)
+    if stated.rating is None:
+        return _NO_VALUE if stated.rule == "no verdict" else stated
+    return ReadRating(stated.rating, "json")
 
 
 # ---- readers -------------------------------------------------------------------------------------
@@ -230,10 +230,10 @@ def _graded(rating: int, rule: str) -> Outcome:
     return Outcome(State.GRADED, rating, rule)
 
 
-def _outcome(reply: RawReply, found: ReadRating) -> Outcome:
+def _outcome(reply: RawReply, stated: ReadRating) -> Outcome:
     """Return the outcome of a reply: a rating, refused, an error, or unparsed by a rule."""
-    if found.rating is not None:
-        return _graded(found.rating, found.rule)
+    if stated.rating is not None:
+        return _graded(stated.rating, stated.rule)
     text = plain_reply(reply.text)
     if is_refusal(text):
         return _REFUSED
@@ -241,14 +241,14 @@ def _outcome(reply: RawReply, found: ReadRating) -> Outcome:
         return _unparsed("error")
     if is_blank_answer(text) and not looks_like_json(reply.text):
         return _unparsed("empty")
-    return _unparsed(found.rule)
+    return _unparsed(stated.rule)
 
 
 def _read_rating(reply: RawReply) -> Outcome:
-    found = _stated(reply.text, ReplyScale(reply.lowest, reply.highest, reply.field))
-    if found.rule == "no verdict" and not holds_number(reply.text):
-        found = ReadRating(None, "no value" if _NAMED_RATING.search(reply.text) else "no number")
-    return _outcome(reply, found)
+    rating = _stated(reply.text, ReplyScale(reply.lowest, reply.highest, reply.field))
+    if rating.rule == "no verdict" and not holds_number(reply.text):
+        rating = ReadRating(None, "no value" if _NAMED_RATING.search(reply.text) else "no number")
+    return _outcome(reply, rating)
 
 
 def _read_self_rating(reply: RawReply) -> Outcome:
@@ -266,13 +266,13 @@ def _read_yes_no(reply: RawReply) -> Outcome:
 
 
 def answer_text(reply: str, field: str = "") -> str:
-    """Return the extracted answer: the field of a JSON reply, else all but the thoughts."""
+    """Return the extracted answer: the field of a JSON reply, else the reply without reasoning."""
     text = strip_thoughts(reply) or ""
     values = json_values(text)[0] if looks_like_json(text) else []
     for name in (_plain_name(field), *_ANSWER_NAMES):
-        found = [value for known, value in values if name and known == name]
-        if found and isinstance(found[-1], str):
-            return found[-1].strip()
+        values_of_name = [value for known, value in values if name and known == name]
+        if values_of_name and isinstance(values_of_name[-1], str):
+            return values_of_name[-1].strip()
     return text.strip()
 
 
@@ -294,13 +294,13 @@ def _read_extraction(reply: RawReply) -> Outcome:
 
 
 def _read_thresholds(reply: RawReply) -> Outcome:
-    wanted = reply.highest - reply.lowest
+    count = reply.highest - reply.lowest
     rising = all(low <= high for low, high in pairwise(reply.thresholds))
-    if len(reply.thresholds) != wanted or not rising:
+    if len(reply.thresholds) != count or not rising:
         raise InputError(
             f"the thresholds are {list(reply.thresholds)}",
             field="thresholds",
-            hint=f"give {wanted} numbers, none smaller than the one before",
+            hint=f"Use {count} numbers in ascending order",
         )
     try:
         score = float(reply.text)
@@ -322,7 +322,7 @@ _SUPPORT_FRAME = re.compile(r"(?i)```(?:\w+)?|\A\W*(?:labels?|answer|support)\s*
 
 
 def _read_support(reply: RawReply) -> Outcome:
-    """Read a label of support: a list of one label as Python writes it, or the label alone.
+    """Read a support label: a list of one label in Python notation, or the label alone.
 
     Full support is the highest rating, none the lowest; partial support needs a scale of three.
     """
@@ -403,34 +403,34 @@ def read_reply(
 
     Args:
         reading: One of `reading_names()`.
-        reply: The reply as the model wrote it.
+        reply: The reply as written by the model.
         lowest: Lowest rating of the scale.
         highest: Highest rating of the scale.
         mode: `exam`, or `rubric` for the rules of the reference implementation.
-        field: Name of the value that counts in a JSON reply.
+        field: Name of the relevant value in a JSON reply.
         truncated: Whether the model was stopped before it had finished.
         thresholds: Those of the reading `thresholds`, lowest first.
-        keys: Known answers, against which an extracted answer is verified.
+        keys: Known answers, for verifying an extracted answer.
         unnumbered: One of `UNNUMBERED`: how a self-rating without a number is read.
 
     Raises:
-        InputError: Unknown mode, reading or `unnumbered`, or thresholds that do not fit the scale.
+        InputError: Unknown mode, reading or `unnumbered`, or thresholds that do not match the
+            scale.
 
     Sources: EXAM++, section 4.2; FLAN-T5-EXAM, section 3.2.
-
     """
     if mode not in READERS:
-        raise InputError(f"unknown mode '{mode}'", hint=f"give one of {', '.join(READERS)}")
+        raise InputError(f"unknown mode '{mode}'", hint=f"Use one of {', '.join(READERS)}")
     if reading not in READERS[mode]:
         raise InputError(
             f"unknown rules of reading '{reading}'",
-            hint=f"give one of {', '.join(reading_names())}",
+            hint=f"Use one of {', '.join(reading_names())}",
         )
     if unnumbered not in UNNUMBERED:
         raise InputError(
-            f"a text without a number cannot be '{unnumbered}'",
+            f"invalid meaning '{unnumbered}' of a text without a number",
             field="unnumbered",
-            hint=f"give one of {', '.join(UNNUMBERED)}",
+            hint=f"Use one of {', '.join(UNNUMBERED)}",
         )
     text: str | None = reply
     if mode == "exam":

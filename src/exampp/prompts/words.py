@@ -1,4 +1,4 @@
-"""Find where in a passage something is stated: the span that people are shown first."""
+"""Find the span of a passage that is shown as evidence; compare and normalise texts."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _MARGIN = 1.4
 
 @cache
 def _common_words() -> Mapping[str, frozenset[str]]:
-    """Return the commonest words of each known language, by its English name."""
+    """Return the most common words of each known language, by its English name."""
     text = (resources.files(__package__) / "languages.toml").read_text(encoding="utf-8")
-    found = parse_toml(text, "languages.toml", "")
-    return {name: frozenset(words.split()) for name, words in found.items()}
+    languages = parse_toml(text, "languages.toml", "")
+    return {name: frozenset(words.split()) for name, words in languages.items()}
 
 
 def language_of(texts: Iterable[str]) -> str | None:
     """Return the language of most of the texts by its English name; None if unclear.
 
-    Texts in Latin letters are identified by their commonest words, those in others by their script
-    (such as Cyrillic), which stands for the languages that are written in it.
+    Texts in Latin letters are identified by their most common words, others by their script (such
+    as Cyrillic), which represents all languages written in it.
     """
     words: list[str] = []
     for text in texts:
@@ -71,13 +71,13 @@ _ASCII_PUNCTUATION = frozenset(string.punctuation)
 def stem(word: str) -> str:
     """Stem a lower-case word by Porter's original algorithm.
 
-    As in Porter's own program, words of one or two letters stay as they are.
+    As in Porter's own program, words of one or two letters are unchanged.
     """
     if len(word) <= _SHORTEST:
         return word
     stemmer = getattr(_LOCAL, "stemmer", None)
     if stemmer is None:
-        # One a thread: a stemmer object keeps a cache that is not safe to share.
+        # One per thread, because the cache of a stemmer object is not thread-safe.
         import Stemmer
 
         stemmer = _LOCAL.stemmer = Stemmer.Stemmer("porter")
@@ -143,8 +143,8 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 def visible_form(text: str) -> str:
     """Return the text as a reader sees it: composed (NFC), no invisible characters, single spaces.
 
-    Characters that only look like others (ligatures, full width) become these; superscripts and
-    fractions, which are visible, stay. Two texts with equal visible forms look the same.
+    Look-alike characters (ligatures, full width) are replaced; visible differences such as
+    superscripts and fractions are preserved. Texts with equal visible forms look the same.
     """
     if text.isascii():
         return " ".join(text.split())
@@ -192,35 +192,35 @@ def _is_invisible(character: str) -> bool:
 _WORD_WITH_APOSTROPHE = re.compile(r"\w+(?:['\N{RIGHT SINGLE QUOTATION MARK}]\w+)*")
 _PIECE = re.compile(r"(?s)\w++|\s++|.")
 _END = re.compile(
-    # each run is taken whole and once: a passage may hold a million dots or spaces
+    # each run is matched as a whole, because a passage may have a million dots or spaces
     r"(?<![.!?])[.!?]++[\"')\]\N{RIGHT DOUBLE QUOTATION MARK}]*+\s++(?![a-z])"  # as in English
     r"|[\u3002\uff01\uff1f]++"  # the same marks, full width
     r"|(?<!\s)[^\S\n]*+\n\s*+"  # white space with a line break in it
 )
 
 _SENTENCE = 500
-"""Maximum characters of a text whose stems are cached: longer ones are whole passages."""
+"""Maximum characters of a text whose stems are cached; longer ones are whole passages."""
 
 
 def best_span(passage: str, wanted: str) -> tuple[int, int]:
     """Return the part of a passage that is closest to the `wanted` text, as character offsets.
 
-    If the passage contains it literally, as whole words in any case, that is the first occurrence.
-    Otherwise it is the sentence that shares the most distinct stems of content words with it, the
-    first of several such sentences; (0, 0) if none shares any. A sentence ends with a line, or with
-    a mark `.!?` before space, if no small letter follows.
+    If the passage contains it literally, as whole words in any case, this is the first occurrence.
+    Otherwise it is the first sentence that shares the most distinct stems of content words with it;
+    (0, 0) if none shares any. A sentence ends at a line end, or at a mark `.!?` before space,
+    unless a lower-case letter follows.
     """
     stems = content_stems(wanted)
     if not stems:
         return 0, 0
     if literal := find_words(wanted.strip().removesuffix("."), passage):
         return literal
-    most, found = 0, (0, 0)
+    most, best = 0, (0, 0)
     for start, end in sentence_spans(passage):
         shared = len(stems & content_stems(passage[start:end]))
         if shared > most:
-            most, found = shared, (start, end)
-    return found
+            most, best = shared, (start, end)
+    return best
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -252,16 +252,16 @@ def _stems(text: str) -> frozenset[str]:
 def find_words(wanted: str, text: str) -> tuple[int, int] | None:
     """Return the first occurrence of the wanted words in a text, as character offsets.
 
-    Words are whole; case and the kind of white space do not count. Linear in both lengths.
+    Words are whole; case and kind of white space are ignored. Linear in both lengths.
     """
-    # Every word as one character: a search among words is then a search among characters.
+    # Encode each word as one character, so that searching words is searching characters.
     codes: dict[str, str] = {}
-    sought = "".join(code for code, _ in _coded(wanted.strip(), codes))
+    coded_words = "".join(code for code, _ in _coded(wanted.strip(), codes))
     coded = _coded(text, codes)
-    start = "".join(code for code, _ in coded).find(sought) if sought else -1
+    start = "".join(code for code, _ in coded).find(coded_words) if coded_words else -1
     if start < 0:
         return None
-    return coded[start][1].start(), coded[start + len(sought) - 1][1].end()
+    return coded[start][1].start(), coded[start + len(coded_words) - 1][1].end()
 
 
 def _coded(text: str, codes: dict[str, str]) -> list[tuple[str, re.Match[str]]]:

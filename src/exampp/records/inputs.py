@@ -67,8 +67,7 @@ class Judgment:
 
 
 PASSAGE_TOKENS = 400
-"""Default maximum tokens of a passage: it fits into the 512 of a FLAN-T5 with its question (paper
-Default maximum tokens of a passage, to fit a FLAN-T5 (512 tokens) with a question (paper 000,
+"""Default maximum tokens of a passage, to fit a FLAN-T5 (512 tokens) with a question (paper 000,
 section 5.1).
 """
 DEFAULT_MIN_RELEVANT = 2

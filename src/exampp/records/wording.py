@@ -36,7 +36,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """Return `did you mean 'x'?` for the nearest known word, or an empty string."""
+    """Return `Did you mean 'x'?` for the nearest known word, or an empty string."""
     names = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    return f"did you mean '{names[near[0]]}'?" if near else ""
+    return f"Did you mean '{names[near[0]]}'?" if near else ""

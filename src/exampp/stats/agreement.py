@@ -26,9 +26,9 @@ Counts = NDArray[np.int64]
 Weights = Literal["linear", "quadratic"]
 Metric = Literal["nominal", "ordinal"]
 
-NOTHING_COMPARED = "nothing was rated by both sides"
-NO_VARIATION = "all ratings of both sides fall into one category"
-TWO_SCALES = "the two sides rate on different scales"
+NOTHING_COMPARED = "both sides rated no common item"
+NO_VARIATION = "all ratings of both sides are in one category"
+TWO_SCALES = "the two sides have different scales"
 ONE_CATEGORY = "there is only one category"
 
 
@@ -49,12 +49,12 @@ def confusion(
     row_labels: Sequence[Hashable],
     column_labels: Sequence[Hashable],
 ) -> Counts:
-    """Count how often each row label met each column label, [row labels, column labels].
+    """Return the confusion table [row labels, column labels].
 
-    `rows` and `columns` are aligned; a pair with a value that is not a label is not counted.
+    `rows` and `columns` are aligned; pairs with a value outside the labels are not counted.
 
     Raises:
-        ValueError: They are not of one length.
+        ValueError: The lengths differ.
     """
     groups = np.zeros(np.size(rows), np.intp)
     (counts,) = confusions(groups, 1, rows, columns, row_labels, column_labels)
@@ -74,7 +74,7 @@ def confusions(
     `groups` is aligned with `rows` and counts from 0.
 
     Raises:
-        ValueError: They are not of one length.
+        ValueError: The lengths differ.
     """
     a, b = np.ravel(np.asarray(rows)), np.ravel(np.asarray(columns))
     if not len(a) == len(b) == len(groups):
@@ -92,7 +92,7 @@ def cohen_kappa(counts: ArrayLike) -> Estimate:
 
 
 def weighted_kappa(counts: ArrayLike, weights: Weights = "linear") -> Estimate:
-    """Return Cohen's weighted kappa: disagreement counts by the distance, or its square."""
+    """Return Cohen's weighted kappa, with linear or squared distances."""
     return statistic_of({"linear": linear_kappa, "quadratic": quadratic_kappa}[weights], counts)
 
 
@@ -103,7 +103,7 @@ def krippendorff_alpha(
     missing: int = MISSING,
     values: Sequence[int] | None = None,
 ) -> Estimate:
-    """Return Krippendorff's alpha of whole numbers [raters, units]; `missing` marks gaps.
+    """Return Krippendorff's alpha of integers [raters, units]; `missing` marks gaps.
 
     `values` lists the categories (default: those that occur). Units with fewer than two ratings do
     not count.
@@ -119,7 +119,7 @@ def krippendorff_alpha(
 def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MISSING) -> Floats:
     """Return Krippendorff's coincidence matrix [values, values] of ratings [raters, units].
 
-    Every pair of ratings of a unit counts 1 / (ratings of the unit - 1).
+    Each pair of ratings of a unit counts 1 / (ratings of the unit - 1).
     """
     table = np.atleast_2d(np.asarray(ratings))
     size = len(values)
@@ -202,7 +202,7 @@ STATISTICS: Mapping[str, Statistic] = {
 
 
 def agreements(statistic: Statistic, tables: Floats) -> EstimateRows:
-    """Return a statistic of every table of a stack."""
+    """Return a statistic for every table of a stack."""
     observed, expected = statistic(tables)
     defined = expected > 0
     share = np.divide(observed, expected, out=np.ones_like(expected), where=defined)
@@ -210,14 +210,14 @@ def agreements(statistic: Statistic, tables: Floats) -> EstimateRows:
 
 
 def statistic_of(statistic: Statistic, counts: ArrayLike) -> Estimate:
-    """Return a statistic of one table of counts, or why it is undefined."""
+    """Return a statistic of one table of counts, with a reason if undefined."""
     table = np.asarray(counts, np.float64)
     reason = why_undefined(table)
     return undefined(reason) if reason else _estimate(agreements(statistic, table[np.newaxis]))
 
 
 def why_undefined(table: Floats) -> str:
-    """Return why no statistic of this table is defined; empty if one may be."""
+    """Return why the statistics of a table are undefined; "" if they may be defined."""
     if table.shape[0] != table.shape[1]:
         return TWO_SCALES
     if not table.sum():
@@ -243,7 +243,7 @@ def _distance(tables: Floats) -> Floats:
 
 
 def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[np.intp]:
-    """Return the index of every value in the labels, -1 for values that are not labels."""
+    """Return the index of every value in the labels; -1 for other values."""
     if not len(labels):
         return np.full(values.shape, -1, np.intp)
     categories = np.asarray(labels)
@@ -254,14 +254,14 @@ def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[n
 
 ONE_QUERY = "there is only one query"
 TOO_FEW_QUERIES = "too few queries differ"
-NO_SPREAD = "the value stays the same whichever query is left out"
-HANGS_ON_ONE = "without one of the queries the value is undefined"
+NO_SPREAD = "the value is the same without any one query"
+HANGS_ON_ONE = "the value is undefined without one of the queries"
 
 SAMPLES = 1000
 _STEP = 1e-5
-"""Of the numerical derivative, relative to the count of a table."""
+"""Step of the numerical derivative, relative to the count of a table."""
 _ROUNDING = 1e-8
-"""Standard errors below this are 0 but for rounding."""
+"""Standard errors below this are rounding errors."""
 
 
 def clustered(
@@ -272,7 +272,7 @@ def clustered(
     Queries without a count do not count. The bounds stay within -1 and 1; an interval that covers
     all of that range is dropped.
 
-    Passages of one query are judged by one person against one text, so they are no independent
+    Passages of one query are judged by one person against one text, so they are not an independent
     sample; the queries are. Every statistic is a function of the sum of the queries' tables. Its
     standard error comes from leaving out one query at a time, and the reach of the interval, in
     standard errors, from resampling the queries: the value that |t| stays within in 95 % of the
@@ -305,7 +305,7 @@ def clustered(
 
 
 def _resampled_ratios(stack: Floats, statistic: Statistic, value: float, samples: int) -> Floats:
-    """Return |value of a resample - value| / its standard error; infinite if undefined."""
+    """Return |resampled value - value| / its standard error; infinite if undefined."""
     queries, size, _ = stack.shape
     draws, back = _distinct_draws(queries, samples)
     tables = (draws @ stack.reshape(queries, -1)).reshape(-1, size, size)
@@ -323,7 +323,7 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, values: Esti
     cells = stack.reshape(len(stack), -1)
     counts = cells.sum(axis=1)
     units = np.eye(cells.shape[1])[cells.any(axis=0)]
-    # one derivative by each query, or by each cell that counts: whichever are fewer
+    # derivatives by query or by non-empty cell, whichever are fewer
     if len(cells) < len(units):
         ways, parts = cells / counts[:, np.newaxis], np.diag(counts)
     else:
@@ -333,7 +333,7 @@ def _influence(tables: Floats, stack: Floats, statistic: Statistic, values: Esti
 
 
 def _slopes(tables: Floats, ways: Floats, statistic: Statistic, values: EstimateRows) -> Floats:
-    """Return the derivative of a statistic for one more count in some cells, [tables, ways]."""
+    """Return the derivative of a statistic by the counts of some cells, [tables, cells]."""
     steps = _STEP * tables.sum(axis=(1, 2))
     shifts = steps[:, np.newaxis, np.newaxis, np.newaxis] * ways
     centre = tables[:, np.newaxis]
@@ -345,7 +345,7 @@ def _slopes(tables: Floats, ways: Floats, statistic: Statistic, values: Estimate
 
 @functools.lru_cache(maxsize=16)
 def _distinct_draws(queries: int, samples: int) -> tuple[Floats, NDArray[np.intp]]:
-    """Return each distinct resample once, and the index of every sample's resample."""
+    """Return the distinct resamples, and the index of each sample's resample."""
     draws, back = np.unique(draw_queries(queries, samples), axis=0, return_inverse=True)
     return draws, back.ravel()
 

@@ -1,9 +1,9 @@
 """Calibration models: from rating vectors to probabilities of ordinal labels.
 
-For every label c but the lowest a model predicts P(label >= c); a running minimum over c makes
-these probabilities fall, and their differences are those of the labels. Labels are assigned by cut
-points on the expected label, separately from the probabilities: the most probable label would
-nearly always be the most frequent one.
+For every label c except the lowest, a model predicts P(label >= c); a running minimum over c makes
+these probabilities monotone, and their differences are the label probabilities. Labels are assigned
+by cut points on the expected label, because the most probable label would almost always be the most
+frequent one.
 
 Source: Frank and Hall, *A Simple Approach to Ordinal Classification* (ECML 2001).
 """
@@ -27,9 +27,9 @@ _CLOSE = 1e-10
 def fit_logistic(x: Floats, y: Floats, penalty: float = 1.0) -> Floats:
     """Fit a logistic regression: `x` is observations x features, `y` 0 or 1.
 
-    Returns the intercept and the coefficients. They minimise the sum of the log losses + penalty /
-    2 times the squared coefficients (the intercept is not penalised). The penalty keeps them finite
-    where a feature separates all.
+    Returns the intercept and the coefficients. They minimise the total log loss + penalty / 2 times
+    the squared coefficients (without the intercept). The penalty keeps them finite for separable
+    data.
 
     Source: Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning* (2009), 4.4.1.
     """
@@ -48,7 +48,7 @@ def fit_logistic(x: Floats, y: Floats, penalty: float = 1.0) -> Floats:
         hessian[0, 0] += 1e-12
         step = np.linalg.solve(hessian, gradient)
         size = 1.0
-        # halved where a whole step would overshoot
+        # halve steps that overshoot
         while (new := _loss(design, y, beta - size * step, ridge)) > loss and size > _CLOSE:
             size /= 2
         beta, improved, loss = beta - size * step, loss - new, new
@@ -63,7 +63,7 @@ def sigmoid(z: Floats) -> Floats:
 
 
 def _scores(design: Floats, beta: Floats) -> Floats:
-    # einsum, for the threads of a product of small matrices wait for each other on a busy machine
+    # einsum: threaded products of small matrices are slow on a busy machine
     return np.asarray(np.einsum("ni,i->n", design, beta), np.float64)
 
 
@@ -75,8 +75,8 @@ def _loss(design: Floats, y: Floats, beta: Floats, ridge: Floats) -> float:
 def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Fit an isotonic regression: return the x, ascending, and the fitted values there.
 
-    Between two places the function is their straight line, beyond the ends it stays as it is
-    (`numpy.interp`). Only the places where the line turns are given.
+    The function is linear between the places and constant beyond the ends (`numpy.interp`). Only
+    the knots are returned.
 
     Source: Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order Restrictions*
     (1972); for probabilities Zadrozny and Elkan, *Transforming Classifier Scores into Accurate
@@ -107,12 +107,12 @@ def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floats:
     """Return size - 1 ascending cut points: scores from the c-th on have at least label c.
 
-    `labels` are 0 to size - 1. A label that only lowers kappa gets no scores: its cut point is that
-    of the next one, or infinite if there is no next one.
+    `labels` are 0 to size - 1. A label that only lowers kappa gets no scores: its cut point equals
+    the next one, or infinity.
 
-    kappa = 1 - (1 - po) / (1 - pe). For a given value of kappa the sum po - (1 - kappa) pe is one
-    of the bands between cut points, so that the best bands are found by going through the scores
-    once (dynamic programming); kappa is then raised until nothing is better.
+    kappa = 1 - (1 - po) / (1 - pe). For a fixed kappa, po - (1 - kappa) pe is a sum over bands
+    between cut points, so dynamic programming finds the best bands in one pass; kappa is then
+    raised until there is no improvement.
 
     Source: Dinkelbach, *On Nonlinear Fractional Programming* (Management Science 13, 1967).
     """
@@ -128,18 +128,18 @@ def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floa
         value = tried
         best = _bands(below - (1 - value) * totals * below_all[:, None])
         tried = _kappa(below, totals, below_all, best)
-    # between two scores, so that a score which differs by rounding stays on its side
+    # midpoints between scores are robust to rounding
     edges = np.concatenate([[-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]])
     return np.asarray(edges[best], np.float64)
 
 
 def labels_by(scores: Floats, cut_points: Floats) -> NDArray[np.intp]:
-    """Return the label of every score: how many cut points it reaches."""
+    """Return the label of every score: the number of reached cut points."""
     return np.asarray(np.searchsorted(np.asarray(cut_points), scores, side="right"), np.intp)
 
 
 def _bands(gains: Floats) -> NDArray[np.intp]:
-    """Find cuts that maximise sum over c of gains[end of c, c] - gains[start of c, c]."""
+    """Return cuts that maximise the sum over c of gains[end of c, c] - gains[start of c, c]."""
     rows, size = gains.shape
     # value[i]: the best of bands 0 .. c - 1, band c beginning at i
     value = gains[:, 0] - gains[0, 0]
@@ -172,10 +172,10 @@ BINS = 10
 
 
 def equal_bins(p: Floats, bins: int = BINS) -> Indices:
-    """Return the bin of every observation, from 0: nearly equal sizes, equal p together."""
+    """Return bins of nearly equal size, from 0; observations with equal p share a bin."""
     _, group = np.unique(p, return_inverse=True)
     counts = np.bincount(group)
-    # by the middle of the observations that share a probability
+    # by the midrank of equal probabilities
     middle = np.cumsum(counts) - counts / 2
     own = np.minimum((middle * bins / len(p)).astype(np.intp), bins - 1)
     return np.unique(own, return_inverse=True)[1].astype(np.intp)[group]
@@ -193,7 +193,7 @@ def reliability_curve(p: Floats, y: Floats, bins: int = BINS) -> tuple[Calibrati
 
 
 class Scorer:
-    """Computes scores of one set of predictions, for any weights of its queries.
+    """Computes scores of predictions, for any weights of the queries.
 
     `groups` is the query of every observation, from 0. A score of weights [queries] is NaN where
     it is undefined: the AUC of one class, the log loss of an impossible event that happened.
@@ -229,7 +229,7 @@ class Scorer:
         )
 
     def brier(self, weights: Floats) -> float:
-        """Return the mean squared difference of probability and event."""
+        """Return the mean squared difference of probability and outcome."""
         return float(weights @ self._brier / (weights @ self._sizes))
 
     def log_loss(self, weights: Floats) -> float:
@@ -277,7 +277,7 @@ def fit_levels(
         reached = (labels >= label).astype(np.float64)
         if model == "isotonic":
             places, values = isotonic(means, reached)
-            # what never was in so many passages is rare, and not impossible
+            # an event without observations is rare but not impossible
             values = np.clip(values, 1 / (len(means) + 2), 1 - 1 / (len(means) + 2))
             models.append(LevelModel(label, tuple(values.tolist()), tuple(places.tolist())))
         else:
@@ -318,12 +318,12 @@ def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RatedPassages:
-    """Passages of one query that are graded in every source.
+    """Passages of one query that every source graded.
 
     Ratings go from 0 (the lowest of their grader's scale) to 1: `vectors` are passages x features,
-    source after source, best rating first and their mean last; `means` the mean over the sources
-    of the mean rating, `bests` that of the best, `seconds` of the second-best. `judgments` are
-    people's (MISSING: none), below 0 taken for 0; of several subtopics the highest.
+    source after source, best rating first and their mean last; `means` the mean over the sources of
+    the mean rating, `bests` that of the best, `seconds` of the second-best. `judgments` are human
+    judgments (MISSING: none), negative ones set to 0, the highest of several subtopics.
     """
 
     query_id: str
@@ -336,7 +336,7 @@ class RatedPassages:
 
 
 def rated_by(book: Gradebook) -> SourceGrader:
-    """Return the grader of a gradebook, and the size of its largest bank of a query."""
+    """Return the grader of a gradebook and its largest number of items per query."""
     who = book.grader
     width = max((len(query.item_ids) for query in book.queries), default=1) or 1
     return SourceGrader(
@@ -347,7 +347,7 @@ def rated_by(book: Gradebook) -> SourceGrader:
 def rated_passages(
     books: Sequence[Gradebook], sources: Sequence[SourceGrader]
 ) -> Iterator[RatedPassages]:
-    """Yield the queries of several gradebooks that have such passages, in their order."""
+    """Yield the queries of several gradebooks that have such passages, in order."""
     others = [{query.query_id: query for query in book.queries} for book in books[1:]]
     for first in books[0].queries:
         queries = [first, *(known[first.query_id] for known in others if first.query_id in known)]

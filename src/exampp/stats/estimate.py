@@ -1,6 +1,6 @@
-"""Estimates: the result of every statistic, a number with its interval or a reason for none.
+"""Estimates: numbers with intervals, or with the reason why there is none.
 
-Also the bootstrap over queries, whose resamples are the same for everything that is compared.
+Also the bootstrap over queries, with the same resamples for all compared values.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Bools = NDArray[np.bool_]
 
 SAMPLES = 2000
 FEWEST_SAMPLES = 50
-"""An interval of 95 % takes the two or three most extreme of so many; of fewer, only noise."""
+"""Minimum number of samples: a 95 % interval of fewer is mostly noise."""
 MOST_DRAWS = 1_000_000
-"""Resamples, permutations or halves at most: something is kept of each, for every pair or query."""
+"""Maximum number of resamples, permutations or halves, to limit memory."""
 LEVEL = 0.95
 
 
@@ -53,10 +53,11 @@ def draw_queries(queries: int, samples: int = SAMPLES, seed: int = 0) -> Floats:
 
 
 def resampled_means(values: Floats, counts: Bools, draws: Floats) -> tuple[Floats, Bools]:
-    """Return the mean of every system in every resample, and where defined: [samples, systems].
+    """Return the mean of every system in every resample, [samples, systems], and where it is
+    defined.
 
     `values` and `counts` are systems x queries (see `measures.values.Values`): a query that does
-    not count for a system leaves its mean. A mean without queries is 0 and undefined.
+    not count for a system is left out of its mean. A mean without queries is 0 and undefined.
     """
     sums = draws @ np.where(counts, values, 0.0).T
     used = draws @ counts.T.astype(np.float64)
@@ -68,8 +69,8 @@ def resampled_means(values: Floats, counts: Bools, draws: Floats) -> tuple[Float
 class Estimate:
     """A statistic; None where it is undefined, with the `reason`.
 
-    `low` and `high` bound its confidence interval. They are None if there is none: because none was
-    requested, or for the reason in `no_interval`.
+    `low` and `high` bound the confidence interval. They are None if none was requested, or for the
+    reason in `no_interval`.
     """
 
     value: float | None
@@ -80,17 +81,17 @@ class Estimate:
 
     @property
     def why(self) -> str:
-        """The reason why it is undefined or else has no interval; empty where it has both."""
+        """The reason why it is undefined or has no interval; "" if it has both."""
         return self.reason or self.no_interval
 
 
 class EstimateRows(NamedTuple):
-    """One value per row, table or sample; it is 0 where `defined` is False."""
+    """Values by row, table or sample; 0 where `defined` is False."""
 
     values: Floats
     defined: Bools
 
 
 def undefined(reason: str) -> Estimate:
-    """Return an undefined statistic with its reason."""
+    """Return an undefined statistic with a reason."""
     return Estimate(None, reason=reason)

@@ -1,8 +1,8 @@
 """Generalizability theory: the variance of scores by systems, queries, items and graders.
 
-Scores are taken apart by a random-effects analysis of variance into components of variance: those
-of systems (the signal) and those of queries, items, graders and their interactions (the noise of
-an exam that draws other queries, other items). From them follow, for an exam of any size,
+A random-effects analysis of variance splits scores into variance components: those of systems (the
+signal), and those of queries, items, graders and interactions (the noise of an exam with other
+queries and items). For an exam of any size they give
 
     Erho2 = var_s / (var_s + error of differences)    reliability of the order of systems
     Phi   = var_s / (var_s + error of levels)         reliability of the scores themselves
@@ -11,14 +11,12 @@ and the standard errors of measurement, the roots of these two errors, in units 
 
 A component that comes out negative is 0 in the coefficients; its raw value is kept.
 
-Intervals hold for the compared systems: they are fixed, and the queries are a sample. Systems
-drawn from a population have another coefficient, and a few dozen of them do not show how often a
-system of that population is far below the others.
+Intervals hold for the compared systems, which are fixed; the queries are a sample. The coefficient
+for a population of systems differs, and cannot be estimated well from a few dozen systems.
 
 Sources: Brennan, *Generalizability Theory* (2001), ch. 2-4; Urbano, Marrero and Martin, *On the
-Measurement of Test Collection Reliability* (SIGIR 2013). Banks of unequal size: query means are
-what Cover averages, so that the table of them is unweighted, with the harmonic mean of the bank
-sizes.
+Measurement of Test Collection Reliability* (SIGIR 2013). For banks of unequal size, the table of
+query means, which Cover averages, is unweighted, with the harmonic mean of the bank sizes.
 """
 
 from __future__ import annotations
@@ -37,16 +35,19 @@ NO_RESIDUAL = "systems differ by the same amount on every query"
 TOO_FEW_SYSTEMS = "fewer than 2 systems are compared"
 TOO_FEW_COMMON_QUERIES = "fewer than 2 queries count for all systems"
 FEWEST_QUERIES = 4
-"""Intervals from fewer queries are not made: `benchmarks/coverage_reliability.py` has no rate."""
+"""Minimum queries for an interval:
+
+`benchmarks/coverage_reliability.py` measures no smaller exam.
+"""
 NO_SAMPLE = f"fewer than {FEWEST_QUERIES} queries count for all systems"
 
 _ROUNDING = 1e-12
-"""Relative to the largest squared score: a mean square below it is rounding."""
+"""Mean squares below this share of the largest squared score are rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crossed:
-    """A systems x queries study: mean squares of systems, queries, and interaction with error."""
+    """A systems x queries study: mean squares of systems, queries, and residual."""
 
     systems: int
     queries: int
@@ -65,15 +66,18 @@ class Crossed:
         return (self.ms_q - self.ms_e) / self.systems
 
     def relative(self, queries: float) -> float | None:
-        """Return Erho2 with so many queries; None where there is no variance."""
+        """Return Erho2 for a number of queries; None without variance."""
         return _share(self.raw_s, self.ms_e / queries)
 
     def absolute(self, queries: float) -> float | None:
-        """Return Phi with so many queries; None where there is no variance."""
+        """Return Phi for a number of queries; None without variance."""
         return _share(self.raw_s, (max(0.0, self.raw_q) + self.ms_e) / queries)
 
     def errors(self, queries: float) -> tuple[float, float]:
-        """Return standard errors of measurement with so many queries: of differences, of levels."""
+        """Return standard errors of measurement for a number of queries:
+
+        of differences, of levels.
+        """
         relative = self.ms_e / queries
         return math.sqrt(relative), math.sqrt(relative + max(0.0, self.raw_q) / queries)
 
@@ -103,24 +107,24 @@ class Nested:
         }
 
     def relative(self, queries: float, items: float) -> float | None:
-        """Return Erho2 with so many queries of so many items, which may be infinite."""
+        """Return Erho2 for numbers of queries and items per query, which may be infinite."""
         return self._coefficient(queries, items, ("sq", "siq"))
 
     def absolute(self, queries: float, items: float) -> float | None:
-        """Return Phi with so many queries of so many items."""
+        """Return Phi for numbers of queries and items per query."""
         return self._coefficient(queries, items, ("sq", "siq", "q", "iq"))
 
     def errors(self, queries: float, items: float) -> tuple[float, float]:
-        """Return standard errors of measurement with such an exam: of differences, of levels."""
+        """Return standard errors of measurement of such an exam: of differences, of levels."""
         errors = (self._error(queries, items, of) for of in (("sq", "siq"), ("q", "iq")))
         relative, level = errors
         return math.sqrt(relative), math.sqrt(relative + level)
 
     @property
     def _counted(self) -> dict[str, float]:
-        """The components, with negative ones set to 0.
+        """Return the components, with negative ones set to 0.
 
-        Where systems x queries is negative, all of the error is assigned to items: an exam of this
+        If systems x queries is negative, all of the error is assigned to items: an exam of this
         size then has its observed error, and more items never raise it.
         """
         var = _positive(self.raw)
@@ -141,9 +145,9 @@ Ratio = tuple[float, float]
 
 
 class Needed(NamedTuple):
-    """The number of queries that a target needs, with the fewest and the most by the limits.
+    """The number of queries needed for a target, with its limits.
 
-    None: no number follows from the scores.
+    None: unknown.
     """
 
     queries: int | None
@@ -170,9 +174,9 @@ def crossed(scores: Floats) -> Crossed:
 
 
 def nested(exams: Sequence[Floats]) -> Nested | None:
-    """Return the study of exams, [systems, items] each; None where no query has two items.
+    """Return the study of exams, each [systems, items]; None if no query has two items.
 
-    A query with one item counts only in the table of query means.
+    Queries with one item count only in the table of query means.
     """
     items = np.array([exam.shape[1] for exam in exams], np.float64)
     freedom = int((items - 1).sum())
@@ -206,13 +210,13 @@ class Ratios(NamedTuple):
 
 
 def ratios(scores: Floats, draws: Floats, level: float = 0.95) -> Ratios:
-    """Return the limits for queries like these and exactly these systems.
+    """Return the limits for similar queries and exactly these systems.
 
-    A limit is the ratio at which resampled queries give a ratio as far off as the observed one
-    in (1 - level) / 2 of the draws. The sample has one query more than was observed. On it a
-    share of the systems has the lowest or the highest possible score: of all such queries, the
-    one that gives the widest limit counts. So failures that no observed query shows are allowed
-    for. Possible scores are 0 to 1, and further where observed scores are.
+    A limit is the ratio for which (1 - level) / 2 of the resamples have a ratio as extreme as the
+    observed one. Samples include one additional query, on which a share of the systems has the
+    lowest or highest possible score; the share with the widest limit counts. This allows for
+    failures that no observed query shows. Possible scores are 0 to 1, or the observed range if
+    wider.
 
     Args:
         scores: [systems, queries], 2 or more of both, with some residual.
@@ -234,7 +238,7 @@ def ratios(scores: Floats, draws: Floats, level: float = 0.95) -> Ratios:
 
 
 def _added_queries(scores: Floats) -> tuple[list[Floats], list[Floats]]:
-    """Return scores [systems] of queries that bring systems together, and that separate them."""
+    """Return the scores [systems] of added queries, which unite or separate the systems."""
     means = scores.mean(axis=1)
     order = np.argsort(-np.round(means, 9), kind="stable")
     place = np.empty(len(order), np.intp)
@@ -272,10 +276,11 @@ class _Drawn:
         return cls(scores, middle, levels, draws, observed @ scores.T, squares)
 
     def limits(self, extra: Floats, share: float) -> tuple[float, float]:
-        """Return the ratios that `share` of the samples do not exceed: at most, at least.
+        """Return the lower and upper ratio that `share` of the samples do not exceed.
 
-        With systems t times as far apart as observed, a sample has the ratio |t mean + error|^2
-        over its own error variance. It is the observed ratio at a root of a quadratic in t.
+        If systems were t times as far apart as observed, a sample would have the ratio |t mean +
+        error|^2 over its error variance. It equals the observed ratio at a root of a quadratic in
+        t.
         """
         n = self.draws.shape[1]
         extra = extra - (self.middle if self.levels else extra.mean())
@@ -284,7 +289,7 @@ class _Drawn:
         present = (float((self.scores**2).sum()) + of_extra) / n - float(means @ means)
         sample_means = (self.sums + self.draws[:, -1:] * extra) / n
         spread = (self.squares + self.draws[:, -1] * of_extra) / n - (sample_means**2).sum(axis=1)
-        # means are fitted to the residuals, which are smaller than errors by this factor
+        # residuals are smaller than errors by this factor
         errors = (sample_means - means) * math.sqrt(n / (n - 1))
         if self.levels:
             means, errors = means - means.mean(), errors - errors.mean(axis=1, keepdims=True)
@@ -301,22 +306,22 @@ class _Drawn:
 
 
 def erho2(study: Crossed, queries: float, limits: Ratios | None = None) -> Estimate:
-    """Return Erho2 with so many queries, with its interval if there are limits."""
+    """Return Erho2 for a number of queries, with an interval if there are limits."""
     return _estimate(study, study.relative(queries), queries, limits and limits.order)
 
 
 def phi(study: Crossed, queries: float, limits: Ratios | None = None) -> Estimate:
-    """Return Phi with so many queries, with its interval if there are limits."""
+    """Return Phi for a number of queries, with an interval if there are limits."""
     return _estimate(study, study.absolute(queries), queries, limits and limits.levels)
 
 
 def erho2_queries(study: Crossed, target: float, limits: Ratios | None = None) -> Needed:
-    """Return the queries for Erho2 of `target`; the upper limit gives the fewest."""
+    """Return the number of queries for an Erho2 of `target`."""
     return _all_needed(target, study.raw_s, study.ms_e, limits and limits.order)
 
 
 def phi_queries(study: Crossed, target: float, limits: Ratios | None = None) -> Needed:
-    """Return the queries for Phi of `target`; the upper limit gives the fewest."""
+    """Return the number of queries for a Phi of `target`."""
     error = max(0.0, study.raw_q) + study.ms_e
     return _all_needed(target, study.raw_s, error, limits and limits.levels)
 
@@ -351,7 +356,7 @@ def _needed(target: float, signal: float, error: float) -> int | None:
 
 
 def _up(number: float) -> int:
-    """Return the next whole number, ignoring rounding errors."""
+    """Round up, ignoring rounding errors."""
     return math.ceil(number - 1e-9 * max(1.0, number))
 
 

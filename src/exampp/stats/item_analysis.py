@@ -1,8 +1,7 @@
 """Classical item analysis: statistics of items over systems, and exams of selected items.
 
-A matrix is systems x items: 1 where a system covers an item, or its credit for it, times the weight
-that the item has in the score; the sum of a row is the score of a system. What is undefined has a
-mask beside it, never a NaN.
+A matrix is [systems, items]: 1 (or the credit) if a system covers an item, times the weight of the
+item in the score, so row sums are scores. Undefined values have a mask, never NaN.
 
 Sources: Cronbach 1951 (alpha); Kuder and Richardson 1937 (formula 20: alpha of 0/1 items);
 Henrysson 1963 (the correlation of an item with the rest); Spearman 1910 and Brown 1910 (the
@@ -22,17 +21,17 @@ from exampp.stats.estimate import Bools, EstimateRows, Floats
 from exampp.stats.rank_correlation import kendall_rows
 
 DECIMALS = 9
-"""Scores are rational: rounded to so many decimals, equal ones are equal in any summation order."""
+"""Decimals for comparing scores: equal scores stay equal in any order of summation."""
 _EQUAL = 1e-12
 
 
 def ranked(scores: Floats) -> Floats:
-    """Return scores for ranking: equal where they differ only by rounding."""
+    """Round scores for ranking, so that equal ones are tied."""
     return np.asarray(np.round(scores, DECIMALS), np.float64)
 
 
 def is_constant(columns: Floats) -> Bools:
-    """Return which columns have one value for all systems."""
+    """Return which columns are constant over systems."""
     if not len(columns):
         return np.ones(columns.shape[1], np.bool_)
     return np.asarray(np.ptp(columns, axis=0) <= _EQUAL, np.bool_)
@@ -44,10 +43,10 @@ def item_total(matrix: Floats) -> EstimateRows:
 
 
 def item_rest(matrix: Floats) -> EstimateRows:
-    """Return Pearson's correlation of every item with the rest (point-biserial for 0/1).
+    """Return Pearson's correlation of every item with the rest score.
 
-    Undefined where the item or the rest is the same for all systems, and with fewer than three
-    systems, of which any two lie on a line.
+    This is the point-biserial correlation for 0/1 items. Undefined if the item or the rest is
+    constant over systems, or with fewer than three systems.
     """
     return _correlations(matrix, matrix.sum(axis=1, keepdims=True) - matrix)
 
@@ -65,7 +64,7 @@ def coefficient_alpha(matrix: Floats) -> float | None:
 
 
 def alpha_if_deleted(matrix: Floats) -> EstimateRows:
-    """Return alpha without each item in turn."""
+    """Return alpha without each item."""
     items = matrix.shape[1]
     rest = matrix.sum(axis=1, keepdims=True) - matrix
     defined = ~is_constant(rest) if items > 2 and len(matrix) > 1 else np.zeros(items, np.bool_)
@@ -78,7 +77,7 @@ def alpha_if_deleted(matrix: Floats) -> EstimateRows:
 
 
 def alpha_without_each(matrix: Floats) -> tuple[float | None, ...]:
-    """Return alpha without each system in turn."""
+    """Return alpha without each system."""
     return tuple(coefficient_alpha(np.delete(matrix, one, axis=0)) for one in range(len(matrix)))
 
 
@@ -89,7 +88,7 @@ def jackknife_error(values: Sequence[float]) -> float:
 
 
 def kept_systems(scores: Floats, drop: float) -> Bools:
-    """Return the systems with at least the `drop` quantile of the scores (type 7), with ties."""
+    """Return the systems at or above the `drop` quantile of the scores (type 7), including ties."""
     if not len(scores):
         return np.zeros(0, np.bool_)
     rounded = ranked(scores)
@@ -120,7 +119,7 @@ def _correlations(columns: Floats, others: Floats) -> EstimateRows:
 
 
 FEWEST_SYSTEMS = 3
-"""Of two systems every correlation is 1 or -1."""
+"""Minimum systems: with two, every correlation is 1 or -1."""
 
 
 # ---- halves --------------------------------------------------------------------------------------
@@ -128,7 +127,7 @@ FEWEST_SYSTEMS = 3
 
 @dataclass(frozen=True, slots=True)
 class SplitHalves:
-    """Agreement of random halves of an exam, on average over splits.
+    """Mean agreement of random halves of an exam.
 
     `r` is the correlation of their scores over systems, `whole` that stepped up to the whole exam
     (Spearman-Brown of the mean), `tau` Kendall's tau-b of their leaderboards; `r_error` and
@@ -143,7 +142,7 @@ class SplitHalves:
 
 
 def draw_item_halves(groups: Sequence[NDArray[np.intp]], splits: int, seed: int) -> Bools:
-    """Draw [splits, items]: a random half of each group of items, rounded down, group by group.
+    """Draw a random half (rounded down) of each group of items, [splits, items].
 
     Read-only: equal calls return the same array.
     """
@@ -163,7 +162,7 @@ def _item_halves(groups: tuple[tuple[int, ...], ...], splits: int, seed: int) ->
 
 @functools.lru_cache(maxsize=16)
 def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bools]:
-    """Draw two [splits, queries]: a random half of the queries, rounded down, and another.
+    """Draw two disjoint random halves (rounded down) of the queries, each [splits, queries].
 
     Read-only: equal calls return the same array.
     """
@@ -179,9 +178,9 @@ def draw_query_halves(queries: int, splits: int, seed: int) -> tuple[Bools, Bool
 
 
 def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
-    """Return the agreement of some columns' sums with those of others, in every split.
+    """Return the agreement of sums over two sets of columns, over all splits.
 
-    The Spearman-Brown formula does not apply to halves that contradict each other.
+    The Spearman-Brown formula does not apply to negatively correlated halves.
     """
     a, b = one @ columns.T, other @ columns.T
     r, tau = _mean_of(pearson_rows(a, b)), _mean_of(kendall_rows(ranked(a), ranked(b)))
@@ -191,7 +190,7 @@ def split_halves(columns: Floats, one: Bools, other: Bools) -> SplitHalves:
 
 
 def pearson_rows(x: Floats, y: Floats) -> EstimateRows:
-    """Return Pearson's correlation row by row of [samples, n]."""
+    """Return Pearson's correlation of every row of [samples, n]."""
     return _correlations(x.T, y.T)
 
 
@@ -204,7 +203,7 @@ def _mean_of(rows: EstimateRows) -> tuple[float | None, float | None]:
 
 
 def order_changes(before: Floats, after: Floats) -> int:
-    """Count the pairs of systems whose order changes: before, behind, or equal."""
+    """Count the pairs of systems that change order (ahead, behind, tied)."""
     a, b = ranked(before), ranked(after)
     changed = np.sign(a[:, None] - a) != np.sign(b[:, None] - b)
     return int(changed.sum()) // 2
@@ -218,20 +217,20 @@ def ranks_of_systems(scores: Floats) -> list[int]:
 
 
 CUT = 0.2
-"""The lowest item-rest correlation of a selected item if a single cut is requested."""
+"""Default cut: the lowest item-rest correlation of a selected item."""
 SPLITS = 500
 SEED = 1
 _EQUAL_TAU = 1e-12
 
 Score = Callable[[Bools], Floats]
-"""The scores of all systems on the items that are kept."""
+"""Computes the scores of all systems on selected items."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Kendall's tau-b of systems not used for choosing the items, over random splits.
+    """Kendall's tau-b on held-out systems, over random splits.
 
-    `better` is the share of splits in which it beats that of the whole exam.
+    `better` is the share of splits with a higher tau than the whole exam.
     """
 
     tau: float
@@ -240,7 +239,7 @@ class HeldOut:
 
 
 def select_items(columns: Floats, cut: float) -> Bools:
-    """Return the items with an item-rest correlation of at least `cut`; undefined ones are out."""
+    """Select items with an item-rest correlation of at least `cut`; undefined ones are left out."""
     correlations = item_rest(columns)
     return np.asarray(correlations.defined & (correlations.values >= cut - _EQUAL_TAU), np.bool_)
 
@@ -255,15 +254,14 @@ def cross_validate(
     splits: int = SPLITS,
     seed: int = SEED,
 ) -> dict[tuple[float | str, int], HeldOut]:
-    """Cross-validate item selections: how exams of fewer items rank systems held out.
+    """Cross-validate item selections on held-out systems.
 
     The result maps (cut, "all" or "random"; which of the `scores`) to the correlations. `columns`
     is systems x items, `better` the official values of the systems. The control has as many random
     items as the cut `control` selects.
 
-    Items are chosen by their item-rest correlation on half of the systems, which takes no human
-    label, and the exam of the chosen items ranks the other half. The control is as many random
-    items.
+    Items are selected by their item-rest correlation on half of the systems, without human labels;
+    the selected exam ranks the other half.
     """
     rng = np.random.default_rng(seed)
     half = len(columns) // 2

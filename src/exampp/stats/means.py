@@ -1,9 +1,9 @@
-"""Means over queries with their intervals: of systems, and of differences of two systems.
+"""Means over queries with intervals, for systems and differences of systems.
 
-Values in a known range have Gaffke's limits (`bounded_means`): they assume nothing about the shape,
-and exist for any number of queries. A measure without a known range has Student's interval, which
-assumes that means of so many queries are nearly normal. A difference of two systems that returned
-the same passages is 0, and so is the width of its interval.
+Values in a known range get Gaffke's limits (`bounded_means`), which need no assumption about the
+distribution and exist for any number of queries. Measures without a known range get Student's
+interval, which assumes nearly normal means. The difference of two systems with identical rankings
+is 0, with an interval of width 0.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from exampp.stats.estimate import Bools, Estimate, Floats, undefined
 Range = tuple[float, float]
 
 EXACT = 200
-"""Values per mean up to which the distribution is exact."""
+"""Maximum number of values for the exact distribution."""
 _NEUTRAL = 1e-200
-"""A coefficient so small that its term changes nothing."""
+"""Coefficients below this are negligible."""
 _NEAR = 1e-3
 _FARTHEST = 40.0
 _STEPS = 60
@@ -35,7 +35,7 @@ _COLUMNS = 256
 
 
 class MeanLimits(NamedTuple):
-    """Interval bounds of means and two-sided p-values of the mean 0, one per row."""
+    """Interval bounds of means, and two-sided p-values for a mean of 0, by row."""
 
     low: Floats
     high: Floats
@@ -47,22 +47,21 @@ def bounded_means(values: Floats, counts: Bools, within: Range, level: float) ->
 
     Args:
         values: Rows x queries.
-        counts: Which of them count. A row without any has the whole range as its interval.
+        counts: Which of them count. A row without values gets the whole range.
         within: The smallest and the largest possible value.
         level: The level of the interval, such as 0.95.
 
     Gaffke's limits: with the values x_1 ... x_n in [a, b] and weights (w_0 ... w_n) that are
     uniform on the simplex, the lower limit is the alpha / 2 quantile of w_0 a + sum w_i x_i, and
-    the upper one the 1 - alpha / 2 quantile of w_0 b + sum w_i x_i. They assume no distribution and
-    need no draws: they count with the worst that n values do not exclude. For values of 0 and 1
-    they equal the limits of Clopper and Pearson, so n values of 1 have the lower limit (alpha /
-    2)^(1 / n). That the limits hold for every distribution is conjectured;
+    the upper one the 1 - alpha / 2 quantile of w_0 b + sum w_i x_i. They need no distribution and
+    no resampling. For values 0 and 1 they equal the limits of Clopper and Pearson, so n values of 1
+    have the lower limit (alpha / 2)^(1 / n). Their validity for every distribution is conjectured;
     `benchmarks/statements.py` measures it.
 
     The distribution of such a mean is that of a sum of exponential variables with coefficients c_i
-    = x_i - t. The chance that J positive and K negative ones sum to at most 0 follows a lattice
-    recursion of positive terms. For more than `EXACT` values it is the saddlepoint approximation of
-    Barndorff-Nielsen (r*), whose limits differ from the exact ones by less than 1 % of their
+    = x_i - t. The probability that J positive and K negative ones sum to at most 0 follows from a
+    lattice recursion of positive terms. Above `EXACT` values, the saddlepoint approximation of
+    Barndorff-Nielsen (r*) is used; its limits differ from the exact ones by less than 1 % of their
     distance to the mean.
 
     Sources: Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the
@@ -86,17 +85,17 @@ def bounded_means(values: Floats, counts: Bools, within: Range, level: float) ->
 
 
 def unseen_share(queries: int, level: float) -> float:
-    """Return the largest share of an event that `queries` observations without it allow."""
+    """Return the upper limit of a share after `queries` observations without the event."""
     return 1 - math.pow((1 - level) / 2, 1 / queries)
 
 
 def queries_for(margin: float, level: float) -> int:
-    """Return how many unchanged queries exclude the largest possible loss on a `margin` of all."""
+    """Return the number of unchanged queries that excludes a maximum loss on a share `margin`."""
     return math.ceil(math.log((1 - level) / 2) / math.log1p(-margin))
 
 
 def _lower(scaled: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
-    """Return lower limits, and P(weighted mean <= `zero`), of values in [0, 1].
+    """Return lower limits of values in [0, 1], and P(weighted mean <= `zero`).
 
     NaN marks values that do not count.
     """
@@ -137,9 +136,9 @@ def _chance_below(x: Floats, t: Floats) -> Floats:
 
 
 def _recursion(positive: Floats, negative: Floats) -> Floats:
-    """Return the chance that all positive and negative terms of each column sum to at most 0."""
+    """Return the probability that the terms of each column sum to at most 0."""
     n, m = len(positive), len(negative)
-    # found[j] is the chance of the first j positive and k negative terms, on the diagonal j + k
+    # chances[j] is the probability for the first j positive and k negative terms, on diagonal j + k
     chances = np.zeros((n + 1, positive.shape[1]))
     chances[0] = 1.0
     for diagonal in range(2, n + m + 1):
@@ -150,7 +149,7 @@ def _recursion(positive: Floats, negative: Floats) -> Floats:
 
 
 def _saddlepoint(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
-    """Approximate `_exact` by the saddlepoint u = -exp(-y), an explicit function of which is t."""
+    """Approximate `_exact` by the saddlepoint u = -exp(-y); t is an explicit function of it."""
     low, high = np.full(len(top), -_FARTHEST), np.full(len(top), _FARTHEST)
     normal = NormalDist()
     z = normal.inv_cdf(tail)
@@ -186,7 +185,7 @@ def _tilted(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 def _roots(
     excess: Callable[[Floats, NDArray[np.intp]], Floats], low: Floats, high: Floats
 ) -> Floats:
-    """Find the zero of an increasing function in every row (Ridders 1979)."""
+    """Find the root of an increasing function in every row (Ridders 1979)."""
     low, high, zero = low.copy(), high.copy(), (low + high) / 2
     rows = np.arange(len(low))
     at_low, at_high = excess(low, rows), excess(high, rows)
@@ -217,7 +216,7 @@ def _roots(
 SHARE: Range = (0.0, 1.0)
 DIFFERENCE: Range = (-1.0, 1.0)
 """The range of a difference of two shares."""
-NO_RANGE = "the measure has no known range, and its values are the same on every query"
+NO_RANGE = "the measure has no known range, and all queries have the same value"
 ONE_QUERY = "the measure has no known range, and fewer than 2 queries count"
 
 FEWEST_QUERIES = 4
@@ -228,7 +227,7 @@ _HALVINGS = 60
 
 
 class MeanTest(NamedTuple):
-    """A mean over queries with its interval, and the two-sided p-value of 0 (None: it has none)."""
+    """A mean over queries with its interval and the two-sided p-value for 0 (None: unavailable)."""
 
     estimate: Estimate
     p: float | None
@@ -237,12 +236,12 @@ class MeanTest(NamedTuple):
 def mean_tests(
     values: Floats, counts: Bools, within: Range | None, level: float
 ) -> tuple[MeanTest, ...]:
-    """Return the mean of every row over the queries that count.
+    """Return the mean of every row over the counted queries, with intervals.
 
     Args:
         values: Rows x queries.
         counts: Which of them count.
-        within: The smallest and largest possible value; None where these are not known.
+        within: The smallest and largest possible value; None if unknown.
         level: The level of the intervals, such as 0.95.
     """
     if within is None:
@@ -251,7 +250,7 @@ def mean_tests(
 
 
 def mean_test(values: Floats, within: Range | None, level: float = 0.95) -> MeanTest:
-    """Return the mean of one row of values, all of which count."""
+    """Return the mean of values, with its interval."""
     (test,) = mean_tests(values[None], np.ones((1, len(values)), np.bool_), within, level)
     return test
 
@@ -314,7 +313,7 @@ def _within(angle: float, freedom: int) -> float:
 
 @functools.lru_cache(maxsize=65536)
 def rate(hits: int, of: int, level: float = 0.95) -> Estimate:
-    """Return the rate of `hits` among `of` trials with the interval of Clopper and Pearson."""
+    """Return the rate of `hits` among `of` trials, with the Clopper-Pearson interval."""
     if of < 1:
-        return undefined("nothing was tried")
+        return undefined("there were no trials")
     return mean_test((np.arange(of) < hits).astype(np.float64), SHARE, level).estimate

@@ -1,11 +1,11 @@
 """Rank correlation of two leaderboards: Spearman's rho, Kendall's tau-b and tau_AP, with intervals.
 
-Ties get average ranks (Spearman) and are taken out of the pairs (tau-b). Both are undefined where
-one side has all values equal. The `_rows` functions do many samples at once, for resampling.
+Ties get average ranks (Spearman) or are left out of the pairs (tau-b). Both are undefined if all
+values of one side are equal. The `_rows` functions process many samples at once.
 
-Means over queries are often equal in truth (P@20 is a multiple of 1/20) but differ in their last
-digit as computed, by the order of summation. Ranking them as they are would break such ties at
-random: Kendall's tau of P@20 moves by 0.01 on TREC DL 2019. `unite_ties` makes them equal again.
+Means over queries are often exactly equal (P@20 is a multiple of 1/20) but differ in the last
+computed digit, depending on the order of summation. Without correction, such ties would be broken
+at random: Kendall's tau of P@20 changes by 0.01 on TREC DL 2019. `unite_ties` makes them equal.
 
 Sources: Spearman 1904; Kendall 1945 (tau-b).
 """
@@ -34,12 +34,12 @@ from exampp.stats.estimate import (
 Ints = NDArray[np.int64]
 
 TIE_TOLERANCE = 1e-10
-"""Relative to the largest score: above the rounding of sums, below any difference that matters."""
+"""Tolerance relative to the largest score: above rounding errors, below relevant differences."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankCorrelation:
-    """The correlation of two leaderboards on the shared `systems`, and the systems of only one."""
+    """The correlation of two leaderboards on shared `systems`, and the unshared systems."""
 
     spearman: Estimate
     kendall: Estimate
@@ -59,10 +59,10 @@ def kendall(x: ArrayLike, y: ArrayLike) -> Estimate:
 
 
 def spearman_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
-    """Return Spearman's rho row by row; x and y are [samples, n], or [n] for every row.
+    """Return Spearman's rho of every row; x and y are [samples, n] or [n].
 
     Raises:
-        ValueError: The shapes do not fit.
+        ValueError: The shapes do not match.
     """
     a, b = (average_ranks(side) for side in paired_rows(x, y))
     middle = (a.shape[1] + 1) / 2
@@ -71,12 +71,12 @@ def spearman_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
 
 
 def kendall_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
-    """Return Kendall's tau-b row by row; x and y are [samples, n], or [n] for every row.
+    """Return Kendall's tau-b of every row; x and y are [samples, n] or [n].
 
-    All pairs are compared: meant for up to some thousand values a row.
+    Compares all pairs, so rows should have at most a few thousand values.
 
     Raises:
-        ValueError: The shapes do not fit.
+        ValueError: The shapes do not match.
     """
     a, b = (ranks_within_rows(side) for side in paired_rows(x, y))
     together = agreement_above(a, b).sum(axis=1).astype(np.float64)
@@ -84,7 +84,7 @@ def kendall_rows(x: ArrayLike, y: ArrayLike) -> EstimateRows:
 
 
 class RankPlaces(NamedTuple):
-    """The rank of every value within its row, [samples, n], in two forms."""
+    """Ranks of values within rows, [samples, n]."""
 
     below: Ints
     """The number of smaller values."""
@@ -93,14 +93,14 @@ class RankPlaces(NamedTuple):
 
 
 def ranks_within_rows(values: ArrayLike) -> RankPlaces:
-    """Return the rank of every value within its row of [samples, n]."""
+    """Return the ranks of values within the rows of [samples, n]."""
     table = np.asarray(values, np.float64)
     samples, n = table.shape
     order = np.argsort(table, axis=1) + n * np.arange(samples)[:, np.newaxis]
     ordered = table.ravel()[order]
     begins = np.ones(table.shape, np.bool_)
     begins[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    # the groups of equal values of all rows, end to end
+    # groups of equal values in the flattened rows
     starts = np.flatnonzero(begins)
     sizes = np.diff(starts, append=table.size)
     below, size = np.empty(table.size, np.int64), np.empty(table.size, np.int64)
@@ -110,7 +110,7 @@ def ranks_within_rows(values: ArrayLike) -> RankPlaces:
 
 
 def average_ranks(values: ArrayLike) -> Floats:
-    """Return ranks from 1 within every row of [samples, n]; ties share their mean rank."""
+    """Return average ranks, from 1, within every row of [samples, n]."""
     places = ranks_within_rows(values)
     return places.below + (places.size + 1) / 2
 
@@ -121,10 +121,10 @@ def agreement_above(x: RankPlaces, y: RankPlaces) -> NDArray[np.int32]:
     [samples, n]; values tied with it in x or in y count nothing. Its sum over a row is the number
     of concordant pairs less that of discordant ones.
     """
-    # the numbers of smaller values order a row as its values do, in fewer bytes
+    # counts of smaller values have the order of the values, in fewer bytes
     n = x.below.shape[1]
     narrow = np.int16 if n < 2**15 else np.int32
-    # one column a sample, so that what is compared at once lies together in memory
+    # one column per sample, for contiguous memory access
     a, b = (np.ascontiguousarray(side.below.T.astype(narrow)) for side in (x, y))
     counts = np.zeros((n, max(a.shape[1], b.shape[1])), np.int32)
     for apart in range(1, n):
@@ -137,10 +137,10 @@ def agreement_above(x: RankPlaces, y: RankPlaces) -> NDArray[np.int32]:
 
 
 def unite_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
-    """Make values equal that differ by no more than rounding, row by row of [samples, n].
+    """Make values that differ only by rounding equal, within rows of [samples, n].
 
-    In ascending order, a value no further from the one before than `tolerance` times the largest
-    magnitude of its row takes the value of the first of such a group. NaN stays.
+    In ascending order, values within `tolerance` times the largest magnitude of the row of their
+    predecessor form a group and take its first value. NaN stays.
     """
     table = np.asarray(values, np.float64)
     if table.shape[1] == 0:
@@ -150,7 +150,7 @@ def unite_ties(values: ArrayLike, tolerance: float = TIE_TOLERANCE) -> Floats:
     ordered = np.sort(table, axis=1)
     with np.errstate(invalid="ignore"):
         gaps = ordered[:, 1:] - ordered[:, :-1]
-    # few rows have values that nearly are equal
+    # few rows have nearly equal values
     rows = ((gaps <= slack) & (gaps > 0)).any(axis=1)
     united = table.copy()
     if rows.any():
@@ -179,7 +179,7 @@ def correlate(
     """Correlate scores (higher is better) with official ranks (1 is best), by system.
 
     Ranks may be tied or fractional. Scores that differ by no more than rounding are tied (see
-    `unite_ties`; a tolerance of 0 takes them as they are). A positive correlation is agreement.
+    `unite_ties`; a tolerance of 0 disables this). A positive correlation means agreement.
     """
     both = [system for system in scores if system in official_ranks]
     x = unite_ties([[scores[system] for system in both]], tolerance)[0]
@@ -194,15 +194,15 @@ def correlate(
 
 
 def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
-    """Round values as they are printed: trec_eval prints 4 decimals, which ties some."""
+    """Round values as printed; trec_eval prints 4 decimals, which creates ties."""
     table = np.asarray(values, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         product = table * 10.0**decimals
         whole = np.rint(product)
-        # a product near a half, or a large one, may be off by more than what decides
+        # products near a half, and large ones, may be rounded wrongly
         certain = (np.abs(np.abs(product - whole) - 0.5) > 1e-6) & (np.abs(product) < 2**30)
     rounded: Floats = whole / 10.0**decimals
-    # correctly rounded, as printf does it
+    # correct rounding, like printf
     rounded[~certain] = [round(value, decimals) for value in table[~certain].tolist()]
     return rounded
 
@@ -210,14 +210,14 @@ def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
 def one_row(
     rows: Callable[[ArrayLike, ArrayLike], EstimateRows], x: ArrayLike, y: ArrayLike
 ) -> Estimate:
-    """Apply one of the `_rows` functions to two sequences, with a reason where undefined.
+    """Apply one of the `_rows` functions to two sequences, with a reason if undefined.
 
     Raises:
-        ValueError: The shapes do not fit.
+        ValueError: The shapes do not match.
     """
     a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"two sequences of one length are needed, not {a.shape} and {b.shape}")
+        raise ValueError(f"the sequences must have equal length, not {a.shape} and {b.shape}")
     if len(a) < 2:
         return undefined(f"fewer than 2 systems to compare ({len(a)})")
     if np.isnan(a).any() or np.isnan(b).any():
@@ -229,10 +229,10 @@ def one_row(
 
 
 def paired_rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both sides as [samples, n]; a single row is used for every row of the other side.
+    """Broadcast both sides to [samples, n].
 
     Raises:
-        ValueError: The shapes do not fit.
+        ValueError: The shapes do not match.
     """
     a, b = (np.atleast_2d(np.asarray(side, np.float64)) for side in (x, y))
     if (
@@ -258,36 +258,36 @@ def _quotient(together: Floats, own_a: Floats, own_b: Floats) -> EstimateRows:
     together, size = np.broadcast_arrays(together, size)
     defined = size > 0
     values = np.divide(together, size, out=np.zeros(size.shape), where=defined)
-    # Rounding may carry a perfect correlation past 1 by its last digit.
+    # rounding may push a perfect correlation slightly above 1
     return EstimateRows(np.clip(values, -1, 1), defined)
 
 
 FEWEST_SYSTEMS = 8
 FEWEST_QUERIES = 8
-"""With fewer there is no interval: they are too few to estimate the variance of queries."""
+"""Minimum number of queries for an interval."""
 
 PAIRED = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))
-"""The quarters of both halves, in every way."""
+"""All ways to pair four quarters as two halves."""
 
 RESAMPLES_A_SPLIT = 4
 FEWEST_SPLITS = 100
 FASTEST = 2**-1.25
-"""Lowest ratio of the variance with twice the queries; that of a mean falls to a half.
+"""Minimum ratio of variances when the number of queries doubles; for a mean it is one half.
 
-It falls faster near a correlation of 1, but to take it so made intervals too narrow in simulations.
+It is smaller near a correlation of 1, but using that made intervals too narrow in simulations.
 """
 
 ENOUGH = 0.5
-"""Of the resamples, and of the splits, what at least must have a value."""
+"""Minimum share of resamples and of splits with a defined value."""
 
-UNDEFINED = "it is undefined in too many resamples of the queries"
-NO_SPREAD = "it is the same in nearly all resamples of the queries"
+UNDEFINED = "it is undefined in too many resamples"
+NO_SPREAD = "it is the same in nearly all resamples"
 COMMONEST = 0.8
-"""Of the resamples, what at most may have one value: the others say too little about the rest."""
+"""Maximum share of resamples with equal values."""
 
 
 class Draws(NamedTuple):
-    """The number of times each query is drawn in each sample: `weights`, samples x queries.
+    """Resamples, as `weights` [samples, queries]: how often each query is drawn.
 
     First come `resamples` of as many queries, with replacement; then the four quarters of `splits`
     splits, [4, splits]; then the two halves of every way to pair the quarters, [3, 2, splits].
@@ -298,19 +298,19 @@ class Draws(NamedTuple):
     splits: int
 
     def doublings(self) -> tuple[float, float]:
-        """Return the doublings from a quarter to a half, and from a half to the whole."""
+        """Return the doublings from quarter to half, and from half to whole."""
         queries = self.weights.shape[1]
         half = queries // 2
         return math.log2(half / (queries // 4)), math.log2(queries / half)
 
 
 def draw_resamples(queries: int, samples: int, seed: int = 0) -> Draws:
-    """Draw resamples of the queries, and splits into quarters and halves, of 4 or more queries.
+    """Draw resamples of 4 or more queries, and splits into quarters and halves.
 
     If 4 does not divide the number of queries, each split leaves some out: quarters and halves have
     the same sizes throughout.
     """
-    random = np.random.default_rng([seed, 1])  # other numbers than those of the resamples
+    random = np.random.default_rng([seed, 1])  # independent of the resamples
     splits = max(FEWEST_SPLITS, -(-samples // RESAMPLES_A_SPLIT))
     order = random.permuted(np.tile(np.arange(queries), (splits, 1)), axis=1)
 
@@ -333,10 +333,10 @@ def draw_resamples(queries: int, samples: int, seed: int = 0) -> Draws:
 
 
 def resample(values: Floats, counts: NDArray[np.bool_], draws: Draws) -> Floats:
-    """Return scores of the systems in all samples, [rows of the draws, systems].
+    """Return system scores in all samples, [samples, systems].
 
-    `values` and `counts` are systems x queries (see `resampled_means`). Where no query
-    counts for some system all scores are tied, so that no correlation is defined.
+    `values` and `counts` are systems x queries (see `resampled_means`). If a system has no counted
+    query, all scores are tied, which makes correlations undefined.
     """
     means, defined = resampled_means(values, counts, draws.weights)
     means[~defined.all(axis=1)] = 0
@@ -350,7 +350,7 @@ def interval(
     draws: Draws,
     level: float,
 ) -> tuple[float, float] | str:
-    """Return the interval around `value`, within -1 and 1, or why there is none.
+    """Return the interval around `value`, within -1 and 1, or the reason for none.
 
     `statistic` takes scores [samples, systems]; `value` is that of all queries, `scores` come from
     `resample`. Samples in which it is undefined are left out, with all parts of their split.
@@ -361,20 +361,19 @@ def interval(
     the noise of queries swaps systems, but it depends on differences between systems that no sample
     of queries shows.
 
-    The resamples of a bootstrap hold the noise of the queries twice. So they are on average too
-    low, and spread too much or, where systems are nearly tied, too little. Their distribution gives
-    the shape of the interval alone; place and size are found without that noise:
+    Bootstrap resamples contain the noise of the queries twice. They are too low on average, and
+    their spread is too large or, for nearly tied systems, too small. Therefore they determine only
+    the shape of the interval; its location and size come from elsewhere:
 
-    - The place is the measured correlation.
-    - Two disjoint halves of the queries are two independent exams, and so are four quarters. How
-      much they differ, over many random splits, gives the variance for a half and for a quarter of
-      the queries. To what share it falls from quarters to halves, to that it is taken to fall from
-      halves to the whole, though not much faster than that of a mean, and never to more.
-    - The size is widened as by Student's t with half as many degrees of freedom as there are
-      queries.
+    - The location is the measured correlation.
+    - Disjoint halves of the queries are independent exams, and so are quarters. Their differences
+    over many random splits give the variance for a half and for a quarter of the queries. The ratio
+    from quarters to halves is extrapolated to the ratio from halves to the whole, limited to at
+    most 1 and to not much less than that of a mean.
+    - The size is widened like Student's t with half as many degrees of freedom as queries.
 
-    How often such intervals hold the truth is measured by `benchmarks/interval_coverage.py`, and
-    what was found stands in `docs/reference/definitions.md`.
+    `benchmarks/interval_coverage.py` measures the coverage; `docs/reference/definitions.md` reports
+    it.
 
     Sources: Efron and Tibshirani, *An Introduction to the Bootstrap* (1993), ch. 13; Politis,
     Romano and Wolf, *Subsampling* (1999), ch. 8 (the rate from subsamples of two sizes); Abramowitz
@@ -412,19 +411,18 @@ def _widening(level: float, freedom: float) -> float:
 
 
 def tau_ap_rows(scores: ArrayLike, official: ArrayLike) -> EstimateRows:
-    """Return tau_AP row by row.
+    """Return tau_AP of every row.
 
-    tau_AP, in which the top counts most, is the AP correlation of Yilmaz et al. (2008): go through
-    the systems as the scores rank them; of the systems above each, what share is above it
-    officially too? Its mean, stretched to -1..1. Ties have no order, so the value is its
-    expectation over all their orders: tau_AP,a of Urbano and Marrero (2017) for tied scores, and
-    the same expectation for tied official ranks. It is undefined, as Kendall's tau is, where one
-    side has all values equal.
+    tau_AP, the top-weighted AP correlation of Yilmaz et al. (2008), is the mean, over the systems
+    ranked by score, of the share of systems above each one that are also above it officially,
+    rescaled to -1..1. For ties it is the expectation over all their orders: tau_AP,a of Urbano and
+    Marrero (2017) for tied scores, and the same for tied official ranks. Like Kendall's tau, it is
+    undefined if all values of one side are equal.
     """
     x, y = (ranks_within_rows(side) for side in paired_rows(scores, official))
     n = x.below.shape[1]
-    # The orders of a tie group put a member at any of its ranks alike, with those above the group
-    # above it; what its fellows above it add is as often positive as negative, and sums to 0.
+    # All ranks within a tie group are equally likely, with those above the group above it;
+    # contributions from within the group cancel out.
     above = n - x.below - x.size
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
     first = np.maximum(above, 1)
@@ -439,9 +437,9 @@ Rows = Callable[[Floats, Floats], EstimateRows]
 
 @dataclass(frozen=True, slots=True)
 class RankStatistic:
-    """One statistic of scores [samples, n] and official values [n], higher being better.
+    """A statistic of scores [samples, n] and official values [n]; higher is better.
 
-    `name` reads back (see `rank_statistic`), `heading` is short, and `meaning` explains it.
+    `name` is accepted by `rank_statistic`, `heading` is short, and `meaning` explains it.
     """
 
     name: str
@@ -469,6 +467,6 @@ def rank_statistic(text: str) -> RankStatistic:
     statistic = _STATISTICS.get(text.strip().lower())
     if statistic is None:
         raise InputError(
-            f"there is no rank statistic {text!r}", hint=f"Statistics: {', '.join(_STATISTICS)}"
+            f"unknown rank statistic {text!r}", hint=f"Statistics: {', '.join(_STATISTICS)}"
         )
     return statistic

@@ -1,10 +1,10 @@
-"""Simultaneous comparison of estimates: which ones differ, and the range of each one's rank.
+"""Simultaneous comparison of estimates: significant differences and rank sets.
 
 The distribution of the largest |difference - truth| / standard error is simulated by drawing
 samples from a population made of the sample itself, each with its own standard error: normal
 vectors would have too low coverage if few units differ between two estimates, or if nearly all
-units are drawn. A pair for which a simulated sample has too little evidence does not count in it,
-as it would not in the observed sample: without that rule intervals from small samples are too wide.
+units are drawn. As in the observed sample, a pair with too little evidence in a simulated sample is
+left out of it; otherwise intervals from small samples would be too wide.
 
 Sources: Mogstad, Romano, Shaikh & Wilhelm (2024), Inference for ranks with applications to mobility
 across neighbourhoods and academic achievement across countries (rank sets from simultaneous
@@ -13,10 +13,9 @@ multiple hypothesis testing (the studentised maximum); Booth, Butler & Hall (199
 methods for finite populations; Mashreghi, Haziza & Léger (2016), A survey of bootstrap methods in
 finite population sampling (a population made of 1 / pi copies, for Poisson sampling).
 
-Ranks, pairs and correlations of one leaderboard under many specifications are counted. A
-specification is one way to make the leaderboard among those that could be defended. They are no
-sample, so that nothing here is a probability and there are no p-values: what is counted is how many
-of the ways that were declared agree.
+The module also counts ranks, pairs and correlations of a leaderboard over many specifications. A
+specification is one defensible way to compute the leaderboard. Specifications are not a sample, so
+there are no probabilities and no p-values, only counts of agreeing specifications.
 
 Source: Steegen, Tuerlinckx, Gelman and Vanpaemel, *Increasing Transparency Through a Multiverse
 Analysis*, Perspectives on Psychological Science 11 (2016); Simonsohn, Simmons and Nelson,
@@ -37,11 +36,11 @@ from exampp.stats.means import student_quantile
 from exampp.stats.rank_correlation import kendall_rows
 
 TIE_DECIMALS = 9
-"""Scores that are equal in these are equal: the order of a sum decides no rank."""
+"""Decimals for comparing scores, so that the order of summation does not affect ranks."""
 
 
 def round_scores(scores: Floats) -> Floats:
-    """Return scores without the rounding noise of their sums; NaN stays."""
+    """Remove rounding errors of sums from scores; NaN stays."""
     return np.asarray(np.round(scores, TIE_DECIMALS) + 0.0, np.float64)
 
 
@@ -69,7 +68,7 @@ def shares_above(scores: Floats) -> tuple[Floats, NDArray[np.int64]]:
 def correlations(scores: Floats, other: Floats | None = None) -> Floats:
     """Return Kendall's tau-b between all specifications, or with one order; NaN: undefined.
 
-    Systems without a score in one of the two are left out of theirs.
+    Systems without a score in one of the two are left out.
     """
     if other is not None:
         return np.array([_tau(row, other) for row in scores])
@@ -98,18 +97,18 @@ def _tau(x: Floats, y: Floats) -> float:
 
 DRAWS = 2000
 DECIMALS = 9
-"""Scores that are equal in so many decimals are equal: the rest is rounding."""
+"""Decimals for comparing scores; further digits are rounding errors."""
 _FEW = 15.0
 _LEAST_ERROR = 1e-3
-"""The smallest standard error of a resample, as a share of the pair's."""
+"""Minimum standard error in a resample, as a share of the observed one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """The parts that estimates are sums of, and the way to resample them.
+    """The parts that make up estimates, and how to resample them.
 
-    `values` is [n, parts]. With `pi`, [parts], these are units that were drawn with such
-    probabilities, and an estimate is the sum of values / pi. Without, parts are queries, drawn with
+    `values` is [n, parts]. With `pi`, [parts], the parts are units drawn with these probabilities,
+    and an estimate is the sum of values / pi. Otherwise the parts are queries, drawn with
     replacement, and an estimate is the mean of values. Two estimates differ on a part if its
     `kinds`, [n, parts], differ; a pair counts in a sample in which it differs on `fewest` parts or
     more.
@@ -125,8 +124,8 @@ class Resampling:
     def largest(self, counted: Bools, errors: Floats, level: float) -> float:
         """Return the quantile of the largest |difference| / error of counted pairs, [n, n].
 
-        0 where no pair is counted, infinite where no resample has enough evidence on one. `errors`
-        are the standard errors of the observed sample.
+        This is 0 without counted pairs, infinite if no resample has enough evidence. `errors` are
+        the standard errors of the observed sample.
         """
         counted = np.triu(counted & (errors > 0), 1)
         if not counted.any():
@@ -144,7 +143,7 @@ class Resampling:
             apart[telling < self.fewest] = -1.0
             np.maximum(largest, apart.max(axis=1), out=largest)
         largest = largest[largest >= 0]
-        # of so many draws and the sample itself, which is one more
+        # of the draws plus the sample itself
         return float(np.quantile(largest, level, method="weibull")) if len(largest) else np.inf
 
     def _drawn(self) -> tuple[Floats, Floats, Floats, Floats, Floats, float]:
@@ -204,7 +203,7 @@ class PairTests:
         return is_better & (self.differences > 0)
 
     def rank_sets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the best and worst possible rank of each: 1 + those better, n - those worse."""
+        """Return the best and worst possible ranks: 1 + number of better, n - number of worse."""
         ahead, behind = self.better.sum(axis=0), self.better.sum(axis=1)
         return 1 + ahead, len(self.better) - behind
 
@@ -218,15 +217,15 @@ def pair_tests(
     *,
     level: float = 0.95,
 ) -> PairTests:
-    """Return intervals of all differences, separate and simultaneous.
+    """Return separate and simultaneous intervals of all differences.
 
     `covariance` is that of the scores, `freedom` [n, n] the degrees of freedom of the standard
-    error of each difference, `resolved` [n, n] which pairs there is evidence about. Student's t
-    for a pair; for all, the quantile of the largest of all |t| of samples drawn anew.
+    error of each difference, `resolved` [n, n] the pairs with enough evidence. Separate intervals
+    use Student's t, simultaneous ones the quantile of the largest |t| over new samples.
     """
     variance = np.diag(covariance)
     squared = variance[:, None] + variance[None, :] - 2 * covariance
-    # what is left of equal numbers is rounding
+    # differences of equal numbers are rounding errors
     squared[squared < 1e-14 * (variance[:, None] + variance[None, :])] = 0.0
     errors = np.sqrt(np.maximum(squared, 0.0))
     rounded = np.round(scores, DECIMALS)

@@ -1,8 +1,8 @@
-"""Reproducible sampling of units, and totals corrected by what people say of the sample.
+"""Reproducible sampling of units, and totals corrected by human labels.
 
-Poisson sampling with permanent random numbers: a unit has a number in [0, 1) that its name and the
-seed determine, and is drawn if that is below its inclusion probability. The sample does not depend
-on the order of the units, and one with larger probabilities holds that with smaller ones.
+Poisson sampling with permanent random numbers: name and seed determine a number in [0, 1) for each
+unit, which is drawn if the number is below its inclusion probability. The sample does not depend on
+the order of units, and a sample with larger probabilities contains the smaller one.
 
 Sources: Brewer, Early & Joyce (1972), Selecting several samples from a single population;
 Särndal, Swensson & Wretman (1992), Model assisted survey sampling, section 3.5.
@@ -24,16 +24,16 @@ from exampp.stats.estimate import Floats
 from exampp.stats.rank_sets import student_reach
 
 FOLDS = 5
-"""Of cross-fitting: what is predicted for a unit is learnt from the units of the other folds."""
+"""Folds for cross-fitting: predictions for a unit are learned from other folds."""
 FLOOR = 0.2
-"""This share of a sample is spread evenly: no unit is left out, no weight is over 5 N/n."""
+"""Share of a sample that is uniform: every unit has a chance, and no weight exceeds 5 N/n."""
 LEAST_VARIANCE = 0.05
-"""Of a verdict that is thought to be certain: an earlier calibration may be wrong."""
+"""Minimum uncertainty of a verdict, as an earlier calibration may be wrong."""
 
 _PRN_DIGITS = 13
 _FOLD_DIGITS = 8
 _NOTHING = 1e-12
-"""A weight that is such a share of the largest is none."""
+"""Weights below this share of the largest count as 0."""
 
 UnitName = tuple[str, str]
 """(query id, id of the passage or of the item)."""
@@ -67,16 +67,16 @@ def _hash(text: str, digits: int) -> int:
 def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
     """Return inclusion probabilities that add up to `expected`, or 1 each if that is all units.
 
-    None draws uniformly. By `weights` (0 or more) they are min(1, (1 - FLOOR) c w + FLOOR n/N), c
-    such that they add up. They grow with `expected`, unit by unit.
+    Without `weights` they are uniform. With non-negative `weights` they are min(1, (1 - FLOOR) c w
+    + FLOOR n/N), with c such that they add up. They increase with `expected` for every unit.
 
     Raises:
         InputError: Less than one unit is expected, or there is none.
     """
     if units < 1:
-        raise InputError("there is nothing to draw from: no system returns a passage")
+        raise InputError("nothing to sample: no system returns a passage")
     if not expected >= 1:
-        raise InputError(f"a sample has 1 label or more, not {expected:g}")
+        raise InputError(f"a sample needs 1 label or more, not {expected:g}")
     if expected >= units:
         return np.ones(units)
     even = np.full(units, expected / units)
@@ -92,7 +92,7 @@ def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
     moving = weights > 0
     still = int(np.count_nonzero(~moving))
     if expected - np.count_nonzero(moving) >= FLOOR * even[0] * still:
-        # all units that matter are drawn, and the rest goes to the others evenly
+        # all units with weight are drawn, and the rest is spread evenly over the others
         rest = (expected - int(np.count_nonzero(moving))) / (still or 1)
         return np.where(moving, 1.0, rest)
     while at(high).sum() < expected:
@@ -103,9 +103,9 @@ def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
 
 
 def influence(coefficients: Floats) -> Floats:
-    """Return the effect of a unit on the differences of systems: root mean square over all pairs.
+    """Return the effect of units on differences of systems: root mean square over pairs.
 
-    `coefficients` is [systems, units]. For a single system it is the effect on its score.
+    `coefficients` is [systems, units]. For a single system, it is the effect on its score.
     """
     if len(coefficients) < 2:
         alone: Floats = np.abs(coefficients).sum(axis=0)
@@ -114,14 +114,14 @@ def influence(coefficients: Floats) -> Floats:
 
 
 def uncertainty(chances: Floats) -> Floats:
-    """Return the standard deviation of a verdict with these probabilities, with a floor."""
+    """Return the standard deviation of verdicts with these probabilities, with a minimum."""
     return np.asarray(np.sqrt(np.maximum(chances * (1 - chances), LEAST_VARIANCE)), np.float64)
 
 
 Ints = NDArray[np.int64]
 
 SHRINK = 5.0
-"""So many labels is the mean of all worth, in the mean of those at one prediction."""
+"""Weight, in labels, of the overall mean when predicting for one bin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,9 @@ def totals(
         theta_s = sum_all A f + sum_sample A (y - f) / pi
         V[s, t] = sum_sample (1 - pi) / pi^2 e_s e_t        with e_s = A_s (y - f)
 
-    It is unbiased whatever f is, if f does not use the label of the unit itself; f changes the
-    variance alone. Where systems have verdicts of their own on a unit (does any of its passages
-    cover the item?), y and f are [systems, units].
+    It is unbiased for any f that does not use the label of the unit itself; f affects only the
+    variance. If systems have separate verdicts on a unit (does any of its passages cover the
+    item?), y and f are [systems, units].
 
     Sources: Särndal, Swensson & Wretman (1992), Model assisted survey sampling, sections 6.3 and
     3.5 (Poisson sampling); Chernozhukov et al. (2018), Double/debiased machine learning (cross-
@@ -195,11 +195,11 @@ ScoreLimits = tuple[Floats, Floats]
 
 
 class DrawnUnits(NamedTuple):
-    """The evidence in the sample on the error of each score, [systems].
+    """Evidence in a sample on the error of each score, [systems].
 
-    `units` counts the drawn units that count for a system and were not certain to be drawn.
-    `low` and `high` are the variance that one more such unit would add, if people judged it not
-    relevant and relevant: a small sample may show only one kind.
+    `units` counts the drawn units with an effect on a system and a probability below 1. `low` and
+    `high` are the variance added by one more such unit, judged not relevant and relevant: a small
+    sample may contain only one kind.
     """
 
     units: NDArray[np.int64]
@@ -222,11 +222,11 @@ def drawn_units(coefficients: Floats, predicted: Floats, sample: Sample) -> Draw
 
 
 def pool_limits(one: Totals, pi: Floats, drawn: DrawnUnits, level: float) -> ScoreLimits:
-    """Return limits of scores over a pool, of which `pi` are the chances of the sampled units.
+    """Return limits of scores over a pool; `pi` are the inclusion probabilities.
 
-    Student's t, with the variance and the degrees of freedom that one more drawn unit would give.
-    Twice (sum v)^2 / sum v^2 degrees of freedom belong to a sum of unequal variances v: few
-    relevant units, or the first ranks of RBP, carry most of it.
+    Uses Student's t with the variance and degrees of freedom of one more drawn unit. The degrees of
+    freedom are 2 (sum v)^2 / sum v^2 for unequal variances v, because few relevant units, or the
+    first ranks of RBP, dominate the variance.
     """
     each = one.residuals**2 * (1 - pi)
     reaches = []
@@ -239,11 +239,10 @@ def pool_limits(one: Totals, pi: Floats, drawn: DrawnUnits, level: float) -> Sco
 
 
 def query_limits(one: Totals, drawn: DrawnUnits, level: float) -> ScoreLimits:
-    """Return limits of scores for queries like these; NaN where a score is not within 0 and 1.
+    """Return limits of scores for similar queries; NaN if a score is outside 0 and 1.
 
-    Student's t on the scale of log(m / (1 - m)) as for other means (`stats.means`), with the
-    variance that one more drawn unit would add, and as few degrees of freedom as unequal squares
-    of the queries leave.
+    Uses Student's t on the logit scale, with the variance added by one more drawn unit, and degrees
+    of freedom reduced for unequal squares of the queries.
     """
     queries = one.parts.shape[1]
     values = one.parts * queries
@@ -268,12 +267,12 @@ def _reach(sums: Floats, squares: Floats, most: Floats, level: float) -> Floats:
 
 
 def calibrated_probabilities(bins: Ints, fold: Ints, sample: Sample, labels: Floats) -> Floats:
-    """Predict human verdicts on every unit from the grader's bin of it, cross-fitted.
+    """Predict human verdicts on every unit from its bin, with cross-fitting.
 
-    f(x) = (n_x mean_x + 5 mean) / (n_x + 5): of the labels in the other folds, weighted by 1/pi,
-    the weights rescaled to add up to their number. `bins` is [units] or [systems, units] of whole
-    numbers from 0 on; `labels` are aligned with it and with the sample. Without labels in other
-    folds the prediction is 0.
+    f(x) = (n_x mean_x + 5 mean) / (n_x + 5), over labels in other folds, with weights 1/pi rescaled
+    to add up to their number. `bins` is [units] or [systems, units] of whole numbers from 0 on;
+    `labels` are aligned with it and with the sample. Without labels in other folds the prediction
+    is 0.
     """
     bins = np.atleast_2d(bins)
     labels = np.atleast_2d(labels)
@@ -287,7 +286,7 @@ def calibrated_probabilities(bins: Ints, fold: Ints, sample: Sample, labels: Flo
             continue
         weights = 1 / sample.pi[others]
         weights *= len(weights) / weights.sum()
-        # of several systems, a unit counts once
+        # a unit counts once for several systems
         each = np.broadcast_to(weights / len(bins), (len(bins), len(weights)))
         known_labels = labels[:, others]
         here = sampled_bins[:, others]

@@ -1,10 +1,10 @@
-"""Paired significance tests of systems over queries, for many pairs at once, and their letters.
+"""Paired significance tests of systems over queries, and letter displays.
 
-The test is the randomisation test: if two systems are equivalent, then on each query their values
-could as well be exchanged, which flips the sign of the difference. The p-value is the share of sign
-patterns whose mean difference is at least as large, two-sided: of all patterns where these are no
-more than asked for ("exact"), else (b + 1) / (m + 1) for b of m random ones, the same for every
-pair. Queries on which both are equal are the same under every pattern, and are not enumerated.
+The randomisation test: if two systems are equivalent, their values on each query are exchangeable,
+which flips the sign of the difference. The two-sided p-value is the share of sign patterns with a
+mean difference at least as large: of all patterns if there are few enough ("exact"), else (b + 1) /
+(m + 1) for b of m random patterns, the same for every pair. Queries with equal values do not affect
+the result and are not enumerated.
 
 Sources: Fisher 1935; Smucker, Allan, Carterette, *A Comparison of Statistical Significance Tests
 for IR Evaluation* (CIKM 2007); Phipson and Smyth 2010 (why + 1); Cohen 1988 (d_z).
@@ -25,8 +25,7 @@ from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, undefined
 from exampp.stats.means import MeanTest, Range, mean_tests
 
 MOST_GROUPS = 500
-"""No leaderboard is read with more; differences that no order of the systems explains need
-exponentially many."""
+"""Maximum number of groups; inconsistent differences would need exponentially many."""
 
 _LETTERS = string.ascii_lowercase + string.ascii_uppercase
 
@@ -40,8 +39,8 @@ def letter_display(differs: Bools) -> tuple[str, ...] | None:
     Two systems share a letter exactly if they do not differ significantly.
 
     Source: Piepho, *An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons*,
-    Journal of Computational and Graphical Statistics 13 (2004): insert and absorb. Of the groups
-    that it finds, those that tell nothing new are then dropped.
+    Journal of Computational and Graphical Statistics 13 (2004): insert and absorb. Redundant groups
+    are then removed.
     """
     n = len(differs)
     groups = [(1 << n) - 1] if n else []
@@ -58,7 +57,7 @@ def letter_display(differs: Bools) -> tuple[str, ...] | None:
 
 
 def _needed(groups: list[list[int]], systems: int) -> list[list[int]]:
-    """Drop groups whose every two members also share another group, small ones first."""
+    """Remove groups if each pair of members also shares another group, small ones first."""
     shared = np.zeros((systems, systems), np.int64)
     for group in groups:
         shared[np.ix_(group, group)] += 1
@@ -72,7 +71,7 @@ def _needed(groups: list[list[int]], systems: int) -> list[list[int]]:
 
 
 def _split(groups: list[int], one: int, other: int) -> list[int]:
-    """Split groups that contain both members into two, then absorb subsets of other groups."""
+    """Split groups that contain both systems, then absorb subsets of other groups."""
     both = one | other
     remaining = [group for group in groups if group & both != both]
     halves = (
@@ -94,7 +93,7 @@ def _letter(number: int) -> str:
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Return adjusted p-values that control the chance of any false finding (Holm 1979)."""
+    """Return p-values adjusted for the family-wise error rate (Holm 1979)."""
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
     scaled = values[order] * np.arange(len(values), 0, -1)
@@ -104,7 +103,7 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """Return adjusted p-values that control the false discovery rate (Benjamini, Hochberg 1995)."""
+    """Return p-values adjusted for the false discovery rate (Benjamini, Hochberg 1995)."""
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")[::-1]
     scaled = values[order] * (len(values) / np.arange(len(values), 0, -1))
@@ -129,11 +128,12 @@ NONE_SHARED = "no query counts for both systems"
 
 _NO_SPREAD = 1e-12
 _TIED = 1e-10
-"""Relative to the largest value: a smaller difference is rounding, and the query is a tie."""
+"""Differences below this share of the largest value are ties."""
 
 _REACHED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
-"""Largest shortfall of a sum against the observed one, both relative to the sum of magnitudes:
-above the rounding of 1000 terms, so that patterns that tie with the observed one count."""
+"""Tolerance of a sum relative to the sum of magnitudes: above the rounding error of 1000 terms, so
+that patterns tied with the observed one count.
+"""
 
 _SIGNS_AT_ONCE = 8192
 _SIGNS_IN_CACHE = 1024
@@ -142,7 +142,7 @@ _CELLS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two systems (rows of the values) on the queries that count for both.
+    """A comparison of two systems (rows) on the queries that count for both.
 
     `difference` is the mean of first minus second, with its paired interval; `won`, `lost` are the
     shares of queries on which the first is better, or worse. `effect` is Cohen's d_z, the mean
@@ -203,7 +203,7 @@ def compare_pairs(
 
 
 def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:
-    """Return first - second where both count, else 0; 0 where they differ only by rounding."""
+    """Return first - second if both count, else 0; 0 if they differ only by rounding."""
     size = np.maximum(np.abs(first), np.abs(second))
     largest = np.where(both, size, 0.0).max(axis=1, initial=0.0, keepdims=True)
     difference = np.where(both, first - second, 0.0)
@@ -211,17 +211,16 @@ def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:
 
 
 def enough_permutations(pairs: int, alpha: float, least: int = PERMUTATIONS) -> int:
-    """Return how many sign patterns let the smallest p survive Holm among so many pairs.
+    """Return the number of sign patterns needed for significance after Holm's correction.
 
-    The smallest p-value of m random patterns is 1 / (m + 1): with too few of them no pair could
-    ever be significant after correction. Twice as many as that leaves room for one that is as
-    extreme.
+    The smallest p-value of m random patterns is 1 / (m + 1), so with too few of them no pair can be
+    significant. The result is twice the minimum, to allow for one equally extreme pattern.
     """
     return max(least, math.ceil(2 * pairs / alpha))
 
 
 class Rows(NamedTuple):
-    """The rows behind differences: values [systems, queries], and the two rows of each."""
+    """The values [systems, queries] behind differences, and the two rows of each."""
 
     values: Floats
     pairs: Indices
@@ -235,8 +234,8 @@ def randomisation_tests(
 ) -> tuple[Floats, Bools]:
     """Return the two-sided p-value of every row of [pairs, queries], and whether it is exact.
 
-    With `rows_of` the sums under random patterns are made system by system, not pair by pair,
-    which is many times quicker.
+    With `rows_of`, sums under random patterns are computed by system instead of by pair, which is
+    much faster.
     """
     size = np.abs(differences).sum(axis=1, keepdims=True)
     scaled = np.divide(differences, size, out=np.zeros(differences.shape), where=size > 0)
@@ -251,7 +250,7 @@ def randomisation_tests(
     rows = np.flatnonzero(~exact)
     if len(rows):
         reached = np.zeros(len(rows))
-        # Half the digits take a fifth of the time.
+        # half the precision takes a fifth of the time
         single = scaled[rows].astype(np.float32)
         for signs in _random_signs(differences.shape[1], permutations, seed):
             if rows_of is None:
@@ -266,9 +265,9 @@ def randomisation_tests(
 def _as_extreme_by_row(
     differences: Floats, size: Floats, rows_of: Rows, signs: AnyFloats
 ) -> Floats:
-    """Count as `_as_extreme` does, system by system, for differences of two rows."""
+    """Like `_as_extreme`, computed by system for differences of two rows."""
     observed = np.abs(differences.sum(axis=1)) - size * _REACHED[np.dtype(np.float64)]
-    # what all systems have in common cancels; without it the sums keep more digits
+    # subtract what all systems share: it cancels, and sums become more precise
     values = rows_of.values - rows_of.values.mean(axis=0)
     reached = np.zeros(len(differences))
     first, second = rows_of.pairs.T
@@ -281,13 +280,13 @@ def _as_extreme_by_row(
             np.subtract(some[first[here[0]]], apart, out=apart)
             np.abs(apart, out=apart)
             extreme = apart >= observed[here, None]
-            # the counts of a block fit into 16 bits, which is what makes it quick
+            # counts of a block fit into 16 bits, which is fast
             reached[here] += extreme.view(np.uint8).sum(axis=1, dtype=np.uint16)
     return reached
 
 
 def _as_extreme(scaled: AnyFloats, signs: AnyFloats) -> Floats:
-    """Return how many sign patterns reach the sum of each row, whose magnitudes sum to 1."""
+    """Count the sign patterns that reach the sum of each row; magnitudes sum to 1."""
     observed = np.abs(scaled.sum(axis=1)) - scaled.dtype.type(_REACHED[scaled.dtype])
     reached = np.zeros(len(scaled))
     step = max(1, _CELLS_AT_ONCE // len(signs))
@@ -300,7 +299,7 @@ def _as_extreme(scaled: AnyFloats, signs: AnyFloats) -> Floats:
 
 
 def _all_signs(n: int) -> Floats:
-    """Return all sign patterns of n differences whose first sign is +; the others mirror them."""
+    """Return all sign patterns of n differences with first sign +; the others mirror them."""
     bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1
     return (1 - 2 * bits).astype(np.float64)
 

@@ -1,22 +1,22 @@
-"""Bias of a grader for a system: labels compared with judgments, one system against the others.
+"""Bias of a grader for a system, from labels and judgments.
 
-A grader that is right on average within every level of relevance still rates a better system
-higher, and regresses to the mean; neither is a favour. So two views are taken of each system, both
-within queries and against the passages that only other systems return:
+A grader that is right on average within every level of relevance still rates a better system higher
+and regresses to the mean; neither is a bias. Therefore each system is compared in two ways, within
+queries, with passages returned only by other systems:
 
-- `matched`: the label beyond that of passages with the same judgment (the within-stratum
-  regression of labels on the system, with the weights of Mantel and Haenszel). It is 0 for a fair
-  grader where judgments are exact. Where they are coarse or noisy it favours the better system,
-  because its passages are better than their judgments show.
+- `matched`: the label beyond that of passages with the same judgment (the within-stratum regression
+of labels on the system, with the weights of Mantel and Haenszel). It is 0 for a fair grader if
+judgments are exact. With coarse or noisy judgments it favours the better system, because its
+passages are better than their judgments show.
 - `linked`: label minus judgment, once labels are put on the scale of judgments by equal shares
-  (equipercentile linking), given in units of the label. It is 0 for a fair grader as noisy as the
-  judges, and counts against the better system where the judges are better than the grader.
+(equipercentile linking), given in units of the label. It is 0 for a fair grader as noisy as the
+judges, and counts against the better system where the judges are better than the grader.
 
-The truth lies between the two, so a bias is claimed only where both say so: its interval is the
-hull of theirs. Queries are the sample (jackknife over queries, Student's t); Sidak's bound on the
-largest |t| makes the intervals hold for all systems at once. A standard error is never smaller
-than that of labels dealt out at random among the matched passages. A system whose labels stand out
-leaves the reference of the others, which would otherwise look disfavoured.
+The truth lies between the two, so a bias is reported only if both agree: its interval is the hull
+of theirs. Queries are the sample (jackknife over queries, Student's t); Sidak's bound on the
+largest |t| makes the intervals hold for all systems at once. A standard error is never smaller than
+that of labels dealt out at random among the matched passages. A system with outlying labels is
+removed from the reference of the others, which would otherwise look disfavoured.
 
 Sources: Mantel and Haenszel, *Statistical Aspects of the Analysis of Data from Retrospective
 Studies of Disease* (1959); Holland and Thayer, *Differential Item Performance and the
@@ -45,15 +45,15 @@ Ints = NDArray[np.intp]
 
 LEVEL = 0.95
 POWER = 0.8
-"""The chance to notice a bias of the size that is called detectable."""
+"""Power: the probability to detect a bias of the detectable size."""
 _FEWEST_CLUSTERS = 1.5
-"""Effective number of queries: below, there is no standard error."""
+"""Minimum effective number of queries for a standard error."""
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPool:
-    """Passages that are judged and labelled, and which systems return them.
+    """Judged and labelled passages, and the systems that return them.
 
     `label` and `judgment` [passages] are numbers, `exam` [passages] is the ranking that a passage
     was returned for (a query or a subtopic), `query` [passages] the query that exam belongs to,
@@ -68,7 +68,7 @@ class JudgedPool:
 
 
 class SystemBiases(NamedTuple):
-    """The bias of the grader by system, [systems] each, in units of the label; NaN: unknown.
+    """Bias of the grader by system, [systems] each, in units of the label; NaN: unknown.
 
     `matched` and `linked` are the two estimates, `low` and `high` bound the bias, simultaneously
     for all systems. `matched_half` is half the width of the interval of `matched` alone, and
@@ -88,12 +88,12 @@ class SystemBiases(NamedTuple):
 
 
 def system_biases(pool: JudgedPool, level: float = LEVEL) -> SystemBiases:
-    """Return the bias of every system against the others, with simultaneous intervals."""
+    """Return the bias for every system, with simultaneous intervals."""
     _, levels = np.unique(pool.judgment, return_inverse=True)
     _, strata = np.unique(pool.exam * (levels.max(initial=0) + 1) + levels, return_inverse=True)
     level **= 1 / max(1, len(pool.returned))
     suspects: list[int] = []
-    # with one system left there is nothing to compare it with
+    # keep at least two systems for a comparison
     while len(suspects) + 2 <= len(pool.returned):
         others = _view(pool, pool.label, strata, suspects, level, with_suspects=False)
         more = _suspect(others)
@@ -122,7 +122,7 @@ def system_biases(pool: JudgedPool, level: float = LEVEL) -> SystemBiases:
 
 
 class _View(NamedTuple):
-    """Estimates by system with their standard errors and half the width of their intervals."""
+    """Estimates by system, with standard errors and half-widths of intervals."""
 
     estimate: Floats
     error: Floats
@@ -140,7 +140,7 @@ def _view(
 ) -> _View:
     """Compare each system with passages that no suspect returns; NaN where that is undefined.
 
-    The passages of an earlier suspect count neither for nor against a later one.
+    Passages of an earlier suspect are ignored for a later one.
     """
     suspected = pool.returned[suspects].any(axis=0)
     clean = _Reference.of(values, stratum, pool.query, np.logical_not(suspected))
@@ -164,7 +164,7 @@ def _suspect(matched: _View) -> int | None:
     size = np.where(np.abs(matched.estimate) > matched.half, matched.estimate, 0.0)
     if not size.any():
         return None
-    # of two systems that mirror each other, the one whose labels are high
+    # of two mirrored systems, the one with high labels
     return int(np.argmax(np.round(np.abs(size), 9) + _ROUNDING * np.sign(size)))
 
 
@@ -218,14 +218,14 @@ class _Reference(NamedTuple):
 
 
 def _on_scale(values: Floats, label: Floats, judgment: Floats) -> Floats:
-    """Map labels to the judgments at their quantiles, and apply this map to `values`."""
+    """Map `values` from the scale of labels to that of judgments, by quantiles."""
     levels, at = np.unique(label, return_inverse=True)
     mean = np.bincount(np.sort(at), np.sort(judgment)) / np.bincount(at)
     return np.interp(values, levels, mean)
 
 
 def _spread(values: Floats, exam: Ints) -> float:
-    """Return the standard deviation within exams; 0 where values differ only by rounding."""
+    """Return the standard deviation within exams; 0 if values differ only by rounding."""
     if not len(values):
         return 0.0
     means = np.bincount(exam, values) / np.maximum(np.bincount(exam), 1)

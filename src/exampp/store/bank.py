@@ -129,7 +129,7 @@ class Retired(NamedTuple):
 def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
     """Retire items that are missing from an import of their bank, at its end.
 
-    Affects only imported items that nobody has edited since.
+    Affects only imported items without later edits.
     """
     staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'mentioned'"
     if connection.execute(staged).fetchone() is None:

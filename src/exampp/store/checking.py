@@ -242,4 +242,4 @@ def _page_copies(connection: sqlite3.Connection) -> Iterator[Problem]:
     from exampp.store.pages import damaged_pages
 
     for table, key in damaged_pages(connection):
-        yield Problem(table, ", ".join(map(str, key)), "content", "", "is no copy of its rows")
+        yield Problem(table, ", ".join(map(str, key)), "content", "", "differs from its rows")

@@ -96,7 +96,7 @@ def check_schema(connection: sqlite3.Connection, file: str) -> None:
 
 
 _REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
-"""Errors of a failing disk; others mean that the file system lacks an operation."""
+"""Errors of a failing disk; others mean that the file system does not support an operation."""
 
 
 def put_in_place(finished: Path, place: Path) -> None:

@@ -34,9 +34,7 @@ LARGEST = (1 << 63) - 1
 PATIENCE = 2.0
 """Seconds to wait for results before the page says that they are being computed."""
 CHOICE = "choice"
-"""The cookie with the choice of a person; in an address, or as a header, the choice of the page The
-cookie with the selected grades; a URL parameter or header of this name overrides it for one page.
-"""
+"""Cookie with the selected grades; a URL parameter or header overrides it for one page."""
 CHOICE_HEADER = "x-choice"
 BLIND = "blind"
 """The cookie that stores whether a person judges blind."""

@@ -29,13 +29,11 @@ NEEDED = ("uvicorn", "fastapi", "jinja2", "markdown_it", "python_multipart", "vl
 HEADER_BYTES = 1 << 16
 """Maximum bytes of a request head: addresses contain ids."""
 SWITCH_SECONDS = 0.0005
-"""Seconds of computing before another thread gets its turn. Every call to the store waits for a
-Switch interval of threads, in seconds. Every call to the store waits for its turn: next to
+"""Switch interval of threads, in seconds. Every call to the store waits for its turn: next to
 background computations, the default of 5 ms adds up to seconds.
 """
 ALLOCATIONS = 100_000
-"""New objects between two garbage collections. A page makes ten thousand, most of which are freed
-Threshold of garbage collection, in objects. A page creates ten thousand, most freed by reference
+"""Threshold of garbage collection, in objects. A page creates ten thousand, most freed by reference
 counting: with the default of 700, collection takes a fifth of the time.
 """
 GRACE_SECONDS = 2

@@ -172,17 +172,17 @@ def _make(
         return *_extractive(loaded, options), ""
     scores = bool(labels) and options.decode != "generate"
     texts, template = _texts(loaded, scores, options.chat_template_kwargs)
-    found, note = _labels(loaded, texts, labels, options.decode)
+    scored_labels, note = _labels(loaded, texts, labels, options.decode)
     beams = options.beams or (5 if loaded.task == "seq2seq" else 1)
     written = options.max_new_tokens or MAX_NEW_TOKENS
-    local = _prompted(loaded, texts, found, beams, written, options.limit)
+    local = _prompted(loaded, texts, scored_labels, beams, written, options.limit)
     # fail early if a prompt cannot be rendered
     texts.ids([("x", "")])
     settings: dict[str, Any] = {"format": texts.format, "limit": local.limit, "beams": beams}
     if texts.format == "chat":
         settings |= {"template": dict(template), "today": TODAY}
-    if found:
-        return local, {**settings, "decode": "score", "labels": list(found.labels)}, note
+    if scored_labels:
+        return local, {**settings, "decode": "score", "labels": list(scored_labels.labels)}, note
     return local, {**settings, "decode": "generate", "max_new_tokens": written}, note
 
 

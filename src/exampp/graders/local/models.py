@@ -488,8 +488,8 @@ class Extractive:
         with torch.inference_mode():
             out = self.model(input_ids=ids, attention_mask=mask, **options)
             logits = torch.stack([out.start_logits, out.end_logits], 1).float().cpu()
-        found = logits.numpy().astype(np.float64)
-        return [find_spans(row, *both) for row, both in zip(rows, found, strict=True)]
+        scores = logits.numpy().astype(np.float64)
+        return [find_spans(row, *both) for row, both in zip(rows, scores, strict=True)]
 
     def doubtful(self, result: BestSpan) -> bool:
         """Return whether rounding may have changed the choice."""
@@ -500,11 +500,11 @@ class Extractive:
         if any(math.isnan(one.null) for one in results):
             return Reply("", fault=NOT_A_NUMBER)
         placed = [place_spans(*both) for both in zip(rows, results, strict=True)]
-        span, decided = extract_answer(placed)
+        span, decisive = extract_answer(placed)
         detail = {
             "span": [span.start, span.end] if span else None,
-            "score": decided.best.score if decided.best else None,
-            "null": decided.null,
+            "score": decisive.best.score if decisive.best else None,
+            "null": decisive.null,
             "windows": len(rows),
         }
         usage = Usage(read=sum(len(row.ids) for row in rows))

@@ -1,10 +1,10 @@
-"""Batches: many requests given to a provider together, at half the price, answered within a day.
+"""Batches: many requests sent to a provider together, at half the price, answered within a day.
 
-What is out, and what came, is stored by the caller (`grading.batches`). A batch of OpenAI, and of
-servers that speak as it does, is a file of lines that goes up, and one that comes back; for others
-(vLLM's `run-batch`) the same lines are written and read as files. Source: the reference of
-/v1/files and /v1/batches. vLLM reports an error beside a response without a body; its earlier
-versions put the bare completion in the place of a response.
+The caller (`grading.batches`) stores sent requests and received replies. A batch of OpenAI and
+compatible servers is an uploaded file of lines, and a downloaded one; for others (vLLM's
+`run-batch`) the same lines are written and read as files. Source: the reference of /v1/files and
+/v1/batches. vLLM reports an error beside a response without a body; its earlier versions had the
+bare completion instead of a response.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from exampp.store.connection import put_in_place
 from exampp.store.runs import FILE
 
 LONGEST_LINE = 2**25
-"""Bytes of a reply at most; no reply is so long."""
+"""Maximum bytes of a reply; no valid reply is so long."""
 REQUEST_CHARACTERS = 32
-"""Of the id of a request."""
+"""Length of a request id."""
 PARTIAL = ".partial"
 METADATA = "exampp"
-"""The name of a batch's key in its metadata."""
+"""Metadata field with the key of a batch."""
 PREFIX = "/v1"
-"""Stands before a path in lines and in `endpoint`, whatever the base URL is."""
+"""Prefix of paths in lines and in `endpoint`, whatever the base URL is."""
 ENDED = ("completed", "failed", "expired", "cancelled")
 GONE = {"batch_expired": "expired", "batch_cancelled": "cancelled", "batch_canceled": "cancelled"}
 QUEUE_FULL = {"token_limit_exceeded", "rate_limit_exceeded", "request_limit_exceeded"}
@@ -53,11 +53,17 @@ PAGE = 100
 
 
 class BatchStatus(NamedTuple):
-    """A batch as its provider shows it.
+    """A batch as its provider reports it.
 
-    `remote` is its id there, `state` the provider's word, `key` its name in our metadata. `ended`:
-    nothing more comes. `cancelled`: somebody wanted it so. `reason` says why the whole was refused;
-    `later`: it may be sent again when less is queued. `files` hold its results.
+    Attributes:
+        remote: Its id at the provider.
+        state: The provider's word for its state.
+        key: Its key in our metadata.
+        ended: No more replies will come.
+        cancelled: The batch was cancelled on request.
+        reason: Why the whole batch was rejected.
+        later: It can be sent again when fewer requests are queued.
+        files: The files with its results.
     """
 
     remote: str
@@ -72,9 +78,10 @@ class BatchStatus(NamedTuple):
 
 
 class BatchLine(NamedTuple):
-    """The answer to one request: status and body as of HTTP.
+    """The answer to one request: HTTP status and body.
 
-    `gone` says why it was never answered (expired, cancelled): it has cost nothing.
+    `gone` is the reason if it was never answered (expired, cancelled); such a request costs
+    nothing.
     """
 
     request: str
@@ -84,7 +91,7 @@ class BatchLine(NamedTuple):
 
 
 class CallFailed(Exception):
-    """A call to the provider without a result; `failure` says why, and what to do about it."""
+    """A failed call to the provider; `failure` has the reason and the reaction."""
 
     def __init__(self, failure: RequestFailure) -> None:
         super().__init__(failure.reason)
@@ -92,14 +99,14 @@ class CallFailed(Exception):
 
 
 class TruncatedResults(Exception):
-    """Results that cannot be read to their end; the text says where."""
+    """Results that are incomplete; the text has the place."""
 
 
 class ReadLine(NamedTuple):
-    """A reply that was read from a line, or why there is none.
+    """A reply read from a line, or the reason why there is none.
 
-    `error` is what no other request would escape. `changed`: the line taught to leave something out
-    of requests, so that the next one is another.
+    `error` would affect every other request, too. `changed`: the line named a parameter that
+    requests must omit, so the next request differs.
     """
 
     reply: Reply
@@ -109,7 +116,7 @@ class ReadLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchAdapter:
-    """Makes the requests of one grader, and reads the lines that came back."""
+    """Creates the requests of one grader, and reads the returned lines."""
 
     address: ServerAddress
     mode: Mode
@@ -125,7 +132,7 @@ class BatchAdapter:
         return self.quirks.adapt(self.mode.body([request]))
 
     def transient(self, line: BatchLine) -> str:
-        """Return why a request may as well be sent again; empty where its line is final."""
+        """Return the reason why a request can be sent again; empty if its line is final."""
         if line.gone or line.status < 300:
             return line.gone
         failure = self._failure(line)
@@ -156,7 +163,7 @@ class BatchAdapter:
 
 
 def request_id(grader: str, body: Mapping[str, Any]) -> str:
-    """Return the id of a request of a grader: equal requests are sent once."""
+    """Return the id of a request of a grader; equal requests are sent once."""
     text = json.dumps([grader, body], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:REQUEST_CHARACTERS]
 
@@ -164,9 +171,9 @@ def request_id(grader: str, body: Mapping[str, Any]) -> str:
 class OpenAIBatches:
     """Batches of a provider.
 
-    `most_requests` and `most_bytes` bound a batch: 50,000 and 200 MB are the provider's limits.
-    `share` is the part of the usual price that is paid. What is `deferred` is not out before
-    `finish`. All calls raise CallFailed.
+    `most_requests` and `most_bytes` limit a batch: the provider allows 50,000 and 200 MB. `share`
+    is the paid fraction of the usual price. `deferred` batches are sent by `finish`. All calls
+    raise CallFailed.
     """
 
     name: ClassVar[str] = "openai"
@@ -184,7 +191,7 @@ class OpenAIBatches:
         return self._adapter.address.name
 
     def line(self, request: str, path: str, body: Mapping[str, Any]) -> bytes:
-        """Return a request as a line, without a line break; `request` is its id."""
+        """Return a request as a line, without line break; `request` is its id."""
         return json.dumps(
             {"custom_id": request, "method": "POST", "url": PREFIX + path, "body": body},
             ensure_ascii=False,
@@ -192,11 +199,11 @@ class OpenAIBatches:
         ).encode()
 
     def submit(self, key: str, path: str, lines: Sequence[bytes]) -> BatchStatus:
-        """Upload lines, and make a batch of them under a key."""
+        """Upload lines, and create a batch of them under a key."""
         from aiohttp import FormData
 
         form = FormData({"purpose": "batch"})
-        # as a stream: aiohttp sends bytes in one piece
+        # as a stream, because aiohttp sends bytes in one piece
         content = io.BytesIO(b"\n".join(lines) + b"\n")
         name = f"exampp-{key}.jsonl"
         form.add_field("file", content, filename=name, content_type="application/jsonl")
@@ -210,30 +217,30 @@ class OpenAIBatches:
         return _status(self._call("POST", "/batches", json.dumps(request).encode()))
 
     def recent(self, since: str) -> Iterator[BatchStatus]:
-        """Yield the batches of the account that were made since then (ISO 8601)."""
+        """Yield the batches of the account created since then (ISO 8601)."""
         earliest = datetime.fromisoformat(since).timestamp()
         after = ""
         while True:
             page = self._call("GET", f"/batches?limit={PAGE}{after}")
-            found = [one for one in page.get("data") or [] if isinstance(one, Mapping)]
-            for one in found:
+            batches = [one for one in page.get("data") or [] if isinstance(one, Mapping)]
+            for one in batches:
                 if _count(one.get("created_at")) >= earliest:
                     yield _status(one)
-            old = found and _count(found[-1].get("created_at")) < earliest
-            if not found or old or not page.get("has_more"):
+            old = batches and _count(batches[-1].get("created_at")) < earliest
+            if not batches or old or not page.get("has_more"):
                 return
-            after = f"&after={found[-1].get('id')}"
+            after = f"&after={batches[-1].get('id')}"
 
     def look(self, remote: str) -> BatchStatus:
         """Return the status of a batch."""
         return _status(self._call("GET", f"/batches/{remote}"))
 
     def results(self, status: BatchStatus) -> Iterator[BatchLine]:
-        """Yield what came of a batch that has ended, replies and errors, in any order.
+        """Yield the results of an ended batch, replies and errors, in any order.
 
         Raises:
-            TruncatedResults: They break off, or a line is no JSON object; what was yielded stands.
-
+            TruncatedResults: The results are incomplete, or a line is not a JSON object; results
+                yielded before remain valid.
         """
         for file in status.files:
             with tempfile.TemporaryFile() as stream:
@@ -245,20 +252,20 @@ class OpenAIBatches:
                 stream.seek(0)
                 number = 0
                 for number, line in enumerate(_lines(stream, whole=broken is None), 1):
-                    found = _json_object(line)
-                    if found is None:
-                        raise TruncatedResults(f"line {number} is no JSON object")
-                    yield read_result(found)
+                    result = _json_object(line)
+                    if result is None:
+                        raise TruncatedResults(f"line {number} is not a JSON object")
+                    yield read_result(result)
                 if broken is not None:
                     if number:
-                        raise TruncatedResults(f"it breaks off after line {number}")
+                        raise TruncatedResults(f"the file ends after line {number}")
                     raise broken
 
     def finish(self) -> None:
-        """Complete what was submitted: nothing, where that is out already."""
+        """Complete the submission; does nothing if it is already sent."""
 
     def cancel(self, remote: str) -> None:
-        """End a batch early; what was answered stays."""
+        """End a batch early; existing answers remain available."""
         self._call("POST", f"/batches/{remote}/cancel", b"{}")
 
     def _call(
@@ -270,11 +277,11 @@ class OpenAIBatches:
         content_type: str = "application/json",
         sink: BinaryIO | None = None,
     ) -> Any:
-        """Send one request, once; returns the JSON object of the reply."""
+        """Send one request, once; return the JSON object of the reply."""
         adapter = self._adapter
 
         async def send() -> Any:
-            # a large file may take as long as it takes, while bytes come
+            # a large file may take any time while bytes arrive
             async with open_session(sock_read=adapter.mode.options.timeout) as session:
                 return await send_json(
                     session,
@@ -288,18 +295,19 @@ class OpenAIBatches:
                 )
 
         with BackgroundLoop("exampp-batches") as loop:
-            found = loop.run(send())
-        if sink is None and not isinstance(found, Mapping | RequestFailure):
-            found = RequestFailure(RetryAction.RETRY, "the reply is no JSON object", lost=True)
-        if isinstance(found, RequestFailure):
-            raise CallFailed(found)
-        return found
+            outcome = loop.run(send())
+        if sink is None and not isinstance(outcome, Mapping | RequestFailure):
+            outcome = RequestFailure(RetryAction.RETRY, "the reply is not a JSON object", lost=True)
+        if isinstance(outcome, RequestFailure):
+            raise CallFailed(outcome)
+        return outcome
 
 
 class FileBatches(OpenAIBatches):
-    """Writes one file of requests, which is there, whole, after `finish`.
+    """Writes one file of requests, which appears complete after `finish`.
 
-    Raises InputError where the file is there already.
+    Raises:
+        InputError: The file exists.
     """
 
     name = FILE
@@ -334,11 +342,11 @@ class FileBatches(OpenAIBatches):
             put_in_place(self._partial, self.path)
 
     def recent(self, since: str) -> Iterator[BatchStatus]:  # noqa: ARG002
-        """Yield nothing: a file that was not finished is written again."""
+        """Yield nothing: an unfinished file is written again."""
         yield from ()
 
     def look(self, remote: str) -> BatchStatus:
-        """Return that it is written: nobody knows how far a file is."""
+        """Return that the file is written; its progress is unknown."""
         return BatchStatus(remote, "written")
 
     @property
@@ -347,16 +355,17 @@ class FileBatches(OpenAIBatches):
 
 
 def read_replies(path: Path) -> Iterator[BatchLine | int]:
-    """Yield the lines of a file of replies; the number of a line that is no object with an id.
+    """Yield the lines of a file of replies; an invalid line gives its number.
 
-    Raises InputError where the file cannot be read.
+    Raises:
+        InputError: The file cannot be read.
     """
     try:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    found = _json_object(line)
-                    yield read_result(found) if found and found.get("custom_id") else number
+                    reply = _json_object(line)
+                    yield read_result(reply) if reply and reply.get("custom_id") else number
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", file=path) from None
 
@@ -399,18 +408,18 @@ def _status(data: Mapping[str, Any]) -> BatchStatus:
 
 
 def _reason(errors: Sequence[Mapping[str, Any]]) -> str:
-    """Return why a batch was refused: the first errors, with their lines."""
+    """Return why a batch was rejected: the first errors, with their lines."""
     shown = [
         (f"line {one['line']}: " if one.get("line") else "")
         + str(one.get("message") or one.get("code") or "unknown")
         for one in errors[:3]
     ]
     more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
-    return ("; ".join(shown) or "the provider does not say why") + more
+    return ("; ".join(shown) or "the provider gives no reason") + more
 
 
 def _lines(stream: BinaryIO, *, whole: bool) -> Iterator[bytes]:
-    """Yield lines that are not empty; the last without a line break only of a `whole` file."""
+    """Yield the non-empty lines; a last line without a line break only if the file is `whole`."""
     for line in iter(lambda: stream.readline(LONGEST_LINE + 1), b""):
         if len(line) > LONGEST_LINE:
             raise TruncatedResults(f"a line is longer than {LONGEST_LINE // 2**20} MiB")
@@ -420,14 +429,14 @@ def _lines(stream: BinaryIO, *, whole: bool) -> Iterator[bytes]:
 
 def _json_object(text: bytes) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, Mapping) else None
+    return value if isinstance(value, Mapping) else None
 
 
 def _count(value: object) -> int:
-    """Return a count of a provider's, which may be written as text; 0 where it is none."""
+    """Return a provider's count, which may be text; 0 if it is invalid."""
     try:
         return max(0, int(value)) if isinstance(value, int | float | str) else 0
     except (ValueError, OverflowError):

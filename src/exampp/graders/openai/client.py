@@ -1,10 +1,10 @@
 """HTTP to OpenAI-compatible servers: addresses and keys, rate limits, retries.
 
-One `Client` belongs to one event loop and serves one run. Every request is counted, obeys the rate
-limit of the server, and is never sent twice for one reply.
+One `Client` belongs to one event loop and serves one run. Every request is counted, obeys the
+server's rate limit, and is never sent twice for one reply.
 
 Keys and full URLs stay in closures of `ServerAddress`: no `repr`, `vars`, pickle or setting shows
-them, and messages of servers pass through `scrub`, because servers quote keys that they reject.
+them, and messages of servers pass through `scrub`, because servers quote rejected keys.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 MESSAGE_CHARACTERS = 300
-"""Stored of a server's message; some servers quote the whole prompt."""
+"""Stored length of a server's message; some servers quote the whole prompt."""
 
 
 _CONTEXT = re.compile(
@@ -51,13 +51,13 @@ _CONTEXT_SIZE = re.compile(
     r"|(?:maximum|limit|at most)[^.\d]{0,40}?(\d[\d,]*)",
     re.IGNORECASE,
 )
-"""The number in a refusal that is the server's limit, not the size of the request."""
+"""The limit in an error message, as opposed to the size of the request."""
 _CONTEXT_NAMES = (
     *("max_model_len", "context_length", "max_context_length"),
     *("context_window", "n_ctx"),
 )
 _FEWEST_TOKENS, _MOST_TOKENS = 16, 10**8
-"""Tokens that a context may have; other numbers are something else, such as a status code."""
+"""Plausible context lengths in tokens; other numbers may be status codes."""
 _CONTENT_FILTER = re.compile(r"content.?(filter|policy|management)|responsible.?ai", re.IGNORECASE)
 _QUOTED_PARAMETER = re.compile(rf"['\"`]({'|'.join(PARAMETERS)})['\"`]")
 _PARAMETER = re.compile(rf"\b({'|'.join(PARAMETERS)})\b")
@@ -69,21 +69,22 @@ _OVERLOADED = (429, 503, 529)
 _TRANSIENT = (408, 409, 425, 429)
 OPENAI_URL = "https://api.openai.com/v1"
 NEWER_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
-"""Addresses that refuse `max_tokens`; most other servers know only this older name."""
+"""Addresses that reject `max_tokens`; most other servers know only this older name."""
 PROPERTIES = "/props"
-"""llama.cpp's properties, which are beside the API."""
+"""llama.cpp's properties, outside the API path."""
 SHORTEST_SECRET = 4
-"""Characters; shorter keys are placeholders, and replacing them would garble messages."""
+"""Minimum length of a key; shorter ones are placeholders, and replacing them would garble messages.
+"""
 CONNECT_SECONDS = 10.0
 LONGEST_BODY = 2**25
-"""Bytes of a reply, unpacked; the longest that is stored has a tenth."""
+"""Maximum bytes of an unpacked reply, ten times the longest stored reply."""
 LONGEST_BACKOFF = 60.0
 MALFORMED_RETRIES = 2
-"""A server that answers in an undocumented shape will hardly change its mind."""
+"""Retries after a malformed reply; a server with an undocumented format will hardly change it."""
 
 
 class HttpReply(NamedTuple):
-    """Status, headers and body of a reply; the body is empty where it went into a file."""
+    """Status, headers and body of a reply; the body is empty if it was written to a file."""
 
     status: int
     headers: Mapping[str, str]
@@ -91,15 +92,15 @@ class HttpReply(NamedTuple):
 
 
 class ServerAddress:
-    """A server; `name` is its host and port, the only part that may be shown or stored.
+    """A server; only `name`, its host and port, may be shown or stored.
 
-    `hint` says how to fix a server that does not answer, `scrub` takes the key out of a text.
+    `hint` is the fix for a server that does not answer; `scrub` removes the key from a text.
     `send(session, method, path, data, content_type, sink)` sends one request. A redirect is an
-    error: passages go to nobody else.
+    error, so that passages reach no other server.
 
     Raises:
-        InputError: aiohttp is not installed, the URL is invalid or has secrets, the key is missing.
-
+        InputError: aiohttp is not installed, the URL is invalid or has secrets, or the key is
+            missing.
     """
 
     __slots__ = ("hint", "name", "scrub", "send")
@@ -119,13 +120,13 @@ class ServerAddress:
         self.hint = "Start the server, or correct the base URL"
         if not named:
             self.hint = (
-                "Name your server with --base-url, such as http://localhost:8000/v1, or set "
-                "OPENAI_BASE_URL: api.openai.com is used where neither is given"
+                "Set --base-url to your server, such as http://localhost:8000/v1, or set "
+                "OPENAI_BASE_URL; the default is api.openai.com"
             )
         if not key and url == OPENAI_URL:
             raise InputError(
-                "there is no key for api.openai.com",
-                hint="Set OPENAI_API_KEY, or name another server with --base-url",
+                "missing key for api.openai.com",
+                hint="Set OPENAI_API_KEY, or use another server with --base-url",
             )
         secret = key if len(key) >= SHORTEST_SECRET else ""
         self.scrub: Callable[[str], str] = lambda text: (
@@ -138,23 +139,23 @@ class ServerAddress:
 
     @property
     def limit_name(self) -> str:
-        """Name of the longest reply in tokens in a request."""
+        """Name of the request parameter for the maximum tokens of a reply."""
         host = self.name.partition(":")[0]
         return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else LIMIT
 
 
 def _server_name(url: str) -> str:
-    hint = "Give the URL as http://host:port/v1, and the key by OPENAI_API_KEY"
+    hint = "Write the URL as http://host:port/v1, and set the key with OPENAI_API_KEY"
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise InputError("the base URL cannot be read", hint=hint) from None
+        raise InputError("the base URL is invalid", hint=hint) from None
     if parts.scheme not in ("http", "https") or not host:
-        raise InputError("the base URL does not begin with http://HOST or https://HOST", hint=hint)
+        raise InputError("the base URL must begin with http://HOST or https://HOST", hint=hint)
     if parts.username or parts.password or parts.query or parts.fragment:
-        # URLs are logged in many places
-        raise InputError("the base URL carries a user, a password or a query", hint=hint)
+        # URLs appear in many logs
+        raise InputError("the base URL contains a user, a password or a query", hint=hint)
     name = f"[{host}]" if ":" in host else host
     return name if port is None else f"{name}:{port}"
 
@@ -162,10 +163,10 @@ def _server_name(url: str) -> str:
 def _check_key(key: str) -> str:
     key = key.strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
-        # the transport would put the key into its error
+        # the transport would include the key in its error
         raise InputError(
-            "the key has characters that no key has",
-            hint="Check OPENAI_API_KEY: one line of ASCII without blanks",
+            "the key has invalid characters",
+            hint="Check OPENAI_API_KEY: it must be one line of ASCII without spaces",
         )
     return key
 
@@ -194,7 +195,7 @@ def _sender(url: str, key: str) -> Send:
             location = response.headers.get("location")
             if location is not None and 300 <= response.status < 400:
                 raise _redirected(url, urljoin(target, location), path)
-            # the body of an error says what is wrong: it belongs into no file
+            # the body of an error has the reason; do not write it to the file
             body = await _read_body(response, sink if response.status < 300 else None)
             return HttpReply(response.status, response.headers, body)
 
@@ -202,34 +203,34 @@ def _sender(url: str, key: str) -> Send:
 
 
 def _proxy_of(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL."""
+    """Return the proxy for a URL from the environment."""
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)
-    # aiohttp's own `trust_env` reads .netrc on a thread at every request
+    # aiohttp's `trust_env` reads .netrc on a thread at every request
     return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
 
 
 class Broken(Exception):
-    """A reply that cannot be read as HTTP; the text is the reason."""
+    """A reply that is not valid HTTP; the text is the reason."""
 
 
 def _redirected(url: str, target: str, path: str) -> InputError:
-    """Return the error of a redirect, which could take passages or the key to another server."""
+    """Return the error for a redirect, which could send passages or the key to another server."""
     parts = urlsplit(target)
     place = f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
     return InputError(
-        f"{_server_name(url)} redirects requests to {place}, and passages with them",
-        hint=f"Give {place}{parts.path.removesuffix(path)} as the base URL, if you trust that "
-        "server",
+        f"{_server_name(url)} redirects requests, and the passages in them, to {place}",
+        hint=f"If you trust that server, use {place}{parts.path.removesuffix(path)} as the base "
+        "URL",
     )
 
 
 async def _read_body(response: ClientResponse, sink: BinaryIO | None) -> bytes:
-    """Read a body, unpacked, into bounded memory or a file."""
+    """Read and unpack a body, into bounded memory or a file."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("gzip", "x-gzip", "identity", ""):
-        raise Broken(f"the reply is packed as {encoding[:20]!r}, which nobody asked for")
+        raise Broken(f"the reply has the encoding {encoding[:20]!r}, which was not requested")
     unpack = zlib.decompressobj(31) if "gzip" in encoding else None
     body = bytearray()
     async for chunk in response.content.iter_any():
@@ -237,7 +238,7 @@ async def _read_body(response: ClientResponse, sink: BinaryIO | None) -> bytes:
             try:
                 chunk = unpack.decompress(chunk, LONGEST_BODY + 1 - len(body))
             except zlib.error:
-                raise Broken("the reply says that it is gzip, and is not") from None
+                raise Broken("the reply is declared as gzip, but is not") from None
         if sink is not None:
             sink.write(chunk)
             continue
@@ -248,9 +249,10 @@ async def _read_body(response: ClientResponse, sink: BinaryIO | None) -> bytes:
 
 
 def open_session(sock_read: float | None = None) -> ClientSession:
-    """Open a pool of connections on the running event loop.
+    """Open a connection pool on the running event loop.
 
-    `sock_read` is how many seconds a server may send nothing; None: no limit but that of a request.
+    `sock_read` is the maximum silence of a server in seconds; None: only the limit of the request
+    applies.
     """
     import aiohttp
 
@@ -275,7 +277,7 @@ async def send_json(
     content_type: str = "application/json",
     sink: BinaryIO | None = None,
 ) -> Any:
-    """Send one request, (method, path); returns the JSON of the reply or the `RequestFailure`."""
+    """Send one request (method, path); return the JSON of the reply or the `RequestFailure`."""
     from aiohttp import ClientError
 
     failure = None
@@ -287,22 +289,22 @@ async def send_json(
     except (ExamError, ClientError, TimeoutError, OSError) as error:
         failure = failure_of_transport(error)
     if failure is not None:
-        # outside of the handlers: errors of the transport hold the request with its key
+        # outside the handlers, because errors of the transport contain the request with its key
         return failure
-    found, readable = _parse(response.body)
+    content, readable = _parse(response.body)
     if response.status >= 300:
-        body = found if isinstance(found, Mapping) else response.body.decode(errors="replace")
+        body = content if isinstance(content, Mapping) else response.body.decode(errors="replace")
         return failure_of_status(response.status, body, response.headers, server, model)
     if sink is not None:
         return None
     if not readable:
         return RequestFailure(RetryAction.RETRY, "the reply is not JSON", lost=True, malformed=True)
-    if isinstance(found, dict) and found.get("error") and not found.get("choices"):
-        # some gateways report the failure of the server behind them with status 200
-        code = found["error"].get("code") if isinstance(found["error"], dict) else None
+    if isinstance(content, dict) and content.get("error") and not content.get("choices"):
+        # some gateways report a failure of the server behind them with status 200
+        code = content["error"].get("code") if isinstance(content["error"], dict) else None
         status = code if isinstance(code, int) and code >= 400 else 502
-        return failure_of_status(status, found, response.headers, server, model)
-    return found
+        return failure_of_status(status, content, response.headers, server, model)
+    return content
 
 
 def _parse(body: bytes) -> tuple[Any, bool]:
@@ -313,16 +315,16 @@ def _parse(body: bytes) -> tuple[Any, bool]:
 
 
 class RateLimit:
-    """Limit the requests in flight at one server, and pause when it asks for it.
+    """Limit concurrent requests to one server, and pause on request.
 
-    `limit` starts small and grows by one for every reply, so that it doubles in each round, until
-    the server shows strain; from then on by one a round. It is halved, once a round, when the
+    `limit` starts small and grows by one for every reply, doubling in each round, until the server
+    is overloaded; then it grows by one per round. It is halved, at most once per round, if the
     server is overloaded or does not answer in time. Source: additive increase, multiplicative
     decrease, as in TCP (RFC 5681).
     """
 
     START = 8
-    """Requests in flight at first."""
+    """Initial limit of concurrent requests."""
     EARLY = 0.002
     """Seconds by which a timer of the event loop may be early."""
 
@@ -335,7 +337,7 @@ class RateLimit:
         self._doubling = True
 
     async def enter(self) -> float:
-        """Wait for room; returns the time on the event loop's clock."""
+        """Wait for a free slot; return the time on the event loop's clock."""
         loop = asyncio.get_running_loop()
         if self._waiting or not self._free():
             future = loop.create_future()
@@ -351,7 +353,7 @@ class RateLimit:
         return loop.time()
 
     def leave(self, entered: float, *, answered: bool, overload: bool) -> None:
-        """Give the room back, and adapt the limit."""
+        """Free the slot, and adapt the limit."""
         now = asyncio.get_running_loop().time()
         if overload and entered > self._halved_at:
             self.limit = max(1.0, self.limit / 2)
@@ -363,7 +365,7 @@ class RateLimit:
         self._release()
 
     def pause(self, seconds: float) -> None:
-        """Let nobody enter for some seconds; a longer pause stays."""
+        """Pause for some seconds; a longer pause remains in effect."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         if until > self._resume_at:
@@ -382,16 +384,16 @@ class RateLimit:
         while self._waiting and self._free():
             future = self._waiting.popleft()
             if not future.done():
-                # the room is the waiter's from now on: nobody can take it before it runs
+                # reserve the slot for the waiter, so that no other task takes it first
                 self.active += 1
                 future.set_result(None)
 
 
 class Client:
-    """Sends requests to a server until it answers or there is no hope.
+    """Sends requests to a server until it answers or the retries are used up.
 
-    `sending` are the tasks whose request is on its way. Once `stopping` is set nothing is sent
-    again: a task that would, ends as cancelled.
+    `sending` are the tasks that are currently sending. Once `stopping` is set, nothing is sent
+    again; tasks that would retry are cancelled.
     """
 
     def __init__(
@@ -423,11 +425,11 @@ class Client:
         read: Callable[[Any], Read],
         worst: float = 0.0,
     ) -> Read | RequestFailure:
-        """Return what `read` makes of the reply, or the failure after all retries.
+        """Return the reply as parsed by `read`, or the failure after all retries.
 
-        `read` raises one of `MALFORMED_ERRORS` if the reply has another shape. `worst` is the most
-        that the request can cost. Optional parameters that the server refuses are left out, and the
-        rest is sent at once.
+        `read` raises one of `MALFORMED_ERRORS` for an unexpected reply. `worst` is the maximum cost
+        of the request. Optional parameters that the server rejects are omitted, and the request is
+        sent again at once.
         """
         malformed = 0
         for attempt in count():
@@ -498,7 +500,7 @@ class Client:
     async def _exchange(
         self, path: str, body: Mapping[str, Any], read: Callable[[Any], Read]
     ) -> Read | RequestFailure:
-        found = await send_json(
+        outcome = await send_json(
             self._session,
             self.address,
             ("POST", path),
@@ -506,19 +508,19 @@ class Client:
             model=self._options.model or "",
             timeout=self._options.timeout,
         )
-        if isinstance(found, RequestFailure):
-            return found
+        if isinstance(outcome, RequestFailure):
+            return outcome
         try:
-            return read(found)
+            return read(outcome)
         except MALFORMED_ERRORS as error:
             reason = describe_malformed(error)
             return RequestFailure(RetryAction.RETRY, reason, lost=True, malformed=True)
 
     def _stop_for_long_wait(self, failure: RequestFailure) -> RequestFailure:
-        """Stop the run if the server asks to wait too long."""
+        """Stop the run if the server requests a long wait."""
         if failure.action is not RetryAction.RETRY or (failure.wait or 0) <= self._options.max_wait:
             return failure
-        what = f"{self.address.name} asks to wait {failure.wait:.0f} s"
+        what = f"{self.address.name} requests a wait of {failure.wait:.0f} s"
         error = Unfinished(f"{what} ({failure.reason}). Run it again later")
         return failure._replace(action=RetryAction.STOP, error=error)
 
@@ -530,19 +532,20 @@ class Client:
             error = InputError(f"{name} does not answer", hint=self.address.hint)
         elif self._consecutive_failures >= self._options.give_up_after:
             error = Unfinished(
-                f"{name}: {self._consecutive_failures} requests in a row without a reply "
-                f"({failure.reason}). Run it again when the server is well"
+                f"{name}: {self._consecutive_failures} consecutive requests failed "
+                f"({failure.reason}). Run it again when the server works"
             )
         if error is not None:
             return failure._replace(action=RetryAction.STOP, error=error)
-        times = f" (tried {retries + 1} times)" if retries else ""
+        times = f" (after {retries + 1} attempts)" if retries else ""
         return failure._replace(action=RetryAction.FAIL, reason=failure.reason + times)
 
 
 class RetryAction(Enum):
     """Reaction to a failure.
 
-    `REJECT` fails the request too, but may hit every other; `FAIL` concerns this request alone.
+    `REJECT` fails the request and suggests that others will fail, too; `FAIL` concerns this request
+    alone.
     """
 
     RETRY = "retry"
@@ -553,13 +556,18 @@ class RetryAction(Enum):
 
 
 class RequestFailure(NamedTuple):
-    """Why there is no reply.
+    """Reason why there is no reply.
 
-    `wait` is how many seconds the server asks to wait. `overload`: fewer requests should be in
-    flight. `lost`: the request may have been processed and billed. `unreachable`: there was no
-    connection. `error` stops the run. `status` is the HTTP status, 0 without one. `parameter` is
-    what the server refuses of the request. `malformed`: the reply has an undocumented shape.
-    `context` is the server's limit in tokens, where it reports that with a request too long for it.
+    Attributes:
+        wait: Seconds that the server requests to wait.
+        overload: Fewer concurrent requests should be sent.
+        lost: The request may have been processed and billed.
+        unreachable: There was no connection.
+        error: Stops the run.
+        status: HTTP status, 0 without one.
+        parameter: The rejected parameter of the request.
+        malformed: The reply has an undocumented format.
+        context: The server's limit in tokens, if it reported one.
     """
 
     action: RetryAction
@@ -576,16 +584,16 @@ class RequestFailure(NamedTuple):
 
 
 class Malformed(Exception):
-    """A reply that does not have the documented shape."""
+    """A reply in an undocumented format."""
 
 
 MALFORMED_ERRORS = (Malformed, LookupError, TypeError, ValueError, AttributeError)
-"""Errors that reading a reply of another shape raises."""
+"""Exceptions raised while parsing a malformed reply."""
 
 
 def describe_malformed(error: Exception) -> str:
     """Return the reason for a reply that raised one of `MALFORMED_ERRORS`."""
-    what = str(error) if isinstance(error, Malformed) else "unknown shape"
+    what = str(error) if isinstance(error, Malformed) else "unknown format"
     return f"the reply is malformed: {what}"
 
 
@@ -602,7 +610,7 @@ def failure_of_transport(error: Exception) -> RequestFailure:
         reason = why[1].strip() if why else "it cannot be verified"
         untrusted = InputError(
             f"the TLS certificate of the server is not trusted: {reason}",
-            hint="Name the certificate of its authority: set SSL_CERT_FILE to the file (PEM)",
+            hint="Set SSL_CERT_FILE to the certificate (PEM) of its authority",
         )
         return RequestFailure(RetryAction.STOP, str(untrusted), error=untrusted)
     if isinstance(error, ClientConnectorError):
@@ -641,14 +649,16 @@ def failure_of_status(
 def _stopping_error(
     status: int, code: str, refused: str, reason: str, server: ServerAddress, model: str
 ) -> ExamError | None:
-    """Return the error that every other request would meet, too, or None."""
+    """Return the error if every other request would fail in the same way, or None."""
     what = f"{server.name}: {reason}"
     if status == 401:
         return InputError(what, hint="Set OPENAI_API_KEY to a key that this server accepts")
     if status == 403:
-        return InputError(what, hint=f"The key may not use {model!r}: take another key or model")
+        return InputError(
+            what, hint=f"The key has no access to {model!r}: use another key or model"
+        )
     if status in (404, 405) or code in ("model_not_found", "invalid_model"):
-        hint = f"Check that the model {model!r} is there, and the base URL (it often ends in /v1)"
+        hint = f"Check that the model {model!r} exists, and the base URL (it often ends in /v1)"
         return InputError(what, hint=hint)
     if status == 402 or code in ("insufficient_quota", "billing_hard_limit_reached"):
         return Unfinished(f"{what}. Check the account, then run it again")
@@ -658,7 +668,7 @@ def _stopping_error(
 
 
 def _refused_parameter(status: int, parameter: str, message: str) -> str:
-    """Return the parameter that the server refuses; empty if it is none of ours."""
+    """Return the rejected parameter; empty if exampp did not set it."""
     if status not in (400, 422):
         return ""
     if parameter in PARAMETERS:
@@ -669,24 +679,24 @@ def _refused_parameter(status: int, parameter: str, message: str) -> str:
 
 
 def _error_parts(body: object) -> tuple[str, str, str]:
-    """Return message, code and parameter of an error in any of the shapes that servers use."""
-    found = _error_object(body)
-    if not found:
+    """Return message, code and parameter of an error in any known format."""
+    error = _error_object(body)
+    if not error:
         return str(body.get("error", "") if isinstance(body, Mapping) else body or ""), "", ""
-    message = found.get("message") or found.get("detail") or found.get("msg") or ""
-    code = found.get("code") or found.get("type") or ""
-    return str(message), str(code), str(found.get("param") or "")
+    message = error.get("message") or error.get("detail") or error.get("msg") or ""
+    code = error.get("code") or error.get("type") or ""
+    return str(message), str(code), str(error.get("param") or "")
 
 
 def _error_object(body: object) -> Mapping[str, Any]:
-    found = body.get("error", body) if isinstance(body, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    return error if isinstance(error, Mapping) else {}
 
 
 def _context_in(message: str, error: Mapping[str, Any]) -> int | None:
-    """Return the limit in tokens of prompt and reply that a refusal names, or None.
+    """Return the token limit for prompt and reply in an error message, or None.
 
-    llama.cpp gives it beside its message, others in it.
+    llama.cpp has it in a separate field, other servers in the text.
     """
     if found := context_of(error, ""):
         return found
@@ -698,7 +708,7 @@ def _context_in(message: str, error: Mapping[str, Any]) -> int | None:
 
 
 def context_of(properties: Mapping[str, Any], inner: str) -> int | None:
-    """Return the context length in tokens among the properties of a server or model."""
+    """Return the context length in tokens from the properties of a server or model."""
     within = properties.get(inner)
     for place in (properties, within if isinstance(within, Mapping) else {}):
         for name in _CONTEXT_NAMES:
@@ -708,16 +718,16 @@ def context_of(properties: Mapping[str, Any], inner: str) -> int | None:
 
 
 def positive(value: object) -> int | None:
-    """Return a positive whole number as it is, and None for anything else."""
+    """Return a positive whole number unchanged, and None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if value > 0 else None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait that a server names as a number or an HTTP date, or None.
+    """Return the wait in seconds from a Retry-After header (number or HTTP date), or None.
 
-    A date is compared with the server's own clock where it is given. Source: RFC 9110, 10.2.3.
+    A date is compared with the server's own clock if available. Source: RFC 9110, 10.2.3.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -739,12 +749,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 class ServerQuirks:
-    """Parameters that the servers refused, which are left out of all later requests.
+    """Parameters rejected by servers, which later requests omit.
 
-    Reasoning models refuse a temperature of 0 or call the limit of a reply by its newer name;
-    others have no seed. Each parameter is dropped once, so that no request goes round in a circle,
-    and only those that nobody gave (see `OpenAIOptions.assumed`). `context` is the smallest limit
-    in tokens that a refusal has named.
+    Reasoning models reject a temperature of 0 or use the newer name of the reply limit; others have
+    no seed. Each parameter is dropped once, so that retries end, and only if the user did not set
+    it (see `OpenAIOptions.assumed`). `context` is the smallest token limit reported so far.
     """
 
     def __init__(self, limit_name: str, assumed: Collection[str]) -> None:
@@ -755,23 +764,23 @@ class ServerQuirks:
 
     @property
     def note(self) -> str:
-        """A sentence for the user; empty where the servers take everything."""
+        """A note for the user; empty if the servers accept all parameters."""
         if not self.without:
             return ""
         named = ", ".join(self.without)
-        return f"The server refuses {named}: requests go without, and it uses its default"
+        return f"The server rejects {named}: requests omit it, and the server uses its default"
 
     def adapt(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the request as the servers take it."""
+        """Return the request in the form that the servers accept."""
         named = {LIMIT: self._limit_name}
         return {named.get(key, key): v for key, v in body.items() if key not in self.without}
 
     def missing(self, body: Mapping[str, Any]) -> list[str]:
-        """Return what is left out of a request."""
+        """Return the omitted parameters of a request."""
         return [name for name in self.without if name in body]
 
     def learn(self, failure: RequestFailure) -> None:
-        """Remember the limit that a failure names, and drop what it refuses if possible."""
+        """Store the limit that a failure reports, and drop what it rejects if possible."""
         if failure.context is not None:
             self.context = min(failure.context, self.context or failure.context)
         if failure.parameter == LIMIT:

@@ -44,48 +44,46 @@ T = TypeVar("T")
 
 THREAD = "exampp-openai"
 LOOK_AHEAD = 2
-"""Bundles that are prepared for each that may be in flight."""
+"""Bundles prepared for each concurrent request."""
 Pairs = list[tuple[Request, Reply]]
 PROBE_RETRIES = 3
 FEWER_LOGPROBS = 5
-"""Some servers refuse more."""
+"""Some servers reject larger numbers."""
 REFUSALS = (400, 422, 500, 501)
-"""Statuses with which servers refuse a parameter that they do not know."""
+"""Statuses with which servers reject unknown parameters."""
 FEATURES = ("logprobs", "top_logprobs", "response_format")
 UNLIKELY = 7531
-"""A number that no model writes unless a schema makes it."""
+"""A number that no model writes unless a schema enforces it."""
 JSON_TOKENS = 256
-"""Enough for models that pad JSON with blanks, which schemas allow."""
+"""Enough for models that pad JSON with spaces, which schemas allow."""
 PROPERTIES_SECONDS = 10.0
-"""For a server to describe itself; one that is slower does not."""
+"""Seconds for a server to describe itself."""
 
 
 class OpenAICompatibleGrader(ApproximateTokens):
     """Grades with a model on any OpenAI-compatible server.
 
-    `labels` and `field` come from the prompt. `options.decode` says what a reply is:
+    `labels` and `field` come from the prompt. `options.decode` selects the form of a reply:
 
-    - `text`: what the model writes;
+    - `text`: free text;
     - `labels`: the likeliest label as the first token, with the probabilities of all labels;
     - `json`: an object whose `field` is one of the labels, enforced by the server;
-    - `auto`: `labels` if there are any, the server gives likeliest tokens, and the labels hold most
-      of the first token of a sample reply; else `json` if there are labels and a field, and the
-      server obeys schemas; else `text`. `settings` has the mode that was found; name it to be sure
-      that another server or version does not make another grader.
+    - `auto`: `labels` if there are any, the server returns token probabilities, and the labels have
+      most of the probability of the first token of a sample reply; else `json` if there are labels
+      and a field, and the server obeys schemas; else `text`. `settings` has the selected mode; set
+      `decode` to keep it on another server or version.
 
-    A temperature or seed that nobody gave is left out of all requests once the server refuses it;
-    `note` and the detail of every reply (`without`) say so. A mode that the server silently ignores
-    is an error, found by a few requests before the first cell; so are labels with less than
-    `least_mass` of the probability of a first token. When the limits could be exceeded by the next
-    request, it is not sent, no more requests are pulled and `stopped` says why. One `answer` at a
-    time.
+    A default temperature or seed is omitted once the server rejects it; `note` and the detail of
+    every reply (`without`) report it. A mode that the server silently ignores is an error, found by
+    a few requests before the first cell; so are labels with less than `least_mass` of the
+    probability of a first token. A request that could exceed a limit is not sent, no more requests
+    are pulled, and `stopped` has the reason. Only one `answer` may run at a time.
 
     Raises:
-        InputError: Impossible options, aiohttp or a key is missing; later, from `settings` or
-            `answer`: the server does not know model or key, or ignores what `decode` needs; or a
-            single request could cost more than all may.
-        Unfinished: From the same, if the server fails over and over.
-
+        InputError: Invalid options, or aiohttp or a key is missing. Later, from `settings` or
+            `answer`: the server rejects model or key, or ignores what `decode` needs, or a single
+            request could exceed the cost limit.
+        Unfinished: Later, if the server fails repeatedly.
     """
 
     same_text_same_grade = True
@@ -98,7 +96,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         labels: Sequence[str] = (),
         field: str = "",
     ) -> None:
-        # the key stays with the address
+        # only the address has the key
         self.options = replace(options, api_key=None)
         self._model = options.named_model
         self._address = ServerAddress(options.base_url, options.api_key)
@@ -112,7 +110,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self.stopped = ""
         self.late: Sequence[tuple[Request, Reply]] = ()
         check_least_mass(options, scores=options.decode in ("auto", "labels"))
-        # what cannot be is refused here, and not by the first server
+        # report impossible options here, before any request
         self._declared = None if options.decode == "auto" else self._mode_of(options.decode)
         if options.assume is not None:
             self._checked = self._declared or self._assumed(options.assume)
@@ -123,15 +121,15 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def mode(self) -> Mode:
-        """Form of requests and replies; probes the server once where `decode` is auto."""
+        """Form of requests and replies; probes the server once if `decode` is auto."""
         return self._declared or self._checked_mode()
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """Settings that determine a reply.
 
-        The server is not part of it: the same model moves between hosts and ports from one job to
-        the next, and its grades must not be pending again for that.
+        The server is not included: a model moves between hosts and ports, and its grades must stay
+        valid.
         """
         options = self.options
         return {
@@ -150,15 +148,15 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def varies(self) -> bool:
-        """Return whether a repeated request can get another reply: label probabilities are fixed.
+        """Whether a repeated request can get another reply; label probabilities are fixed.
 
-        Texts do: servers batch requests, so that even temperature 0 does not fix a reply.
+        Texts vary: servers batch requests, so that even temperature 0 does not fix a reply.
         """
         return self.mode.decode != "labels"
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """The host that the replies come from."""
+        """The host of the server."""
         return {"server": self._address.name}
 
     @property
@@ -180,10 +178,10 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def limit(self) -> int | None:
-        """Tokens that a prompt may have: as given, else what the server says less the reply's.
+        """Maximum tokens of a prompt: the option, or the server's limit minus the reply.
 
-        The server says it when it is asked, or when a request is too long for it: so the limit may
-        fall. None where nobody says it.
+        A server may report its limit late, with a request that is too long, so the limit can
+        decrease. None if unknown.
         """
         given, learnt = self.options.limit, self._quirks.context
         if given is not None and learnt is None:
@@ -194,7 +192,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         return min(room if given is None else [*room, given], default=None)
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """Yield every request with its reply as they come, pulling ahead twice `concurrency`."""
+        """Yield every request with its reply as they arrive, pulling ahead twice `concurrency`."""
         self.stopped = ""
         try:
             mode = self._checked_mode()
@@ -211,24 +209,23 @@ class OpenAICompatibleGrader(ApproximateTokens):
             self.stopped = stream.stopped
 
     def batch_adapter(self, *, offline: bool = False) -> BatchAdapter:
-        """Return how requests go into batches; `offline` asks no server for anything.
+        """Return the adapter for batches; `offline` sends no request to the server.
 
         Raises:
-            InputError: Only the server could say what is sent.
-
+            InputError: Only the server could decide what is sent.
         """
         if offline:
             if self._declared is None:
                 raise InputError(
-                    "without a server nobody says what the model can do",
+                    "the reply mode cannot be detected without a server",
                     field="decode",
-                    hint="Name it: --decode text, labels or json",
+                    hint="Set it: --decode text, labels or json",
                 )
             self._checked, self._server_context = self._declared, (None,)
         return BatchAdapter(self._address, self._checked_mode(), self._quirks)
 
     def stop(self, grace: float) -> None:
-        """Send nothing from now on, and let `answer` end within `grace` seconds."""
+        """Send nothing from now on, and make `answer` end within `grace` seconds."""
         if (stop := self._stop) is not None:
             stop(grace)
 
@@ -243,7 +240,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         return Mode(self.options, decode, self._labels, self._field, top)
 
     def _checked_mode(self) -> Mode:
-        """Return the mode, once the server has shown that it can do it."""
+        """Return the mode after the server has shown that it supports it."""
         if self._checked is None:
             self._checked = self._find_mode()
         return self._checked
@@ -254,7 +251,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return self._mode_of(decode)
         if decode == "json":
             if not self._obeys_schemas():
-                raise self._unable("does not keep to a JSON schema (response_format)", "labels")
+                raise self._unable("does not obey JSON schemas (response_format)", "labels")
             return self._mode_of(decode)
         if (top := self._find_labels()) is not None:
             return self._mode_of("labels", top=top)
@@ -262,11 +259,10 @@ class OpenAICompatibleGrader(ApproximateTokens):
         return self._mode_of("json" if json_works else "text")
 
     def _find_labels(self) -> int | None:
-        """Return how many likeliest tokens the server gives; None where `auto` needs another mode.
+        """Return the number of likeliest tokens per reply; None if `auto` needs another mode.
 
         Raises:
             InputError: The decode is labels, and they cannot be scored.
-
         """
         required = self.options.decode == "labels"
         try:
@@ -282,25 +278,25 @@ class OpenAICompatibleGrader(ApproximateTokens):
         if not required:
             return None
         if not top:
-            raise self._unable("gives no likeliest tokens (top_logprobs)", "json")
+            raise self._unable("does not return token probabilities (top_logprobs)", "json")
         other = "json" if self._field and self._obeys_schemas() else "text"
         raise InputError(
-            f"{self._address.name}: the labels have {mass:.2f} of the probability of a first "
-            f"token, and {mode.least_mass:g} is needed: the model writes something else first, so "
-            "that cells would be paid for and not graded",
+            f"{self._address.name}: the labels have {mass:.2f} of the first token's "
+            f"probability, below the minimum of {mode.least_mass:g}: replies would start "
+            "with something else, and be paid for but unparsed",
             field="decode",
-            hint=f"Choose --decode {other}, or take less with --least-mass",
+            hint=f"Use --decode {other}, or reduce --least-mass",
         )
 
     def _obeys_schemas(self) -> bool:
         return self._probe(partial(probe_json_schema, options=self.options))
 
     def _unable(self, what: str, other: str) -> InputError:
-        hint = f"Choose decode {other!r} or 'text'"
+        hint = f"Use decode {other!r} or 'text'"
         return InputError(f"{self._address.name} {what}", field="decode", hint=hint)
 
     def _probe(self, check: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
-        """Run a check, whose requests are counted as probes."""
+        """Run a check; its requests count as probes."""
         options = replace(self.options, retries=min(PROBE_RETRIES, self.options.retries))
 
         async def run() -> T:
@@ -313,7 +309,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         return self._run(run())
 
     def _context(self) -> int | None:
-        """Return the tokens that prompt and reply may have, as the server says; asked for once."""
+        """Return the server's token limit for prompt and reply; requested once."""
         if self._server_context is None:
             self._server_context = (self._run(ask_context(self._address, self._model)),)
         return self._server_context[0]
@@ -328,18 +324,18 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
 
 async def ask_context(address: ServerAddress, model: str) -> int | None:
-    """Ask a server how many tokens prompt and reply may have together; None where it is silent.
+    """Return a server's token limit for prompt and reply together; None if unknown.
 
-    vLLM, SGLang, OpenRouter and others give the context in the list of models, llama.cpp among its
-    properties (per slot). Ollama says nothing and cuts prompts by itself.
+    vLLM, SGLang, OpenRouter and others report it in the list of models, llama.cpp in its properties
+    (per slot). Ollama does not report it and truncates prompts itself.
     """
     async with open_session() as session:
 
         async def get(path: str) -> Mapping[str, Any]:
-            found = await send_json(
+            outcome = await send_json(
                 session, address, ("GET", path), None, model=model, timeout=PROPERTIES_SECONDS
             )
-            return found if isinstance(found, Mapping) else {}
+            return outcome if isinstance(outcome, Mapping) else {}
 
         if context := context_of(await get(PROPERTIES), "default_generation_settings"):
             return context
@@ -350,39 +346,39 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
 
 
 async def probe_logprobs(client: Client, mode: Mode) -> tuple[int, float]:
-    """Return how many likeliest tokens the server gives, and the probability of the labels."""
+    """Return the number of likeliest tokens, and the probability of the labels."""
     user = (
         f"How many legs does a snake have? Answer with one of: {', '.join(mode.labels)}.\nAnswer:"
     )
     for top in (TOP_LOGPROBS, FEWER_LOGPROBS):
         body = mode.text_body("", user, 1) | {"logprobs": True, "top_logprobs": top}
-        found = await _probe_feature(client, mode, body)
-        if found is not None:
+        reply = await _probe_feature(client, mode, body)
+        if reply is not None:
             return (
-                (top, sum(mode.label_chances(found).values())) if len(found.first) > 1 else (0, 0)
+                (top, sum(mode.label_chances(reply).values())) if len(reply.first) > 1 else (0, 0)
             )
     return 0, 0
 
 
 async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
-    """Return whether the server obeys a schema that no model would obey by itself."""
+    """Return whether the server enforces a schema that no model would follow by chance."""
     mode = Mode(options)
     limit = max(JSON_TOKENS, options.max_new_tokens or 0)
     schema = object_schema("number", {"type": "integer", "enum": [UNLIKELY]})
     body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
-    found = await _probe_feature(client, mode, body)
+    reply = await _probe_feature(client, mode, body)
     try:
-        return found is not None and bool(json.loads(found.text) == {"number": UNLIKELY})
+        return reply is not None and bool(json.loads(reply.text) == {"number": UNLIKELY})
     except ValueError:
         return False
 
 
 async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Completion | None:
-    """Return the reply to a request with a feature; None if the server refuses the feature.
+    """Return the reply to a request with a feature; None if the server rejects the feature.
 
-    What a server can do, found out by effect: servers silently ignore what they do not know. A
-    server that refuses the parameter lacks it; one that is busy or broken is an error and never a
-    lack, so that a bad moment does not choose how a collection is graded.
+    Features are tested by their effect, because servers silently ignore unknown parameters. A
+    rejected parameter means a missing feature; a busy or broken server is an error, so that a
+    temporary failure does not change how a collection is graded.
     """
     outcome = await client.post(mode.path, body, read_completion)
     if not isinstance(outcome, RequestFailure):
@@ -392,7 +388,7 @@ async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Co
     if outcome.status not in REFUSALS or not about_feature:
         _raise(client, outcome)
     if outcome.status == 500:
-        # some servers break at a feature; if this one breaks without it, nothing is known
+        # some servers fail at a feature; if this one fails without it, too, the result is unknown
         plain = await client.post(mode.path, mode.text_body("", "Say hello.", 1), read_completion)
         if isinstance(plain, RequestFailure):
             _raise(client, plain)
@@ -401,20 +397,22 @@ async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Co
 
 def _raise(client: Client, failure: RequestFailure) -> NoReturn:
     server = client.address.name
-    raise failure.error or Unfinished(f"{server} did not show what it can do ({failure.reason})")
+    raise failure.error or Unfinished(
+        f"{server} did not answer the feature test ({failure.reason})"
+    )
 
 
 class Bundle(NamedTuple):
-    """Requests about one passage that are sent as one, and the most that it can cost."""
+    """Requests about one passage that are sent as one, and their maximum cost."""
 
     requests: list[Request]
     worst: float
 
 
 class BundleSource:
-    """Pulls requests and bundles them, as far as the budget goes.
+    """Pulls requests and bundles them within the budget.
 
-    `stopped` says why nothing more is pulled although there may be more.
+    `stopped` is the reason why no more requests are pulled, although there may be more.
     """
 
     def __init__(self, requests: Iterable[Request], mode: Mode, budget: Budget) -> None:
@@ -426,19 +424,19 @@ class BundleSource:
         self._bundles = self._all_bundles()
 
     def check(self) -> None:
-        """Raise InputError where the next request alone costs more than all may."""
+        """Raise InputError if the next request alone exceeds the cost limit."""
         if self._too_expensive:
             self._budget.check_possible()
 
     def pull(self, most: int) -> list[Bundle]:
-        """Return the next bundles; fewer at the end, or as long as the budget allows no more."""
+        """Return the next bundles; fewer at the end, or if the budget allows no more for now."""
         bundles: list[Bundle] = []
         while len(bundles) < most and (bundle := next(self._bundles, None)):
             bundles.append(bundle)
         return bundles
 
     def _all_bundles(self) -> Iterator[Bundle | None]:
-        """Yield bundles about one passage each; None where the budget allows no more now."""
+        """Yield bundles of one passage each; None if the budget allows no more for now."""
         for passage, group in groupby(self._affordable(), key=lambda one: one and one[0].passage):
             if passage is None:
                 yield from (None for _ in group)
@@ -453,7 +451,7 @@ class BundleSource:
                 yield Bundle(requests, worst)
 
     def _affordable(self) -> Iterator[tuple[Request, float] | None]:
-        """Yield requests with their cost; None as long as the budget allows no more."""
+        """Yield requests with their cost; None while the budget allows no more."""
         requests = iter(self._requests)
         while True:
             while stopped := self._budget.exhausted():
@@ -472,9 +470,9 @@ class BundleSource:
 
 
 class RequestStream:
-    """Answers the requests of one run; `late` are replies that nobody had taken at its end.
+    """Answers the requests of one run; `late` are replies that were not taken at its end.
 
-    Requests are pulled and replies are yielded on the caller's thread; the client works on a loop.
+    Requests are pulled and replies yielded on the caller's thread; the client runs on a loop.
     """
 
     def __init__(
@@ -498,7 +496,7 @@ class RequestStream:
         self._tasks: set[asyncio.Task[Pairs]] = set()
 
     def answer(self, requests: Iterable[Request], most: int) -> Iterator[tuple[Request, Reply]]:
-        """Yield requests with their replies, pulling at most `most` bundles ahead."""
+        """Yield requests with their replies, pulling up to `most` bundles ahead."""
         source = BundleSource(requests, self._mode, self._budget)
         batch = max(1, most // 4)
         outstanding = 0
@@ -527,12 +525,12 @@ class RequestStream:
                         self.late += done if isinstance(done, list) else ()
 
     def stop(self, grace: float) -> None:
-        """Send nothing from now on, and cancel what is in flight after `grace` seconds."""
+        """Send nothing from now on, and cancel active requests after `grace` seconds."""
         self._stopping = True
         self._loop.call(self._stop, grace)
 
     def _take(self) -> Pairs:
-        """Wait for the replies of a bundle; raises what stops the run."""
+        """Wait for the replies of a bundle; raise errors that stop the run."""
         while True:
             with suppress(Empty):
                 # with a timeout, because a signal may not end a wait
@@ -581,7 +579,7 @@ class RequestStream:
         try:
             return [] if self._client.stopping else await self._replies(bundle)
         except Exception:
-            # cancelled here, and not when the caller takes the error: nothing is sent in between
+            # cancel here, not when the caller receives the error: nothing is sent in between
             self._stopping = True
             self._cancel(self._tasks - {asyncio.current_task()})
             raise

@@ -1,12 +1,13 @@
 """Form of a request, and how its reply is read.
 
-A text reply is what the model writes; with JSON, the server keeps it to a schema. With labels, the
-reply is read from the likeliest first tokens: a label counts with every token that is it but for
-blanks around it and for case (`4`, ` 4`; `Yes`, `yes`), and the probabilities are renormalised over
-the labels. The reply is the likeliest label. Where the labels have less than `least_mass`, the
-model wants to say something else first: then the reply is that first token, truncated and without
-probabilities. Source: probabilities of the ratings in place of one greedy digit as in G-Eval (Liu
-et al., EMNLP 2023)."""
+A text reply is free text; with JSON, the server enforces a schema. With labels, the reply is read
+from the likeliest first tokens: every token counts for the label that it equals apart from spaces
+and case (`4`, ` 4`; `Yes`, `yes`), and the probabilities are renormalised over the labels. The
+reply is the likeliest label. If the labels have less than `least_mass`, the model would write
+something else first: the reply is then that first token, truncated and without probabilities.
+Source: probabilities of the ratings instead of one greedy digit as in G-Eval (Liu et al., EMNLP
+2023).
+"""
 
 from __future__ import annotations
 
@@ -22,19 +23,19 @@ from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
 
 TOP_LOGPROBS = 20
-"""Most servers give no more."""
+"""Maximum of most servers."""
 TEXT_PARTS = ("text", "output_text")
-"""Types of the parts of a message that are its text."""
+"""Types of message parts that are its text."""
 THOUGHT_PARTS = ("thinking", "reasoning", "thought", "reasoning_content")
-"""Types of the parts that are its reasoning, and their keys."""
+"""Types of parts with reasoning, and their keys."""
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
-"""Fields of a message beside its content: vLLM, SGLang, DeepSeek; Ollama, OpenRouter."""
+"""Reasoning fields of a message: vLLM, SGLang, DeepSeek; Ollama, OpenRouter."""
 BLANKS = " \t\r\n\u2581\u0120\u010a"
-"""Also as SentencePiece and byte-level BPE write them, for servers that show raw pieces."""
+"""Spaces, also as SentencePiece and byte-level BPE write them in raw pieces."""
 
 
 class ReadReplies(NamedTuple):
-    """Replies in the order of their requests, and the tokens of all where they are known."""
+    """Replies in the order of their requests, and their total tokens if known."""
 
     replies: list[Reply]
     usage: Usage | None
@@ -42,7 +43,7 @@ class ReadReplies(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The parts of a completion that count; `first` are the likeliest first tokens."""
+    """The relevant parts of a completion; `first` are the likeliest first tokens."""
 
     text: str
     truncated: bool
@@ -60,13 +61,12 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Return the form of requests and replies; `decode` is text, json (with a `field`) or labels.
+    """Form of requests and replies; `decode` is text, json (with a `field`) or labels.
 
-    One request can be for `most` cells.
+    One request can serve up to `most` cells.
 
     Raises:
-        InputError: The labels or the field do not suit the decode.
-
+        InputError: The labels or the field do not match the decode.
     """
 
     options: OpenAIOptions
@@ -83,23 +83,23 @@ class Mode:
             check_labels(self.labels)
         if self.decode == "json" and not self.field:
             raise InputError(
-                "decode 'json' needs the field of the reply that counts",
+                "decode 'json' needs a field of the reply",
                 field="field",
-                hint="Declare `field` in the prompt, or choose another decode",
+                hint="Declare `field` in the prompt, or use another decode",
             )
 
     @property
     def max_written(self) -> int | None:
-        """Tokens of a reply at most; None without a limit."""
+        """Maximum tokens of a reply; None without a limit."""
         return 1 if self.decode == "labels" else self.options.max_new_tokens
 
     @property
     def least_mass(self) -> float:
-        """Probability that the labels must have together."""
+        """Minimum total probability of the labels."""
         return LEAST_MASS if self.options.least_mass is None else self.options.least_mass
 
     def settings(self) -> dict[str, Any]:
-        """Return what determines a reply; `top` only bounds how much of it is seen."""
+        """Return what determines a reply; `top` only limits how much of it is visible."""
         chosen: dict[str, Any] = {"decode": self.decode}
         if self.decode == "labels":
             chosen |= {"labels": list(self.labels), "least_mass": self.least_mass}
@@ -112,7 +112,7 @@ class Mode:
         return chosen | extra
 
     def texts(self, request: Request) -> tuple[str, ...]:
-        """Return what is sent for a request."""
+        """Return the texts that are sent for a request."""
         return request.system, request.user
 
     def body(self, requests: Sequence[Request]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Mode:
         return body
 
     def text_body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
-        """Return a request with these texts, for a reply of so many tokens at most."""
+        """Return a request with these texts and this limit of the reply."""
         system, user = replace_surrogates(system), replace_surrogates(user)
         messages = [{"role": "system", "content": system}] if system else []
         texts = {"messages": [*messages, {"role": "user", "content": user}]}
@@ -136,39 +136,41 @@ class Mode:
 
     def read(self, data: Any, requests: Sequence[Request]) -> ReadReplies:  # noqa: ARG002
         """Return the reply; raises one of `MALFORMED_ERRORS`."""
-        found = read_completion(data)
-        usage = found.usage or Usage()
-        if self.decode == "labels" and not found.refusal:
-            return ReadReplies([self._likeliest_label(found, usage)], found.usage)
-        reply = Reply(found.text, truncated=found.truncated, usage=usage, detail=found.detail)
+        completion = read_completion(data)
+        usage = completion.usage or Usage()
+        if self.decode == "labels" and not completion.refusal:
+            return ReadReplies([self._likeliest_label(completion, usage)], completion.usage)
+        reply = Reply(
+            completion.text, truncated=completion.truncated, usage=usage, detail=completion.detail
+        )
         if self.decode == "labels":
-            reply = Reply(found.text, usage=usage, detail=found.detail)
-        return ReadReplies([reply], found.usage)
+            reply = Reply(completion.text, usage=usage, detail=completion.detail)
+        return ReadReplies([reply], completion.usage)
 
-    def _likeliest_label(self, found: Completion, usage: Usage) -> Reply:
-        if not found.first:
+    def _likeliest_label(self, completion: Completion, usage: Usage) -> Reply:
+        if not completion.first:
             raise Malformed("it has no log-probabilities")
-        chances = self.label_chances(found)
+        chances = self.label_chances(completion)
         mass = sum(chances.values())
-        detail = {"outside": round(max(0.0, 1.0 - mass), 6), "said": found.text}
+        detail = {"outside": round(max(0.0, 1.0 - mass), 6), "said": completion.text}
         if mass < self.least_mass or not mass:
-            # we stopped it after its first token, so that there is more to it
-            return Reply(found.text, truncated=True, usage=usage, detail=detail)
+            # exampp stopped it after its first token, so it is incomplete
+            return Reply(completion.text, truncated=True, usage=usage, detail=detail)
         scores = {label: chance / mass for label, chance in chances.items()}
         best = max(scores, key=scores.__getitem__)
         return Reply(best, scores=scores, usage=usage, detail=detail)
 
-    def label_chances(self, found: Completion) -> dict[str, float]:
+    def label_chances(self, completion: Completion) -> dict[str, float]:
         """Return the probability of each label as the first token."""
         chances = dict.fromkeys(self.labels, 0.0)
         named = {_fold(label): label for label in self.labels}
-        for token, chance in found.first:
+        for token, chance in completion.first:
             if label := named.get(_fold(token)):
                 chances[label] += chance
         return chances
 
     def _schema(self) -> dict[str, Any]:
-        """Return the schema: a field that is one of the labels (numbers if all are), or a text."""
+        """Return the schema: a field with one of the labels (numbers if all are), or a text."""
         value: dict[str, Any] = {"type": "string"}
         if self.labels and all(map(is_whole, self.labels)):
             value = {"type": "integer", "enum": [int(label) for label in self.labels]}
@@ -178,13 +180,13 @@ class Mode:
 
 
 def check_labels(labels: Sequence[str]) -> None:
-    """Raise InputError unless the first token of a reply tells which label it is."""
-    hint = "Choose decode 'json' or 'text', or other labels in the prompt"
+    """Raise InputError unless the first token of a reply determines the label."""
+    hint = "Use decode 'json' or 'text', or other labels in the prompt"
     if len(labels) < 2:
-        raise InputError("decode 'labels' needs two labels", field="labels", hint=hint)
+        raise InputError("decode 'labels' needs at least two labels", field="labels", hint=hint)
     for one, other in permutations(map(_fold, labels), 2):
         if not one or other.startswith(one):
-            what = f"the label {other!r} begins like {one!r}: its first token can be either"
+            what = f"the label {other!r} begins like {one!r}: its first token may mean either"
             raise InputError(what, field="labels", hint=hint)
 
 
@@ -203,18 +205,18 @@ def object_schema(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_format(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a request that keeps its reply to a schema."""
+    """Return the part of a request that enforces a schema."""
     form = {"name": name, "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 def replace_surrogates(text: str) -> str:
-    """Return the text with lone surrogates as `?`, because no request can carry them."""
+    """Return the text with lone surrogates as `?`, because requests cannot contain them."""
     return text.encode(errors="replace").decode()
 
 
 def is_whole(label: str) -> bool:
-    """Return whether a label is a whole number as JSON writes it."""
+    """Return whether a label is a whole number in JSON notation."""
     try:
         return str(int(label)) == label
     except ValueError:
@@ -222,7 +224,7 @@ def is_whole(label: str) -> bool:
 
 
 def read_usage(data: Any) -> Usage | None:
-    """Return the tokens of a reply; None where the server gives none."""
+    """Return the tokens of a reply; None if the server reports none."""
     usage = data.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -236,7 +238,7 @@ def read_usage(data: Any) -> Usage | None:
 
 
 def _is_count(value: object) -> TypeGuard[int]:
-    """Return whether a server can mean it: a budget must not depend on absurd numbers."""
+    """Return whether a count is plausible: a budget must not depend on absurd numbers."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
 
 
@@ -263,30 +265,30 @@ def read_completion(data: Any) -> Completion:
 
 
 def _read_content(content: Any) -> tuple[str, str, str]:
-    """Return text, reasoning and reason to refuse of a content, which may be a list of parts."""
+    """Return text, reasoning and refusal of a content, which may be a list of parts."""
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [part["text"] for part in parts if part["type"] in TEXT_PARTS]
     thoughts = [_thought(part) for part in parts if part["type"] in THOUGHT_PARTS]
     refusals = [str(part["refusal"]) for part in parts if part["type"] == "refusal"]
     if not (texts or thoughts or refusals) or not all(isinstance(text, str) for text in texts):
-        raise Malformed("its content is no text")
+        raise Malformed("its content is not a text")
     return "".join(texts), "".join(thoughts), "".join(refusals)
 
 
 def _thought(part: Mapping[str, Any]) -> str:
-    """Return the text of a reasoning part, which may be in parts itself."""
+    """Return the text of a reasoning part, which may have parts itself."""
     text = next((part[key] for key in (part["type"], "text", "summary") if part.get(key)), "")
     inner = text if isinstance(text, list) else [text]
     return "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in inner)
 
 
 def _first_tokens(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    """Return the likeliest first tokens with their probabilities, the written one among them."""
+    """Return the likeliest first tokens with their probabilities, including the written one."""
     top = list(token.get("top_logprobs") or [])
     if token["token"] not in [one["token"] for one in top]:
         top.append(token)
-    # different tokens can have the same text: parts of characters are all shown as one sign
-    found = tuple((str(one["token"]), math.exp(min(float(one["logprob"]), 0.0))) for one in top)
-    if any(math.isnan(chance) for _, chance in found):
-        raise Malformed("a log-probability is no number")
-    return found
+    # different tokens can have the same text: partial characters are all shown as one sign
+    tokens = tuple((str(one["token"]), math.exp(min(float(one["logprob"]), 0.0))) for one in top)
+    if any(math.isnan(chance) for _, chance in tokens):
+        raise Malformed("a log-probability is not a number")
+    return tokens

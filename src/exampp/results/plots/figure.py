@@ -3,7 +3,7 @@
 A figure holds a Vega-Lite specification that leaves ink and ground to the theme: `light` and `dark`
 for files, `page` for a page, where the ground is transparent, the ink is the colour of the text
 around it, and the title stands in the page. Series take colours that keep a
-contrast of 3 on white and on near-black, and are told apart by those who cannot see some of them
+contrast of 3 on white and on near-black, and remain distinct for colour-blind readers
 (after Okabe and Ito 2008, the light ones darkened).
 """
 

@@ -1,8 +1,8 @@
 """Heat map of systems x queries: how each system does on each query.
 
 The cells are a small PNG, one pixel each, so that a map of any size stays a few kilobytes. Colours
-go from orange over white to blue, and can be told apart without seeing red or green (after Brewer,
-Harrower and Sheesley 2003).
+go from orange over white to blue, and remain distinct for red-green colour-blind readers (after
+Brewer, Harrower and Sheesley 2003).
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def item_scatter(
         layer("point", {**places, "color": colour, "size": size}, data, filled=True, opacity=0.75),
     ]
     flagged = sum(one[3] for one in points)
-    alt = "Nothing to draw: no item tells systems apart."
+    alt = "Nothing to draw: no item separates systems."
     if points:
         alt = (
             f"Scatter plot of {len(points)} items by difficulty and correlation with the rest of "

@@ -1,5 +1,5 @@
-// What every page shares: the list of keys, going places, fields that submit themselves, and whole
 // Shared by every page: keyboard shortcuts, navigation, fields that submit themselves, and whole
+// passages.
 "use strict";
 
 (() => {

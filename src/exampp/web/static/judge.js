@@ -123,7 +123,6 @@
     }, PROGRESS_MILLISECONDS);
   }
 
-  // what is typed while an answer is under way counts after it; a decision only where its cell
   // run actions in order; a decision counts only for the cell that was shown when it was typed
   function inTurn(act) {
     const seen = now();
