@@ -351,7 +351,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory, demo_exam: Path) -> Path:
         ("made.exam -r Cover@20>=0.2 --system dense", 0, "passed"),
         ("made.exam -r Cover@20>=0.9 --system dense", 1, "failed"),
         ("made.exam -r Cover@20>=0.7 --system dense", 2, "the interval contains values"),
-        ("made.exam -r Foo@20>=0.7 --system dense", 1, "there is no measure 'Foo'"),
+        ("made.exam -r Foo@20>=0.7 --system dense", 1, "unknown measure 'Foo'"),
         ("ungraded.exam -r Cover@20>=0.7", 1, "no grades"),
         ("made.exam --baseline last.json --margin 0.02", 0, "baseline last.json"),
         # without requirements, the measures of the baseline count
