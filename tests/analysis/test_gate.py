@@ -255,7 +255,7 @@ def test_what_is_missing_fails_and_is_said() -> None:
         assert row.verdict == "missing"
         return row.why
 
-    assert "no measure 'Foo'" in why(book, "Foo@20>=0.1")
+    assert "unknown measure 'Foo'" in why(book, "Foo@20>=0.1")
     assert "added up" in why(book, "NumRet>=1")
     assert why(book, "Cover@20>=baseline") == "there is no baseline"
     assert "baseline has no nDCG@20 of s" in why(book, "nDCG@20>=baseline", whole)
