@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pytest
+from support.commands import Commands
 
 import exampp
 from exampp.errors import InputError
@@ -310,6 +311,17 @@ def test_columns_that_are_not_used_are_named_once(
     (tmp_path / "a.csv").write_text(table("question,model,answer,tokens", plus(ROWS, 12)))
     report = empty_exam.import_files(tmp_path / "a.csv")
     assert report.remarks == (f"{tmp_path / 'a.csv'}: 1 field not read: tokens (4 records)",)
+
+
+def test_an_import_prints_one_line_per_file(tmp_path: Path, exampp_command: Commands) -> None:
+    for name in ("a", "b"):
+        rows = [(question, f"of {name}", "gold") for question in QUESTIONS]
+        (tmp_path / f"{name}.csv").write_text(table("question,response,reference", rows))
+    ran = exampp_command("import", tmp_path / "my.exam", tmp_path / "a.csv", tmp_path / "b.csv")
+    assert ran.out.splitlines()[:2] == [
+        f"{tmp_path / 'a.csv'}: 2 queries, 2 bank questions, 2 answers",
+        f"{tmp_path / 'b.csv'}: 2 queries, 2 bank questions, 2 answers",
+    ]
 
 
 # ---- from memory ---------------------------------------------------------------------------------

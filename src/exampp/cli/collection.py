@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -547,8 +546,11 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
 
 
 def _say(report: ImportReport) -> None:
-    for path, parts in groupby(report.files, lambda one: one.file.removesuffix(f" ({one.kind})")):
-        shown = [_count_of(one, is_part=one.file != path) for one in parts]
+    counts: dict[str, list[str]] = {}
+    for one in report.files:
+        path = one.file.removesuffix(f" ({one.kind})")
+        counts.setdefault(path, []).append(_count_of(one, is_part=one.file != path))
+    for path, shown in counts.items():
         print_line(f"{path}: {', '.join(shown)}")
     for sentence in report.remarks:
         print_message(sentence)

@@ -119,7 +119,7 @@ def _likeliest(sample: FirstRecords, role: str) -> str:
 def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -> InputError:
     if fitting:
         roles = [role for role in ROLES if not {*of_role(role)}.isdisjoint(fitting)]
-        hint = "Name the type: " + " or ".join(f"--{role} {Path(path).name}" for role in roles)
+        hint = "Name the type: " + " or ".join(_stated(path, role) for role in roles)
         if "responses" in fitting:
             hint += ", or name the system with --system"
         what = f"{sample.found}; this may be {' or '.join(sorted(fitting))}"
@@ -137,6 +137,19 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
     return InputError(f"{found}; {what}", file=path, hint=_column_hint(path, names))
 
 
+def _stated(path: str | Path, role: str) -> str:
+    """Return how the user states the role of a file, or of data from memory."""
+    return f"{role}=..." if lines_in_memory(path) else f"--{role} {Path(path).name}"
+
+
+def _mapped(path: str | Path, role: str, *columns: str) -> str:
+    """Return how the user names the columns of a role."""
+    if lines_in_memory(path):
+        value = columns[0] if len(columns) == 1 else [*columns]
+        return f"columns={ {role: value}!r}"
+    return " ".join(f"--columns {role}={shlex.quote(column)}" for column in columns)
+
+
 def _column_hint(path: str | Path, names: Sequence[str]) -> str:
     """Return how to say what the columns of a table hold, beside those that are recognised."""
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -145,24 +158,19 @@ def _column_hint(path: str | Path, names: Sequence[str]) -> str:
     known = [name for columns in roles.values() for name in columns]
     others = [name for name in names if name not in known]
     if not others and {"question", "answer"} <= roles.keys():
-        answer = roles["answer"][0]
-        if lines_in_memory(path):
-            are_of_system, are_correct = "responses=...", f"columns={{'reference': {answer!r}}}"
-        else:
-            are_of_system = f"--responses {Path(path).name}"
-            are_correct = f"--columns reference={shlex.quote(answer)}"
-        return f"If a system gave the answers: {are_of_system}. If they are correct: {are_correct}"
+        of_system = _stated(path, "responses")
+        correct = _mapped(path, "reference", roles["answer"][0])
+        return f"If a system gave the answers: {of_system}. If they are correct: {correct}"
     read = ", ".join(f"`{columns[0]}` is the {role}" for role, columns in roles.items())
     hint = f"{read[:1].upper()}{read[1:]}. " if read else ""
     if not others:
         has_query = not roles.keys().isdisjoint({"question", "query_id"})
         needed = "an answer, contexts or a passage" if has_query else "the question"
         return f"{hint}No column holds {needed}"
-    example = "answer" if "question" in roles else "question"
-    hint += f"Say what a column holds, as in --columns {example}={shlex.quote(others[0])} "
-    hint += f"(on the left one of {', '.join(TABLE_ROLES)}), or name the type, "
-    hint += f"as in --queries {Path(path).name}"
+    example = _mapped(path, "answer" if "question" in roles else "question", others[0])
+    hint += f"Say what a column holds, as in {example} (one of {', '.join(TABLE_ROLES)}), or name "
+    hint += f"the type, as in {_stated(path, 'queries')}"
     if "question" in roles and "answer" not in roles and len(others) > 1:
-        wide = " ".join(f"--columns answer={shlex.quote(one)}" for one in others)
+        wide = _mapped(path, "answer", *others)
         hint += f". If each column holds the answers of one system: {wide}"
     return hint
