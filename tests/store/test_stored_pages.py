@@ -225,6 +225,23 @@ def crash(exam: exampp.Collection, random_: random.Random) -> None:
         raise InterruptedError
 
 
+ROWS = (
+    "INSERT INTO pool (query, passage) VALUES (:query, :number) ON CONFLICT DO NOTHING",
+    "DELETE FROM pool WHERE query = :query AND passage <> :number",
+    "UPDATE OR IGNORE pool SET query = :query WHERE passage = :number",
+    "UPDATE judgment SET relevance = :number WHERE query = :query",
+    "UPDATE grade SET rating = :number WHERE state = 0 AND passage_version = :query",
+)
+
+
+def change_rows(exam: exampp.Collection, random_: random.Random) -> None:
+    with exam.connection, transaction(exam.connection):
+        write_pages(exam.connection)
+    values = {"query": random_.randint(1, 2), "number": random_.randint(1, 4)}
+    with exam.connection, transaction(exam.connection):
+        exam.connection.execute(random_.choice(ROWS), values)
+
+
 def do(exam: exampp.Collection, random_: random.Random, folder: Path) -> str:
     bank = exam.bank(BANK)
     item = random_.choice(("q1.a", "q1.b", "q2.a"))
@@ -251,6 +268,8 @@ def do(exam: exampp.Collection, random_: random.Random, folder: Path) -> str:
         "decide": lambda: exam.grades("rater", bank=BANK).decisions.decide(
             item[:2], item, passage, random_.randrange(6), author="Ann"
         ),
+        "rows": lambda: change_rows(exam, random_),
+        "more rows": lambda: change_rows(exam, random_),
         "crash": lambda: crash(exam, random_),
         "merge": lambda: exam.merge(folder / "other.exam"),
     }
@@ -324,6 +343,7 @@ def test_an_import_of_the_same_changes_nothing(path: Path, tmp_path: Path) -> No
         "DELETE FROM judgment WHERE judgment = 1",
         "INSERT OR REPLACE INTO judgment (query, passage, relevance) VALUES (1, 1, 0)",
         "UPDATE passage SET passage_id = 'x' WHERE passage = 1",
+        "DELETE FROM passage WHERE passage = 1",
     ],
 )
 def test_another_program_drops_the_pages_of_what_it_changes(path: Path, statement: str) -> None:
@@ -361,6 +381,14 @@ def test_a_wrong_page_is_found_and_not_used(
     assert scores(path) == before
     problems = exampp.check(path).problems
     assert [(one.table, one.problem) for one in problems] == [(table, "differs from its rows")]
+
+
+@pytest.mark.parametrize("values", ["state = 9, rating = NULL", "rating = 99999"])
+def test_rows_that_no_page_can_hold_are_damage(path: Path, values: str) -> None:
+    with closing(sqlite3.connect(path)) as opened, opened:
+        opened.execute(f"UPDATE grade SET {values} WHERE rating IS NOT NULL")
+    with exampp.open(path) as exam, pytest.raises(exampp.InputError, match="readable collection"):
+        exam.status()
 
 
 def test_a_page_in_the_place_of_another_is_found(path: Path) -> None:

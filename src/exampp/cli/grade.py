@@ -246,7 +246,7 @@ def grade(
             bank=bank,
             depth=depth,
             pool=pool,
-            select="failed" if retry_failed else "due",
+            select="failed" if retry_failed else "pending",
             answers_of=answers_of,
             max_failures=max_failures,
             max_queries=max_queries,

@@ -50,17 +50,11 @@ class MissingPrerequisite(NamedTuple):
         return f"{self.cause}. {self.hint}."
 
 
-NO_QUERIES = MissingPrerequisite(
-    "No query is imported, so no value is defined", "Import queries and a bank: exampp import"
-)
-NO_BANK = MissingPrerequisite(
-    "The bank has no items of this kind, so no value is defined", "Import a bank: exampp import"
-)
-NO_GRADES = MissingPrerequisite(
-    "No cell has a grade, so no measure has a value", "Grade the passages: exampp grade"
-)
+NO_QUERIES = MissingPrerequisite("No query is imported", "Import queries and a bank: exampp import")
+NO_BANK = MissingPrerequisite("The bank has no items of this kind", "Import a bank: exampp import")
+NO_GRADES = MissingPrerequisite("No cell has a grade", "Grade the passages: exampp grade")
 NO_RANKINGS = MissingPrerequisite(
-    "No ranking is imported, so there are no systems to compare",
+    "No ranking is imported",
     "Import runs (exampp import), or name some with --run",
 )
 

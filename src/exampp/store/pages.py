@@ -15,7 +15,7 @@ import json
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, groupby
 from operator import itemgetter
@@ -27,10 +27,13 @@ from numpy.typing import NDArray
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import State
 from exampp.records.readings import WITHOUT_EXAMPLE, PromptDeviations, RuleCount
+from exampp.store.connection import file_of
 from exampp.store.grades import IN_FORCE, WITHOUT_KEY
-from exampp.store.sql import exists
+from exampp.store.sql import Damaged, exists
 
 Ints = NDArray[np.int64]
+_LEVEL = 1
+"""The quickest compression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def query_page(
     found = _decoded(QueryPage, [query], row)
     if found is None and verify is not None:
         verify()
-    return found or _query_page(connection, query)
+    return found or _built(_query_page, connection, query)
 
 
 def grade_page(
@@ -141,21 +144,21 @@ def grade_page(
     found = _decoded(GradePage, [grader, query], row)
     if found is None and verify is not None:
         verify()
-    return found or _grade_page(connection, grader, query)
+    return found or _built(_grade_page, connection, grader, query)
 
 
 def write_pages(connection: sqlite3.Connection) -> None:
     """Store all missing pages, in the caller's transaction."""
     queries = "SELECT query FROM query EXCEPT SELECT query FROM query_page"
-    for (query,) in connection.execute(queries).fetchall():
-        content = zlib.compress(_content([query], _query_page(connection, query)), 1)
-        connection.execute("INSERT INTO query_page VALUES (?, ?)", (query, content))
+    for key in connection.execute(queries).fetchall():
+        content = _content(key, _built(_query_page, connection, *key))
+        row = (*key, zlib.compress(content, _LEVEL))
+        connection.execute("INSERT INTO query_page VALUES (?, ?)", row)
     pairs = "SELECT grader, query FROM grader, query EXCEPT SELECT grader, query FROM grade_page"
-    for grader, query in connection.execute(pairs).fetchall():
-        content = zlib.compress(
-            _content([grader, query], _grade_page(connection, grader, query)), 1
-        )
-        connection.execute("INSERT INTO grade_page VALUES (?, ?, ?)", (grader, query, content))
+    for key in connection.execute(pairs).fetchall():
+        content = _content(key, _built(_grade_page, connection, *key))
+        row = (*key, zlib.compress(content, _LEVEL))
+        connection.execute("INSERT INTO grade_page VALUES (?, ?, ?)", row)
 
 
 def count_pages(connection: sqlite3.Connection) -> int:
@@ -175,19 +178,18 @@ def has_all_pages(connection: sqlite3.Connection, grader: int) -> bool:
 
 def damaged_pages(connection: sqlite3.Connection) -> Iterator[tuple[str, list[int]]]:
     """Yield the table and the key of every stored page that differs from its rows."""
-    for table, keys, build in (
+    kinds: tuple[tuple[str, str, Callable[..., Any]], ...] = (
         ("query_page", "query", _query_page),
         ("grade_page", "grader, query", _grade_page),
-    ):
-        rows = connection.execute(f"SELECT {keys} FROM {table}").fetchall()
-        where = " AND ".join(f"{name} = ?" for name in keys.split(", "))
-        for key in map(list, rows):
-            stored = connection.execute(f"SELECT content FROM {table} WHERE {where}", key)
-            if _raw(stored.fetchone()) != _content(key, build(connection, *key)):
+    )
+    for table, keys, build in kinds:
+        for *key, row in connection.execute(f"SELECT {keys}, rowid FROM {table}").fetchall():
+            stored = connection.execute(f"SELECT content FROM {table} WHERE rowid = ?", (row,))
+            if _raw(stored.fetchone()) != _content(key, _built(build, connection, *key)):
                 yield table, key
 
 
-def _content(key: list[int], page: QueryPage | GradePage) -> bytes:
+def _content(key: Sequence[int], page: QueryPage | GradePage) -> bytes:
     """Return a page as bytes: a line of JSON with its key, texts and types, then its arrays."""
     head: dict[str, Any] = {"key": key}
     arrays = []
@@ -261,10 +263,18 @@ CROSS JOIN grade g ON g.grader = ? AND g.item_version = v.version WHERE i.query 
 """
 
 
+def _built(build: Callable[..., Page], connection: sqlite3.Connection, *key: int) -> Page:
+    """Return a page built from its rows; Damaged if these have impossible values."""
+    try:
+        return build(connection, *key)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Damaged(str(file_of(connection)), error) from None
+
+
 def _query_page(connection: sqlite3.Connection, query: int) -> QueryPage:
     rows = connection.execute(_PASSAGES, {"query": query}).fetchall()
     rows.sort(key=lambda row: (row[2] == 0, row[1]))
-    ids = tuple(row[1] for row in rows)
+    ids = _texts(row[1] for row in rows)
     place = Places(np.array([row[0] for row in rows], np.int64))
     system, subtopic, passage, rank, score = _numbers(
         connection, "SELECT system, subtopic, passage, rank, score FROM ranking", query
@@ -304,6 +314,8 @@ def _grade_page(connection: sqlite3.Connection, grader: int, query: int) -> Grad
     rows.sort(key=itemgetter(0, 1, 2))
     *numbers, rules, deviations = zip(*rows, strict=True) if rows else [()] * 7
     item, passage, answer_key, state, rating = np.array(numbers, np.int64)
+    if not (np.isin(state, list(State)).all() and (rating == rating.astype(np.int16)).all()):
+        raise ValueError("a grade has an impossible state or rating")
     items, item = np.unique(item, return_inverse=True)
     passages, passage = np.unique(passage, return_inverse=True)
     rules, rule = _codes(rules)
@@ -323,9 +335,16 @@ def _grade_page(connection: sqlite3.Connection, grader: int, query: int) -> Grad
     )
 
 
+def _texts(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the values. Raises TypeError if one of them is no text."""
+    found = tuple(values)
+    "".join(found)
+    return found
+
+
 def _codes(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return the different texts, sorted, and the index of each text among them."""
-    known = tuple(sorted(set(texts)))
+    """Return the different texts, and the index of each text among them."""
+    known = _texts(dict.fromkeys(texts))
     code = {text: number for number, text in enumerate(known)}
     return known, np.array([code[text] for text in texts], np.int64)
 
