@@ -38,6 +38,7 @@ from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
     decode_json,
+    lines_in_memory,
     may_have_array,
     raise_error,
     read_array,
@@ -443,22 +444,26 @@ def _with_ids(rows: Iterable[tuple[int, Row]], roles: Roles) -> Iterator[tuple[i
 
 
 def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
-    """Reject contexts that may be those of a data set."""
+    """Reject contexts that may be those of a data set, as no system is named."""
+    rows = [*rows]
+    if any(find_value(row, paths)[0] for paths in preset.system for _, row in rows):
+        return
     fields: dict[str, None] = {}
-    for paths in (*map(preset.paths, ("contexts", "response", "reference")), *preset.system):
+    for paths in map(preset.paths, ("contexts", "response", "reference")):
         fields |= dict.fromkeys(name for _, row in rows if (name := find_value(row, paths)[0]))
     contexts = [name for name in fields if name in preset.paths("contexts")]
     answers = [name for name in fields if name in preset.paths("response")]
     is_pair = "context" in contexts and _AMBIGUOUS_ANSWERS.issuperset(answers)
     is_pair = is_pair and set(fields) == {*contexts, *answers}
     if contexts and _AMBIGUOUS_CONTEXTS.issuperset(contexts) and (not answers or is_pair):
+        stated = "pass responses=..." if lines_in_memory(path) else "add --as answers"
         answers_too = f" and {', '.join(map(repr, answers))}" if answers else ""
         raise InputError(
             f"{', '.join(map(repr, contexts))}{answers_too} may be a system's results, or gold "
             "passages and answers of a data set",
             file=path,
             field=contexts[0],
-            hint="If a system returned them, add --as answers. If they are gold, add --columns "
+            hint=f"If a system returned them, {stated}. If they are gold, add --columns "
             f"reference_contexts={contexts[0]}"
             + (f" --columns reference={answers[0]}" if answers else ""),
         )
