@@ -263,8 +263,8 @@ def test_long_lists_are_cut() -> None:
 @pytest.mark.parametrize(
     ("measures", "thresholds", "says"),
     [
-        ([], [3], "no measure"),
-        (["nope"], [3], "no measure 'nope'"),
+        ([], [3], "unknown measure"),
+        (["nope"], [3], "unknown measure 'nope'"),
         (["P@5"], [], "no minimum rating"),
         (
             ["P@5"],

@@ -338,7 +338,7 @@ def first_columns(path: str | Path) -> list[str]:
 
 def read(
     path: str | Path,
-    given: Iterable[tuple[int, Row]],
+    numbered_rows: Iterable[tuple[int, Row]],
     preset: Preset,
     on_error: OnError,
     columns: Mapping[str, str],
@@ -363,7 +363,7 @@ def read(
     Raises:
         InputError: Contexts or answers may be those of a system or of a data set.
     """
-    rows = [(number, _opened_row(row, preset)) for number, row in given]
+    rows = [(number, _opened_row(row, preset)) for number, row in numbered_rows]
     if preset.spans is not None:
         rows = [*_traces(preset, preset.spans, rows, path)]
         fields = Fields(("query",), contexts=("contexts",), response=("response",))
@@ -382,7 +382,7 @@ def read(
     seen[str(path)] = [*known, *(one for one in read_of if one not in known)]
     preset = preset.with_columns(named)
     if preset.normalize_names:
-        preset, rows = _settled(path, preset, rows, named, on_error)
+        preset, rows = _without_conflicts(path, preset, rows, named, on_error)
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
@@ -395,7 +395,7 @@ def read(
         yield number, record._replace(system="/".join(used))
 
 
-def _settled(
+def _without_conflicts(
     path: str | Path,
     preset: Preset,
     rows: list[tuple[int, Row]],
@@ -571,14 +571,14 @@ def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
 
 def _check_bank(row: Row, preset: Preset, has_reference: bool) -> None:
     """Reject a record without a result, unless it has no field of a system at all."""
-    wanted = (*preset.paths("contexts"), *preset.paths("response"))
-    if has_reference and {one.partition(".")[0] for one in wanted}.isdisjoint(row):
+    required = (*preset.paths("contexts"), *preset.paths("response"))
+    if has_reference and {one.partition(".")[0] for one in required}.isdisjoint(row):
         return
     failed = row.get("error")
     raise InputError(
-        f"missing results of a system{_any_of(wanted)}"
+        f"missing results of a system{_any_of(required)}"
         + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
-        field=next(iter(wanted), ""),
+        field=next(iter(required), ""),
     )
 
 

@@ -331,8 +331,8 @@ class GradingRun:
     def _wait_for(self, leased: list[int]) -> Generator[Progress, None, list[int]]:
         """Wait until another process releases a query; return the queries that it had."""
         while leased and not self.stopped:
-            taken = others(self.connection, self._key, self._owner)
-            if not set(leased) <= {query for queries in taken.values() for query in queries}:
+            released = others(self.connection, self._key, self._owner)
+            if not set(leased) <= {query for queries in released.values() for query in queries}:
                 return leased
             if not self._progress.waits:
                 self._progress.waits = True

@@ -230,8 +230,8 @@ def _importances(of: BoardContext) -> Iterator[Note]:
     words = importances_of(of.gradebook) if of.nuggets else []
     invalid = Counter(word or "(empty)" for word in words if word not in (None, *WEIGHTS))
     if invalid:
-        listed = [f"{word!r} ({count})" for word, count in invalid.most_common()]
-        yield note("importance-invalid", words=listed)
+        unknown_words = [f"{word!r} ({count})" for word, count in invalid.most_common()]
+        yield note("importance-invalid", words=unknown_words)
     if weighing and words and not any(word in WEIGHTS for word in words):
         yield note("importance-missing", measures=list(map(str, weighing)))
     elif of.settings.missing != "skip":
