@@ -243,7 +243,7 @@ def do(exam: exampp.Collection, random_: random.Random, folder: Path) -> str:
             runs={"odd": {"q2": {"nobody": 1.0}}}, unknown_passages="keep", update=True
         ),
         "qrels": lambda: exam.add(qrels={"q2": {passage: random_.randrange(4)}}, update=True),
-        "remove": lambda: exam.systems.remove(random_.choice(exam.systems.list()).system),
+        "remove": lambda: exam.systems.remove(random_.choice(("alpha", "beta", "new"))),
         "key": lambda: bank.edit("key", item, *random_.choice(((), ("Air",), ("north", "blue")))),
         "weight": lambda: bank.edit("weight", item, random_.choice("012")),
         "retire": lambda: bank.edit(random_.choice(("retire", "restore")), item),
