@@ -161,7 +161,7 @@ def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Comman
         ran = exampp_command.line(f"exampp {line}")
         assert (ran.code, said in ran.err) == (2, True), ran.err
     assert not (exam / "x.csv").exists()
-    with pytest.raises(exampp.InputError, match="there is no measure 'AnswerRate'"):
+    with pytest.raises(exampp.InputError, match="unknown measure 'AnswerRate'"):
         parse_measure("AnswerRate@1")
 
 

@@ -206,10 +206,10 @@ class Collection:
         status = [] if self._graded_file else grading_status(self.connection)
         lines = [
             f"{grader_label(one.grader)}{f', bank {one.bank}' * bool(one.bank)}: "
-            f"{one.states.get('graded', 0):,} graded, {one.due:,} pending"
+            f"{one.states.get('graded', 0):,} graded, {one.pending:,} pending"
             for one in status
         ]
-        pending = next((one.grader for one in status if one.due), None)
+        pending = next((one.grader for one in status if one.pending), None)
         step = next(
             of_state
             for is_so, of_state in (
@@ -505,7 +505,7 @@ class Collection:
         bank: str | None = None,
         depth: int = DEPTH,
         pool: str = "ranked",
-        select: str = "due",
+        select: str = "pending",
         answers_of: str | None = None,
         max_failures: int = MAX_FAILURES,
         max_queries: int | None = None,

@@ -255,7 +255,7 @@ def test_what_is_missing_fails_and_is_said() -> None:
         assert row.verdict == "missing"
         return row.why
 
-    assert "no measure 'Foo'" in why(book, "Foo@20>=0.1")
+    assert "unknown measure 'Foo'" in why(book, "Foo@20>=0.1")
     assert "added up" in why(book, "NumRet>=1")
     assert why(book, "Cover@20>=baseline") == "there is no baseline"
     assert "baseline has no nDCG@20 of s" in why(book, "nDCG@20>=baseline", whole)
@@ -351,7 +351,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory, demo_exam: Path) -> Path:
         ("made.exam -r Cover@20>=0.2 --system dense", 0, "passed"),
         ("made.exam -r Cover@20>=0.9 --system dense", 1, "failed"),
         ("made.exam -r Cover@20>=0.7 --system dense", 2, "the interval contains values"),
-        ("made.exam -r Foo@20>=0.7 --system dense", 1, "there is no measure 'Foo'"),
+        ("made.exam -r Foo@20>=0.7 --system dense", 1, "unknown measure 'Foo'"),
         ("ungraded.exam -r Cover@20>=0.7", 1, "no grades"),
         ("made.exam --baseline last.json --margin 0.02", 0, "baseline last.json"),
         # without requirements, the measures of the baseline count

@@ -155,7 +155,7 @@ def test_texts_lint_and_seals_stand_beside_items() -> None:
 POOR: Mapping[str, tuple[Callable[[], Gradebook], str]] = {
     "one system": (lambda: exam_of("10"), "fewer than 2 systems were evaluated (1)"),
     "two systems": (lambda: exam_of("10", "01"), "Only 2 systems: correlations of items"),
-    "no systems": (lambda: make_book(make_query([[5, 0]])), "there are no rankings"),
+    "no systems": (lambda: make_book(make_query([[5, 0]])), "no ranking is imported"),
     "constant items": (lambda: exam_of("10", "10", "10"), "all systems have the same score"),
     "items that contradict each other": (
         lambda: exam_of("110", "001", "100", "011"),
@@ -169,7 +169,7 @@ POOR: Mapping[str, tuple[Callable[[], Gradebook], str]] = {
     ),
     "nothing judged": (lambda: exam_of("10", "11", "00"), "no graded passage was judged 0"),
     "no items": (lambda: make_book(make_query([[]], make_ranking("a", [0]), items=0)), "no items"),
-    "no queries": (lambda: make_book(), "there are no queries"),
+    "no queries": (lambda: make_book(), "no query is imported"),
     "no grades": (
         lambda: make_book(make_query([[None]], make_ranking("a", [0]), make_ranking("b", [0]))),
         "no cell has a grade",

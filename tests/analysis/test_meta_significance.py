@@ -91,9 +91,9 @@ def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
     assert found.pairs[1].holm == pytest.approx(3 * 2 / 4096)
     assert found.headline.startswith("2 of 3 pairs of systems (66.7%) are shown to behave diff")
     assert notes[-2] == (
-        "nCover@20 \u22654: at 0.05, of 3 pairs differ 2 (66.7%) with Holm's correction, "
-        "2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with no correction; "
-        "standard-error bars are apart in 2 of 3."
+        "nCover@20 \u22654: pairs that differ at 0.05, of 3 pairs: 2 (66.7%) with Holm's "
+        "correction, 2 (66.7%) with the correction of Benjamini and Hochberg, 2 (66.7%) with "
+        "no correction; standard-error bars are apart in 2 of 3."
     )
     assert "(all sign patterns) with Holm's correction" in notes[-1]
 
@@ -156,7 +156,7 @@ def test_no_query_counts_for_a_system() -> None:
         ("a", "b"),
         ("never", None),
     ]
-    assert any("at 0.05, of 1 pair differ 1 (100.0%)" in n for n in notes)
+    assert any("at 0.05, of 1 pair: 1 (100.0%)" in n for n in notes)
     assert any("difference of b and never" in n and "because no query counts" in n for n in notes)
     assert found.systems[2].low is None
 
@@ -178,7 +178,7 @@ def test_letters_that_nobody_could_read(monkeypatch: pytest.MonkeyPatch) -> None
     found, notes = found_and_notes({"a": ramp(0.1), "b": ramp(0.5), "c": ramp(0.9)})
     assert {row.letters for row in found.systems} == {None}
     assert any("no letters, because there would be more than" in n for n in notes)
-    assert any("at 0.05, of 3 pairs differ " in n for n in notes)
+    assert any("at 0.05, of 3 pairs: " in n for n in notes)
 
 
 def test_too_few_patterns_for_the_correction_are_noticed() -> None:
@@ -186,8 +186,8 @@ def test_too_few_patterns_for_the_correction_are_noticed() -> None:
     _, notes = found_and_notes(rows, permutations=200)
     # 66 / 201
     assert (
-        "nCover@20 \u22654: no pair can differ at 0.05: the smallest possible p-value of 66 "
-        "pairs, with 200 random sign patterns, is 0.33 (Holm's correction)."
+        "nCover@20 \u22654: no pair can differ significantly at 0.05: the smallest possible "
+        "p-value of 66 pairs, with 200 random sign patterns, is 0.33 (Holm's correction)."
     ) in notes
     assert not any("no pair can" in n for n in found_and_notes(rows)[1])
 
@@ -206,7 +206,7 @@ def test_too_few_queries_for_any_pair_to_differ(queries: int, correction: str, l
     # 15 pairs, of which the smallest p is 2 / 2 ** queries
     rows: dict[str, list[float | None]] = {f"s{i}": [i / 10] * queries for i in range(6)}
     _, notes = found_and_notes(rows, correction=correction)
-    said = [n for n in notes if "no pair can differ" in n]
+    said = [n for n in notes if "no pair can differ significantly" in n]
     assert len(said) == bool(least)
     assert all(f"differences on at most {queries} queries, is {least} (" in n for n in said)
 

@@ -187,9 +187,9 @@ def test_systems_that_some_specifications_leave_undefined() -> None:
 @pytest.mark.parametrize(
     ("book", "reason"),
     [
-        (make_book(), "no queries"),
+        (make_book(), "no query is imported"),
         (make_book(make_query([[None], [None]], make_ranking("a", [0]))), "no cell has a grade"),
-        (make_book(make_query([[5], [0]])), "no rankings"),
+        (make_book(make_query([[5], [0]])), "no ranking is imported"),
         (make_book(make_query([[5], [0]], make_ranking("a", [0]))), "fewer than 2 systems"),
     ],
 )
@@ -205,7 +205,7 @@ def test_constant_scores_leave_all_pairs_open() -> None:
     book = make_book(make_query([[5], [5]], make_ranking("a", [0]), make_ranking("b", [1])))
     found = studied(book, COVERS)
     assert (found.pairs, found.unanimous, found.between) == (1, 0, ())
-    assert found.headline.startswith("All systems tie in ")
+    assert found.headline.startswith("All systems tie in")
 
 
 @pytest.mark.parametrize(

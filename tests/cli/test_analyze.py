@@ -525,7 +525,7 @@ def test_compare_shows_one_query_with_whole_quotes(
         (("old", "new", "-k", "0"), "must be"),
         (("old", "new", "--query", "q77"), "unknown query 'q77'"),
         (("old", "new", "--query", "q0", "--queries", "2"), "Leave one of the two out"),
-        (("old", "new", "-m", "Covr"), "there is no measure 'Covr'"),
+        (("old", "new", "-m", "Covr"), "unknown measure 'Covr'"),
     ],
 )
 def test_compare_refuses(

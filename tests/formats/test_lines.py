@@ -472,7 +472,7 @@ IDS = {
 
 @pytest.mark.parametrize("kind", IDS)
 def test_ids_are_never_changed(tmp_path: Path, kind: str) -> None:
-    assert "ids are never changed" in refused(tmp_path, *IDS[kind])
+    assert "Ids are never changed" in refused(tmp_path, *IDS[kind])
 
 
 ODD_FILES: dict[str, tuple[str, str | bytes]] = {

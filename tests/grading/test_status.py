@@ -43,7 +43,7 @@ def test_cells_are_counted_as_they_would_be_asked(tmp_path: Path) -> None:
         assert asked(path) == [(2, 2)]
         assert asked(path, depth=0) == [(0, 0)]
         (status,) = grading_status(collection.connection)
-        assert status.due == 2
+        assert status.pending == 2
 
 
 @pytest.mark.parametrize("depth", [1, 20])
@@ -109,11 +109,11 @@ def test_grades_outside_the_pool_stay_and_status_counts_what_is_left(tmp_path: P
     with ranked_and_judged(tmp_path) as collection:
         collection.grade("draft")
         (status,) = grading_status(collection.connection)
-        assert (status.due, status.judged_only) == (0, (5, 12))
+        assert (status.pending, status.judged_only) == (0, (5, 12))
         assert any("5 cells (42% of 12)" in note for note in collection.status().notes)
         assert collection.grade("draft", pool="judged").done == 5
         (status,) = grading_status(collection.connection)
-        assert (status.due, status.judged_only) == (0, (0, 12))
+        assert (status.pending, status.judged_only) == (0, (0, 12))
         assert collection.grade("draft").total == 0
         labelled = exam_labels(collection.grades().gradebook)
         assert {one[:2] for one in labelled} >= {("q1", "p5"), ("q3", "p1")}
@@ -124,13 +124,13 @@ def test_without_any_run_the_judged_passages_are_graded(tmp_path: Path) -> None:
     with ranked_and_judged(tmp_path, *files) as collection:
         assert collection.grading("draft").count_due().cells == 2 * 3 + 1 + 1
         collection.grade("draft", max_queries=1)
-        assert grading_status(collection.connection)[0].due == 2
+        assert grading_status(collection.connection)[0].pending == 2
         # the first run makes the judged passages of all queries a matter of request
         collection.import_files(tmp_path / "systems.run")
         assert collection.grading("draft").count_due().cells == 2 * 2 + 1
-        assert grading_status(collection.connection)[0].due == 2 * 2 + 1
+        assert grading_status(collection.connection)[0].pending == 2 * 2 + 1
         collection.systems.remove("alpha")
-        assert grading_status(collection.connection)[0].due == 2
+        assert grading_status(collection.connection)[0].pending == 2
 
 
 def test_the_pool_is_an_option_with_a_known_name(tmp_path: Path, exampp_command: Commands) -> None:

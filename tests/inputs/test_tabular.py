@@ -78,6 +78,12 @@ READ: dict[str, tuple[str, str, dict[str, int], list[str]]] = {
         {"queries": 2, "candidates": 8, "responses": 4},
         ["v1", "v1:contexts", "v2", "v2:contexts"],
     ),
+    "contexts of systems": (
+        "a.csv",
+        table("question,model,contexts", [(q, m, "Light.") for q, m, _ in ROWS]),
+        {"queries": 2, "candidates": 4},
+        ["v1", "v2"],
+    ),
     "references": (
         "a.csv",
         table("question,model,answer,ground_truth", plus(ROWS, "x")),

@@ -105,9 +105,11 @@ def test_what_became_of_each_reply(path: Path) -> None:
         assert "Where is it empty?" in texts(collection)
         # another prompt, model or bank is another thing
         run = collection.bank().generation("openai", **options(server, prompt="dl-nuggets"))
-        assert len(run.due) == len(TOPICS)
-        assert len(collection.bank().generation("openai", **options(server, model="n")).due) == 12
-        assert len(collection.bank("b").generation("openai", **options(server)).due) == 12
+        assert len(run.pending) == len(TOPICS)
+        assert (
+            len(collection.bank().generation("openai", **options(server, model="n")).pending) == 12
+        )
+        assert len(collection.bank("b").generation("openai", **options(server)).pending) == 12
 
 
 def test_provenance_is_kept_and_exported(path: Path, tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_a_server_that_fails_over_and_over_stops_the_run(tmp_path: Path) -> None
         collection.import_files(queries)
         with pytest.raises(Unfinished, match="20 failures in a row"):
             collection.bank().generate("openai", **options(server))
-        assert len(collection.bank().generation("openai", **options(server)).due) == 30
+        assert len(collection.bank().generation("openai", **options(server)).pending) == 30
 
 
 def test_other_items_of_the_bank_stay(tmp_path: Path) -> None:
@@ -267,7 +269,7 @@ def test_grounded_in_the_best_passages(collection: exampp.Collection) -> None:
 def test_without_passages_nothing_is_grounded(path: Path) -> None:
     with exampp.Collection(path) as collection:
         run = collection.bank().generation(ScriptedGrader(""), prompt="dl-questions", grounded=1)
-        assert run.due == []
+        assert run.pending == []
         assert run.notes == ("12 queries have no passages and are left out",)
 
 
@@ -301,7 +303,7 @@ def test_a_published_bank_is_made_again(shared_data: Path, tmp_path: Path) -> No
     with exampp.Collection.create(tmp_path / "car.exam") as collection:
         collection.import_files(queries, bank, bank="published")
         chosen: dict[str, Any] = {"prompt": "car-nuggets"}
-        due = collection.bank("made").generation(ScriptedGrader(""), **chosen).due
+        due = collection.bank("made").generation(ScriptedGrader(""), **chosen).pending
         queue = [replies[one.query_id, one.subtopic_id] for one in due]
         table, twins = collection.bank("made").generate(
             ScriptedGrader(queue, record=False), **chosen

@@ -134,7 +134,7 @@ def test_names_are_told_apart() -> None:
     exampp.measure("Reach", cutoff=False)(reach)
     exampp.measure("Reach")(reach)
     assert parse_measure("Reach@3") == Measure("Reach", 3)
-    with pytest.raises(exampp.InputError, match="there is no measure 'Raech'") as error:
+    with pytest.raises(exampp.InputError, match="unknown measure 'Raech'") as error:
         parse_measure("Raech")
     assert "Did you mean Reach?" in error.value.hint
     with pytest.raises(exampp.InputError, match="'nDCG' cannot be added: the name is built in"):

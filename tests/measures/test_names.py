@@ -76,9 +76,9 @@ def test_other_ways_to_write(text: str, same: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("nDGC@20", "no measure 'nDGC'. Did you mean nDCG? Measures: Cover, nCover, nDCG"),
-        ("", "no measure"),
-        ("zzzzzzzz", "no measure 'zzzzzzzz'. Measures: Cover"),
+        ("nDGC@20", "unknown measure 'nDGC'. Did you mean nDCG? Measures: Cover, nCover, nDCG"),
+        ("", "unknown measure"),
+        ("zzzzzzzz", "unknown measure 'zzzzzzzz'. Measures: Cover"),
         ("P@20@10", "not a number"),
         ("P@0", "cutoff of P must be a whole number of at least 1, not 0"),
         ("P@-1", "not -1"),

@@ -458,7 +458,7 @@ def test_items_count_alike_and_those_without_weight_not_at_all() -> None:
     board = evaluate(book, ["StRecall@5", "Cover@5"], [4])
     assert board.scores("StRecall@5") == {"s": 0.5}
     assert board.scores("Cover@5") == {"s": 0.75}
-    note = "All items count equally, whatever their weights: StRecall@5."
+    note = "Weights of items are ignored: StRecall@5."
     assert note in board.notes
     assert not [n for n in evaluate(hard(), ["StRecall@5"], [4]).notes if "count alike" in n]
 

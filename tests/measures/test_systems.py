@@ -89,7 +89,7 @@ def test_a_removed_system_comes_back_with_its_run_and_its_scores(tmp_path: Path)
 @pytest.mark.parametrize("name", ["", " ", "_overall_"])
 def test_what_is_no_name_of_a_system(name: str, tmp_path: Path) -> None:
     """Wherever it is given: a leaderboard has rows of systems and one of the whole pool."""
-    message = "is not a valid system name|as the whole pool is in leaderboards"
+    message = "is not a valid system name|is reserved for the whole pool"
     run = tmp_path / "files" / "more.json"
     with exams.make(tmp_path) as exam:
         ranking = {"method": name, "paragraphId": "p1", "queryId": "q1", "rank": 1, "score": 1}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exampp.results.html import view_html
+from exampp.results.notes import note
 from exampp.results.result import Table, render
 from exampp.results.view import Column, Marked
 
@@ -95,3 +96,14 @@ def test_a_notebook_shows_tables_in_a_style_that_is_theirs_alone() -> None:
     assert '<th scope="row">a&lt;b</th>' in shown
     assert "<li>one note</li>" in shown
     assert "<style>" not in table.render("html")
+
+
+def test_details_and_what_exceeds_three_notes_are_folded() -> None:
+    notes = ["one", note("subtopics-pooled"), "two", "three", "four", note("draft")]
+    figure = parsed(Table.of(["system"], [["a"]], notes=notes))
+    shown = [item.text for item in figure.findall("ul/li")]
+    assert shown == ["one", "two", str(note("draft"))]
+    (folded,) = figure.findall("details")
+    assert folded.findtext("summary") == "3 more notes"
+    items = [item.text for item in folded.findall("ul/li")]
+    assert items == [str(note("subtopics-pooled")), "three", "four"]

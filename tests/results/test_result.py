@@ -273,3 +273,32 @@ def test_csv_reads_back(rows: list[tuple[str, float | None]]) -> None:
     text = render(Table.of(["name", "value"], rows), "csv")
     read = list(csv.reader(io.StringIO(text, newline="")))[1:]
     assert [(name, float(value) if value else None) for name, value in read] == rows
+
+
+VERDICT = Table.of(["system"], [["a"]], "By model", ["one"], verdict="a_1 is best.")
+
+
+@pytest.mark.parametrize(
+    ("style", "start"),
+    [
+        ("text", "a_1 is best.\n\nBy model\nsystem\n"),
+        ("markdown", "a_1 is best.\n\n**By model**\n"),
+        ("html", '<figure class="table">\n<p class="finding">a_1 is best.</p>\n'),
+        ("json", '{\n "verdict": "a_1 is best.",\n "caption": "By model",'),
+        ("tsv", "system\na\n"),
+    ],
+)
+def test_the_verdict_comes_first(style: str, start: str) -> None:
+    assert render(VERDICT, style).startswith(start)
+
+
+def test_the_verdict_of_latex_stands_before_the_notes() -> None:
+    assert r"\par\footnotesize a\_1 is best." + "\n" + r"\par\footnotesize one" in render(
+        VERDICT, "latex"
+    )
+
+
+def test_a_table_without_a_verdict_has_none() -> None:
+    table = Table.of(["system"], [["a"]])
+    assert "verdict" not in json.loads(render(table, "json"))
+    assert "finding" not in render(table, "html")

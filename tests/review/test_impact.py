@@ -577,7 +577,7 @@ def test_a_trial_tells_what_the_edit_does(path: Path, edit: Callable[[Bank], Tab
             zip(("rater", "extractor"), [row[2] for row in collection.status().rows], strict=True)
         )
         for one in trial.effects:
-            assert one.due_after == due[one.grader.model]
+            assert one.pending_after == due[one.grader.model]
             board = collection.grades(one.grader.model).evaluate(["Cover@20", "nDCG@20"])
             means = {(str(row.measure), row.system): row.mean for row in board.rows}
             told = {

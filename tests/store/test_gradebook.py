@@ -66,7 +66,7 @@ def test_a_grade_of_an_earlier_text_is_neither_read_nor_counted(tmp_path: Path) 
     (query,) = book.queries
     assert query.ratings.tolist() == [[4, 4], [MISSING, MISSING]]
     assert sum(one.cells for one in book.readings) == 2
-    assert (status.states["graded"], status.due) == (2, 2)
+    assert (status.states["graded"], status.pending) == (2, 2)
 
 
 REPLIES = ("4", "I would rate it 2.", "no idea", "")

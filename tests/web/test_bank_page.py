@@ -119,7 +119,7 @@ def test_a_duplicate_is_refused_with_nothing_saved(client: Client, path: Path) -
     changed = {**fields, f"weight-{first}": "3", "new-text": exams.QUESTIONS[Q1][1]}
     answer = client.post("/bank/edit", changed, query=Q1)
     assert answer.status == 400
-    assert "has that question already" in answer.text
+    assert "already has that question" in answer.text
     assert pages.read(answer.text).text.count(exams.QUESTIONS[Q1][1]) >= 2
     assert items(path) == before
 

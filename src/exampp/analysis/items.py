@@ -404,33 +404,37 @@ class ItemAnalysis(Result):
 
     def _exam_notes(self) -> tuple[Note, ...]:
         """Return the notes needed to read the exam's table."""
-        checks = (self._few, self._repeated, self._reading, self._floor, self._missing)
-        return merge_notes([*(one for check in checks for one in check()), *self.notes])
+        return merge_notes([*self._of_size(), *self._of_values(), *self.notes])
 
-    def _few(self) -> Iterator[Note]:
-        systems, queries = len(self.scores.systems), len(self.scores.queries)
-        if 0 < systems < FEWEST_SYSTEMS:
-            yield note("items-two-systems", systems=counted(systems, "system"))
-        elif 0 < systems < USUAL_SYSTEMS:
-            yield note("items-few-systems", systems=counted(systems, "system"), usual=USUAL_SYSTEMS)
+    def _of_size(self) -> Iterator[Note]:
+        number, queries = len(self.scores.systems), len(self.scores.queries)
+        systems = counted(number, "system")
+        if 0 < number < USUAL_SYSTEMS:
+            few = number < FEWEST_SYSTEMS
+            code = "items-two-systems" if few else "items-few-systems"
+            yield note(code, systems=systems, usual=USUAL_SYSTEMS)
         if queries == 1:
             yield note("no-query-halves")
         if self.items and len(self.items) == queries:
             yield note("no-item-halves")
-
-    def _repeated(self) -> Iterator[Note]:
         if self.repeated:
             named = [
                 f"{self.items[at].item_id} repeats {self.items[first].item_id}"
                 for at, first in self.repeated.items()
             ]
             yield note("items-repeated", count=counted(len(named), "item"), items=named)
+        if self.items and all(row.lift is None for row in self.items):
+            yield note("items-unjudged", least=FEWEST_JUDGED)
+        if self.scores.missing:
+            yield note("items-ungraded", share=self.scores.missing)
+        if silent := sum(count > 0 for count in self.scores.unanswered):
+            systems, most = counted(silent, "system"), max(self.scores.unanswered)
+            yield note("items-unanswered", systems=systems, most=most)
 
-    def _reading(self) -> Iterator[Note]:
-        whole, jackknife = self.exams[0], self.jackknife
-        if not whole.systems:
-            return
-        if whole.constant:
+    def _of_values(self) -> Iterator[Note]:
+        scores, whole, jackknife, floor = self.scores, self.exams[0], self.jackknife, self.floor
+        number = len(scores.systems)
+        if whole.constant and number:
             yield note(
                 "items-same",
                 constant=whole.constant,
@@ -440,37 +444,19 @@ class ItemAnalysis(Result):
                 statistic=self.statistic,
                 varying=_shown(whole.alpha_varying),
             )
-        yield note("items-columns")
+        if number:
+            yield note("items-columns")
         if jackknife.lowest is not None and jackknife.error is not None:
-            yield note(
-                "items-jackknife",
-                statistic=self.statistic,
-                lowest=f"{jackknife.lowest:.3f}",
-                system=jackknife.system,
-                error=f"{jackknife.error:.3f}",
-            )
-
-    def _floor(self) -> Iterator[Note]:
-        if not self.floor.values:
+            lowest, error = _shown(jackknife.lowest), _shown(jackknife.error)
+            names = {"statistic": self.statistic, "system": jackknife.system}
+            yield note("items-jackknife", lowest=lowest, error=error, **names)
+        if floor.values:
+            average = f"; systems average {scores.cover().mean():.3f}" if number else ""
+            values, drawn = _shown(floor.values[0]), floor.drawn
+            code = chance_code(floor)
+            yield note(code, measure=self.name, drawn=drawn, values=values, average=average)
+        else:
             yield note("chance-unknown", measure=self.name)
-            return
-        average = ""
-        if self.scores.systems:
-            average = f"; systems average {self.scores.cover().mean():.3f}"
-        value = f"{self.floor.values[0]:.3f}"
-        drawn = self.floor.drawn
-        code = chance_code(self.floor)
-        yield note(code, measure=self.name, drawn=drawn, values=value, average=average)
-
-    def _missing(self) -> Iterator[Note]:
-        scores = self.scores
-        if self.items and all(row.lift is None for row in self.items):
-            yield note("items-unjudged", least=FEWEST_JUDGED)
-        if scores.missing:
-            yield note("items-ungraded", share=scores.missing)
-        if silent := sum(count > 0 for count in scores.unanswered):
-            systems, most = counted(silent, "system"), max(scores.unanswered)
-            yield note("items-unanswered", systems=systems, most=most)
 
 
 def _half_columns(group: str) -> Iterator[Column]:
@@ -479,8 +465,8 @@ def _half_columns(group: str) -> Iterator[Column]:
     yield from programs_only(f"{group}_r_error", f"{group}_tau_error")
 
 
-def _shown(tau: float | None) -> str:
-    return "undefined" if tau is None else f"{tau:.3f}"
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
 
 
 # ---- computing -----------------------------------------------------------------------------------

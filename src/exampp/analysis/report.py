@@ -111,8 +111,8 @@ def report(
 def _with_verdict(section: Section, summary: Section) -> Section:
     """Return the section with the line of the summary that refers to it, if it has no verdict."""
     lines = (line for one in summary.blocks if isinstance(one, Verdict) for line in one.lines)
-    found = (line.answer for line in lines if line.section == section.key)
-    return section if section.verdict else replace(section, verdict=next(found, ""))
+    found = next((line.answer for line in lines if line.section == section.key), "")
+    return section.with_verdict(found) if found and not section.verdict else section
 
 
 # ---- sections ------------------------------------------------------------------------------------

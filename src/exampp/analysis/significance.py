@@ -114,11 +114,13 @@ class Significance:
             many = "no pair can be tested" if self.pairs else f"the leaderboard has {many}"
             return f"No pair of systems is compared under {name}: {many}."
         differ = sum(bool(self.settings.differs(pair)) for pair in tested)
-        means = sum(map(self.settings.means_differ, self.pairs))
+        means = sum(map(self.settings.means_differ, self.pairs)) or "none"
+        how = f"{NAMES[self.settings.correction]}, {alpha:g}"
+        how += "; means: Holm's correction" * (self.settings.correction != "holm")
         return (
             f"{differ:,} of {counted(len(tested), 'pair')} of systems ({differ / len(tested):.1%}) "
-            f"are shown to behave differently under {name} ({NAMES[self.settings.correction]}, "
-            f"{alpha:g}), and {means:,} to have different means {OVER_ALL} (Holm's correction)."
+            f"are shown to behave differently under {name}, and {means} to have different means "
+            f"{OVER_ALL} ({how})."
         )
 
     @property

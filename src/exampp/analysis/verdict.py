@@ -364,9 +364,8 @@ def _answer(
     known: bool = True,
 ) -> TrustAnswer:
     """Return the answer and its section, which shows the headline before its tables."""
-    shown = tuple(replace(one, verdict="") if isinstance(one, Table) else one for one in blocks)
     line = Line(question or title, headline, key if blocks else "", tone)
-    return TrustAnswer(line, Section(key, title, shown, headline), known=known)
+    return TrustAnswer(line, Section(key, title, tuple(blocks)).with_verdict(headline), known=known)
 
 
 def _folded(*tables: Table) -> tuple[Block, ...]:

@@ -257,7 +257,7 @@ def correlation(
     boards = side_by_side(methods, officials, order=order, decimals=round_to)
     tables = dict(boards.records() if display.for_programs else boards.tables())
     values = [mean.mean for one in boards.series for mean in one.means.values()]
-    reasons = ["no query counts" if boards.systems else "there are no rankings, and so no systems"]
+    reasons = ["no query counts" if boards.systems else "no ranking is imported"]
     if officials:
         found = compare_methods(
             methods if measure else selection.methods(()),

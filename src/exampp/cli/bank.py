@@ -142,7 +142,7 @@ def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
     with interruptible(run, grace), progress_bar("generating", "requests") as update:
         for one in run.steps():
             outcomes.append(one)
-            update(len(outcomes), len(run.due))
+            update(len(outcomes), len(run.pending))
     return outcomes
 
 

@@ -246,7 +246,7 @@ def grade(
             bank=bank,
             depth=depth,
             pool=pool,
-            select="failed" if retry_failed else "due",
+            select="failed" if retry_failed else "pending",
             answers_of=answers_of,
             max_failures=max_failures,
             max_queries=max_queries,
@@ -374,7 +374,7 @@ def status(
             tables |= opened.pool(depth).tables()
         tables |= opened.status_tables()
     if not display.for_programs:
-        tables = {name: table for name, table in tables.items() if table.rows}
+        tables = {name: table for name, table in tables.items() if table.rows or table.notes}
         if "graders" not in tables:
             print_message(f"Nothing is graded. Grade: exampp grade {collection} --grader draft")
     show(tables, display)

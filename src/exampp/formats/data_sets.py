@@ -99,34 +99,34 @@ def write_folder(
     Raises:
         InputError: The folder exists, or UTF-8 cannot encode a text.
     """
-    with new_folder(path) as made:
-        (made / "qrels").mkdir()
+    with new_folder(path) as folder:
+        (folder / "qrels").mkdir()
         counts = {
             "queries.jsonl": _lines(
-                made / "queries.jsonl", ({"_id": q.query_id, "text": q.text} for q in topics)
+                folder / "queries.jsonl", ({"_id": q.query_id, "text": q.text} for q in topics)
             ),
             "corpus.jsonl": _lines(
-                made / "corpus.jsonl",
+                folder / "corpus.jsonl",
                 (
                     {"_id": one.passage_id, "title": one.title, "text": one.text}
                     for one in passages
                     if one.text
                 ),
             ),
-            "qrels/test.tsv": _judgments(made / "qrels" / "test.tsv", judgments),
+            "qrels/test.tsv": _judgments(folder / "qrels" / "test.tsv", judgments),
             "bank.jsonl": sum(len(entry.items) for entry in entries),
         }
         if entries:
-            workbench_bank.write(made / "bank.jsonl", list(entries))
+            workbench_bank.write(folder / "bank.jsonl", list(entries))
         entry_list = list(ranked)
         counts["systems.run"] = len(entry_list)
         if entry_list:
-            trec.write_run(made / "systems.run", entry_list)
+            trec.write_run(folder / "systems.run", entry_list)
         for name, count in counts.items():
             if not count:
-                (made / name).unlink(missing_ok=True)
+                (folder / name).unlink(missing_ok=True)
         card = _card(path.name, counts)
-        with writing(made / "README.md") as stream:
+        with writing(folder / "README.md") as stream:
             stream.write(card.encode())
     return sum(counts.values())
 

@@ -157,10 +157,10 @@ def temporary_file(place: Path) -> Iterator[Path]:
         lock = _unfinished(place)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=place) from None
-    made = Path(lock.name)
+    temporary = Path(lock.name)
     with lock:
         try:
-            yield made
+            yield temporary
         except StorageFault as error:
             raise StorageFault(
                 place,
@@ -168,10 +168,10 @@ def temporary_file(place: Path) -> Iterator[Path]:
                 "Nothing was written. Free some space, then run the same command again",
             ) from None
         except (InputError, OSError) as error:
-            _name(error, made, place)
+            _name(error, temporary, place)
             raise
         finally:
-            _remove(made)
+            _remove(temporary)
 
 
 def create_collection(path: Path) -> None:
@@ -179,9 +179,9 @@ def create_collection(path: Path) -> None:
     if path.exists() or not path.parent.is_dir():
         connect(path, create=True).close()
         return
-    with temporary_file(path) as made:
-        connect(made, create=True).close()
-        link_collection(made, path)
+    with temporary_file(path) as temporary:
+        connect(temporary, create=True).close()
+        link_collection(temporary, path)
 
 
 @contextmanager
@@ -193,28 +193,28 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     if path.exists():
         raise InputError("already exists", file=path, hint="Use a new folder name")
-    made = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
-        made.mkdir()
+        temporary.mkdir()
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=path) from None
     try:
-        yield made
-        put_in_place(made, path)
+        yield temporary
+        put_in_place(temporary, path)
     except (InputError, OSError) as error:
-        _name(error, made, path)
+        _name(error, temporary, path)
         raise
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _name(error: InputError | OSError, made: Path, place: Path) -> None:
+def _name(error: InputError | OSError, temporary: Path, place: Path) -> None:
     """Make an error name the target instead of the temporary file."""
     if isinstance(error, OSError):
-        error.filename = str(error.filename or place).replace(str(made), str(place))
+        error.filename = str(error.filename or place).replace(str(temporary), str(place))
     else:
-        error.what = error.what.replace(str(made), str(place))
-        error.file = error.file and error.file.replace(str(made), str(place))
+        error.what = error.what.replace(str(temporary), str(place))
+        error.file = error.file and error.file.replace(str(temporary), str(place))
 
 
 def _unfinished(place: Path) -> BinaryIO:
@@ -231,12 +231,12 @@ def _unfinished(place: Path) -> BinaryIO:
 def remove_leftovers(place: Path) -> None:
     """Remove temporary files that dead processes of this machine left for the same target."""
     start = f".{place.name[:_LONGEST]}"
-    for left in place.parent.iterdir():
-        rest = left.name.removeprefix(start)
-        match = _UNFINISHED.fullmatch(rest) if rest != left.name else None
+    for unfinished in place.parent.iterdir():
+        rest = unfinished.name.removeprefix(start)
+        match = _UNFINISHED.fullmatch(rest) if rest != unfinished.name else None
         if match and match["host"] == socket.gethostname() and _is_gone(int(match["pid"])):
             with suppress(OSError):
-                _remove_unlocked(left)
+                _remove_unlocked(unfinished)
 
 
 def _is_gone(pid: int) -> bool:
@@ -249,17 +249,17 @@ def _is_gone(pid: int) -> bool:
     return False
 
 
-def _remove_unlocked(left: Path) -> None:
+def _remove_unlocked(unfinished: Path) -> None:
     # a process in another container may have the same id; it then has the lock
-    with left.open("rb") as stream:
+    with unfinished.open("rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _remove(left)
+        _remove(unfinished)
 
 
-def _remove(left: Path) -> None:
+def _remove(unfinished: Path) -> None:
     """Remove a temporary file, and the SQLite files next to a collection."""
     for beside in ("-wal", "-shm", "-journal", ""):
-        Path(f"{left}{beside}").unlink(missing_ok=True)
+        Path(f"{unfinished}{beside}").unlink(missing_ok=True)
 
 
 def _spare_collections(path: Path) -> None:

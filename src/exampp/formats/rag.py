@@ -38,6 +38,7 @@ from exampp.formats.json_values import OBJECT
 from exampp.formats.lines import (
     OnError,
     decode_json,
+    lines_in_memory,
     may_have_array,
     raise_error,
     read_array,
@@ -337,7 +338,7 @@ def first_columns(path: str | Path) -> list[str]:
 
 def read(
     path: str | Path,
-    given: Iterable[tuple[int, Row]],
+    numbered_rows: Iterable[tuple[int, Row]],
     preset: Preset,
     on_error: OnError,
     columns: Mapping[str, str],
@@ -362,7 +363,7 @@ def read(
     Raises:
         InputError: Contexts or answers may be those of a system or of a data set.
     """
-    rows = [(number, _opened_row(row, preset)) for number, row in given]
+    rows = [(number, _opened_row(row, preset)) for number, row in numbered_rows]
     if preset.spans is not None:
         rows = [*_traces(preset, preset.spans, rows, path)]
         fields = Fields(("query",), contexts=("contexts",), response=("response",))
@@ -381,7 +382,7 @@ def read(
     seen[str(path)] = [*known, *(one for one in read_of if one not in known)]
     preset = preset.with_columns(named)
     if preset.normalize_names:
-        preset, rows = _settled(path, preset, rows, named, on_error)
+        preset, rows = _without_conflicts(path, preset, rows, named, on_error)
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
@@ -394,7 +395,7 @@ def read(
         yield number, record._replace(system="/".join(used))
 
 
-def _settled(
+def _without_conflicts(
     path: str | Path,
     preset: Preset,
     rows: list[tuple[int, Row]],
@@ -443,22 +444,26 @@ def _with_ids(rows: Iterable[tuple[int, Row]], roles: Roles) -> Iterator[tuple[i
 
 
 def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
-    """Reject contexts that may be those of a data set."""
+    """Reject contexts that may be those of a data set, as no system is named."""
+    rows = [*rows]
+    if any(find_value(row, paths)[0] for paths in preset.system for _, row in rows):
+        return
     fields: dict[str, None] = {}
-    for paths in (*map(preset.paths, ("contexts", "response", "reference")), *preset.system):
+    for paths in map(preset.paths, ("contexts", "response", "reference")):
         fields |= dict.fromkeys(name for _, row in rows if (name := find_value(row, paths)[0]))
     contexts = [name for name in fields if name in preset.paths("contexts")]
     answers = [name for name in fields if name in preset.paths("response")]
     is_pair = "context" in contexts and _AMBIGUOUS_ANSWERS.issuperset(answers)
     is_pair = is_pair and set(fields) == {*contexts, *answers}
     if contexts and _AMBIGUOUS_CONTEXTS.issuperset(contexts) and (not answers or is_pair):
+        stated = "pass responses=..." if lines_in_memory(path) else "add --as answers"
         answers_too = f" and {', '.join(map(repr, answers))}" if answers else ""
         raise InputError(
             f"{', '.join(map(repr, contexts))}{answers_too} may be a system's results, or gold "
             "passages and answers of a data set",
             file=path,
             field=contexts[0],
-            hint="If a system returned them, add --as answers. If they are gold, add --columns "
+            hint=f"If a system returned them, {stated}. If they are gold, add --columns "
             f"reference_contexts={contexts[0]}"
             + (f" --columns reference={answers[0]}" if answers else ""),
         )
@@ -566,14 +571,14 @@ def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
 
 def _check_bank(row: Row, preset: Preset, has_reference: bool) -> None:
     """Reject a record without a result, unless it has no field of a system at all."""
-    wanted = (*preset.paths("contexts"), *preset.paths("response"))
-    if has_reference and {one.partition(".")[0] for one in wanted}.isdisjoint(row):
+    required = (*preset.paths("contexts"), *preset.paths("response"))
+    if has_reference and {one.partition(".")[0] for one in required}.isdisjoint(row):
         return
     failed = row.get("error")
     raise InputError(
-        f"missing results of a system{_any_of(wanted)}"
+        f"missing results of a system{_any_of(required)}"
         + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
-        field=next(iter(wanted), ""),
+        field=next(iter(required), ""),
     )
 
 

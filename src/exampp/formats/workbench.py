@@ -97,13 +97,13 @@ def entries(
     exam: Sequence[SheetJson] | None,
     direct: Sequence[DirectJson] | None,
     scale: RatingScale | None = None,
-    taken: dict[str, int] | None = None,
+    counts: dict[str, int] | None = None,
 ) -> Iterator[Entry]:
     """Yield all entries of one passage; repeated entries of a grader are numbered.
 
     `taken` counts them. Raises InputError with the field for an invalid head.
     """
-    taken = {} if taken is None else taken
+    counts = {} if counts is None else counts
     heads: list[tuple[str, SheetJson | DirectJson]] = [
         *((f"exam_grades[{index}]", entry) for index, entry in enumerate(exam or ())),
         *((f"grades[{index}]", single) for index, single in enumerate(direct or ())),
@@ -114,7 +114,7 @@ def entries(
         except InputError as error:
             error.field = f"{place}.{error.field}"
             raise
-        identity = repeated(head.identity, taken)
+        identity = repeated(head.identity, counts)
         yield Entry(identity, head.open_scale, head.cells, typed, place)
 
 
@@ -355,13 +355,13 @@ def residue_of(sheet: PassageGrades, original: Mapping[str, Any], *, open_scale:
     return difference(written, plain)
 
 
-def sheet_json(sheet: PassageGrades, taken: dict[str, int] | None = None) -> dict[str, Any]:
+def sheet_json(sheet: PassageGrades, counts: dict[str, int] | None = None) -> dict[str, Any]:
     """Return an entry of `exam_grades` or `grades`.
 
     `taken` counts the entries of each grader for the passage so far.
     """
     written: dict[str, Any] = restored(_json(sheet), sheet.residue)
-    ours = _beyond(sheet, written, {} if taken is None else taken)
+    ours = _beyond(sheet, written, {} if counts is None else counts)
     if not ours:
         return written
     options = written.get("llm_options")
@@ -369,15 +369,17 @@ def sheet_json(sheet: PassageGrades, taken: dict[str, int] | None = None) -> dic
     return {**written, "llm_options": {**rest, OURS: ours}}
 
 
-def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]) -> dict[str, Any]:
+def _beyond(
+    sheet: PassageGrades, written: dict[str, Any], counts: dict[str, int]
+) -> dict[str, Any]:
     """Return what reading the written entry would not restore."""
-    before = dict(taken)
+    before = dict(counts)
     text = msgspec.json.encode(written)
     if sheet.grader.kind == "query":
         direct = msgspec.json.decode(text, type=DirectJson)
-        (entry,) = entries((), [direct], taken=taken)
+        (entry,) = entries((), [direct], counts=counts)
     else:
-        (entry,) = entries([msgspec.json.decode(text, type=SheetJson)], (), taken=taken)
+        (entry,) = entries([msgspec.json.decode(text, type=SheetJson)], (), counts=counts)
     query_id = next((grade.item_id for grade in sheet.grades), "")
     read = {grade.item_id: grade for grade in cells_of_entry(query_id, entry)}
     cells = {
@@ -391,9 +393,9 @@ def _beyond(sheet: PassageGrades, written: dict[str, Any], taken: dict[str, int]
     has_room = isinstance(options, dict) and OURS not in options
     if _identifies(entry, sheet) and (has_room or not cells):
         return ours
-    taken.clear()
-    taken.update(before)
-    repeated(sheet.grader, taken)
+    counts.clear()
+    counts.update(before)
+    repeated(sheet.grader, counts)
     return identity_json(sheet.grader) | ours
 
 
@@ -414,18 +416,18 @@ def _identifies(entry: Entry, sheet: PassageGrades) -> bool:
 
 
 def _cell_json(grade: Grade, read: Grade | None) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if read is None or read.state is not grade.state:
-        said["state"] = grade.state.name.lower()
+        fields["state"] = grade.state.name.lower()
     if grade.rule:
-        said["rule"] = grade.rule
+        fields["rule"] = grade.rule
     if grade.confidence is not None:
-        said["confidence"] = grade.confidence
+        fields["confidence"] = grade.confidence
     if grade.detail:
-        said["detail"] = dict(grade.detail)
+        fields["detail"] = dict(grade.detail)
     if read is not None and read.reply != grade.reply:
-        said["reply"] = grade.reply
-    return said
+        fields["reply"] = grade.reply
+    return fields
 
 
 def _json(sheet: PassageGrades) -> dict[str, Any]:
@@ -666,7 +668,7 @@ def passage_json(passage: PooledPassage) -> dict[str, Any]:
     """Return a passage in the format, before its residue is applied."""
     exam = [sheet for sheet in passage.sheets if sheet.grader.kind != "query"]
     direct = [sheet for sheet in passage.sheets if sheet.grader.kind == "query"]
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     written: dict[str, Any] = {
         "paragraph_id": passage.passage_id,
         "text": passage.text,
@@ -676,10 +678,10 @@ def passage_json(passage: PooledPassage) -> dict[str, Any]:
             "judgments": [restored(_judgment_json(j), r) for j, r in passage.judgments],
             "rankings": [restored(_ranking_json(ranked), r) for ranked, r in passage.rankings],
         },
-        "exam_grades": _with_origins(exam, [sheet_json(sheet, taken) for sheet in exam]),
+        "exam_grades": _with_origins(exam, [sheet_json(sheet, counts) for sheet in exam]),
     }
     if direct:
-        written["grades"] = [sheet_json(sheet, taken) for sheet in direct]
+        written["grades"] = [sheet_json(sheet, counts) for sheet in direct]
     return written
 
 
@@ -691,12 +693,12 @@ def _with_origins(
     sheets: Sequence[PassageGrades], written: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the entries; those of verified answers name the prompt that extracted them."""
-    said = {
+    head = {
         sheet.grader.key: entry.get("prompt_info")
         for sheet, entry in zip(sheets, written, strict=True)
     }
     for sheet, entry in zip(sheets, written, strict=True):
-        origin = said.get(sheet.grader.settings.get("answers_of", ""))
+        origin = head.get(sheet.grader.settings.get("answers_of", ""))
         if isinstance(origin, dict) and isinstance(entry.get("prompt_info"), dict):
             replaced = {key: origin[name] for key, name in _OF_ORIGIN.items() if name in origin}
             entry["prompt_info"] = {**entry["prompt_info"], **replaced}

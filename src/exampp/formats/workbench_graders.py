@@ -179,17 +179,17 @@ def scale_note(grader: GraderIdentity, origin: str) -> tuple[str, ...]:
     )
 
 
-def repeated(identity: GraderIdentity, taken: dict[str, int]) -> GraderIdentity:
+def repeated(identity: GraderIdentity, counts: dict[str, int]) -> GraderIdentity:
     """Return the identity, numbered if the same grader has graded the same passage before.
 
     Regrading appends to a Workbench file; numbering keeps all results.
     """
     number = identity
-    while number.key in taken:
-        taken[identity.key] += 1
-        settings = {**identity.settings, "repetition": taken[identity.key]}
+    while number.key in counts:
+        counts[identity.key] += 1
+        settings = {**identity.settings, "repetition": counts[identity.key]}
         number = replace(identity, settings=settings)
-    taken[number.key] = 1
+    counts[number.key] = 1
     return number
 
 

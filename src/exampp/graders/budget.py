@@ -139,11 +139,11 @@ class Budget:
         `lost`: the failed request may have been billed; the reserve is for the next one.
         """
         with self._lock:
-            gone = worst if lost else 0.0
-            over = self._over_requests() or self._over_cost(gone)
+            cost = worst if lost else 0.0
+            over = self._over_requests() or self._over_cost(cost)
             if not over:
                 self._granted += 1
-                self._spent.lost += gone
+                self._spent.lost += cost
             return over
 
     def sent(self, *, retry: bool, probe: bool) -> None:

@@ -225,9 +225,9 @@ class OpenAIOptions(TextOptions):
             raise InputError("a price needs both --price-read and --price-written")
         if self.max_cost is not None and self.price_read is None:
             raise InputError("max_cost needs prices", hint="Add --price-read and --price-written")
-        if taken := sorted((_WRITTEN | PARAMETERS.keys()) & (self.extra_body or {}).keys()):
+        if reserved := sorted((_WRITTEN | PARAMETERS.keys()) & (self.extra_body or {}).keys()):
             raise InputError(
-                f"extra_body sets {', '.join(taken)}",
+                f"extra_body sets {', '.join(reserved)}",
                 field="extra_body",
                 hint="exampp sets these itself: remove them",
             )
@@ -310,11 +310,11 @@ def read_options(
     known: Mapping[str, Option] = declared_options(record)
     values = {key: value for key, value in given.items() if value is not None}
     if unknown := next((key for key in values if key not in known), None):
-        shown = sorted(key for key, one in known.items() if one.shown)
-        hint = suggest(unknown, (*shown, *also))
+        visible = sorted(key for key, one in known.items() if one.shown)
+        hint = suggest(unknown, (*visible, *also))
         raise InputError(
             f"{owner} has no option {dashed(unknown)}",
-            hint=hint or f"Its options are {', '.join(map(dashed, shown))}",
+            hint=hint or f"Its options are {', '.join(map(dashed, visible))}",
         )
     return record(**{key: _checked(key, value, known[key]) for key, value in values.items()})
 

@@ -322,16 +322,16 @@ class Outbox:
                 "stored; the same command tries again, and --cancel-batches makes the rest "
                 "pending again"
             )
-        lost = [request for request in requests if request not in seen]
-        for request in lost:
+        unanswered = [request for request in requests if request not in seen]
+        for request in unanswered:
             times = self.tried.get(request, FailedTries()).times
             self.tried[request] = FailedTries(
                 times + 1, download.passing.get(request, status.state)
             )
-        if status.cancelled and lost and not self.gives_up:
+        if status.cancelled and unanswered and not self.gives_up:
             self.why = (
                 f"the batch {status.remote} was cancelled by another program: "
-                f"{counted(len(lost), 'request')} of {row.requests} have no reply"
+                f"{counted(len(unanswered), 'request')} of {row.requests} have no reply"
             )
         self._close(row, COLLECTED, status.state)
 
@@ -353,10 +353,10 @@ class Outbox:
 
     def _download(self, row: BatchRow, status: BatchStatus, requests: Sequence[str]) -> _Download:
         """Store all readable results."""
-        wanted, download = set(requests), _Download()
+        requested, download = set(requests), _Download()
         try:
             for some in in_parts(self.service.results(status)):
-                self._store(row, (line for line in some if line.request in wanted), download)
+                self._store(row, (line for line in some if line.request in requested), download)
         except TruncatedResults as error:
             download.torn = str(error)
         except CallFailed as failed:

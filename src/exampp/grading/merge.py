@@ -59,13 +59,13 @@ class Merged(Result):
             [one for one in self.counts if one.added or one.changed],
             notes=self._notes(),
         )
-        shown = [
+        first = [
             (*one[:3], *map(_short, one[3:5]), one.kept, one.other)
             for one in islice(self.conflicts, _SHOWN)
         ]
-        more = len(self.conflicts) - len(shown)
+        more = len(self.conflicts) - len(first)
         notes = [f"{more} more conflicts; --format json lists all"] if more else []
-        conflicts = Table.of(MergeConflict._fields, shown, notes=notes)
+        conflicts = Table.of(MergeConflict._fields, first, notes=notes)
         return {"merged": came, **({"conflicts": conflicts} if self.conflicts else {})}
 
     def records(self) -> Mapping[str, Table]:

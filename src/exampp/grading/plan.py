@@ -645,7 +645,7 @@ class Prices(NamedTuple):
 
 def _sample(run: GradingRun) -> Iterator[SentPrompt]:
     """Yield the first requests; cells that cannot be requested are skipped."""
-    for number, one in enumerate(islice(filter(run.is_asked, run.due()), SAMPLE)):
+    for number, one in enumerate(islice(filter(run.is_asked, run.pending()), SAMPLE)):
         with suppress(InputError):
             yield run.grading.request(number, one)
 

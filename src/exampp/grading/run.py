@@ -142,7 +142,7 @@ COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
 _KEPT = "All grades so far are stored; the same command continues"
-_SELECT_ORDER = {"due": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
+_SELECT_ORDER = {"pending": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
 """The order of requests: failed cells come last, so that a new run starts with new cells."""
 
 UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
@@ -186,7 +186,7 @@ class GradingRun:
         grading: Grading,
         exam: GradingScope,
         *,
-        select: str = "due",
+        select: str = "pending",
         max_failures: int = MAX_FAILURES,
         notes: Sequence[str] = (),
     ) -> None:
@@ -226,12 +226,12 @@ class GradingRun:
     def count_due(self) -> DueCount:
         """Count the pending cells and the requests that grade them, without sending any."""
         cells = asks = 0
-        for one in self.due():
+        for one in self.pending():
             cells += len(one.cells)
             asks += self.is_asked(one)
         return DueCount(cells, asks)
 
-    def due(self) -> Iterator[PendingCells]:
+    def pending(self) -> Iterator[PendingCells]:
         """Return the cells that are pending now."""
         key = find_grader(self.connection, self.grading.identity)
         return pending_cells(self.connection, key, self.exam, self.select)
@@ -248,7 +248,7 @@ class GradingRun:
         """Grade all pending cells; yield the progress after each commit."""
         self._verify_again()
         self._progress = Progress(0)
-        for one in self.due():
+        for one in self.pending():
             self._progress.total += len(one.cells)
             if one.before is not None:
                 self._tried.update(one.cells)
@@ -331,8 +331,8 @@ class GradingRun:
     def _wait_for(self, leased: list[int]) -> Generator[Progress, None, list[int]]:
         """Wait until another process releases a query; return the queries that it had."""
         while leased and not self.stopped:
-            taken = others(self.connection, self._key, self._owner)
-            if not set(leased) <= {query for queries in taken.values() for query in queries}:
+            released = others(self.connection, self._key, self._owner)
+            if not set(leased) <= {query for queries in released.values() for query in queries}:
                 return leased
             if not self._progress.waits:
                 self._progress.waits = True

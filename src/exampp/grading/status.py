@@ -64,7 +64,7 @@ class GraderStatus(NamedTuple):
     grader: GraderIdentity
     bank: str
     readings: tuple[RuleCount, ...]
-    due: int
+    pending: int
     reasons: list[tuple[str, int]]
     held_by: tuple[LeaseHolder, ...] = ()
     without_key: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
     for one in entries:
         cells = [one.states.get(state, 0) for state in _STATES]
         rows.append(
-            (grader_label(one.grader), one.bank or "queries", one.due, *cells, one.grader.key)
+            (grader_label(one.grader), one.bank or "queries", one.pending, *cells, one.grader.key)
         )
         details = [
             *(f"{count} x {reason}" for reason, count in one.reasons),

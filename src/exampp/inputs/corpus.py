@@ -42,13 +42,13 @@ def look_up(
     Raises:
         InputError: The corpus has none of them, so its ids differ from those of the runs.
     """
-    sought = wanted | set(without_text(connection))
+    wanted_texts = wanted | set(without_text(connection))
     is_known = False
-    for batch in batches(find_passages(corpus, sought, on_error)):
+    for batch in batches(find_passages(corpus, wanted_texts, on_error)):
         is_known = True
         put_passages(connection, batch)
     missing = without_text(connection)
-    if sought and not is_known and len(missing) == len(sought):
+    if wanted_texts and not is_known and len(missing) == len(wanted_texts):
         raise InputError(
             f"the corpus has none of the {counted(len(missing), 'passage')} without text, such "
             f"as {missing[0]!r}",

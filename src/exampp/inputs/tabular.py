@@ -1,4 +1,4 @@
-"""Read tables of people's own: one query, retrieved or judged passage, or answer per row."""
+"""Read custom tables: one query, retrieved or judged passage, or answer per row."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ def table_parts(
             pair = new["run"]["query_id"], new["run"]["system"]
             ranks[pair] = ranks.get(pair, 0) + 1
             new["run"]["rank"] = ranks[pair]
-        for part, made in new.items():
+        for part, new_rows in new.items():
             # the same query or passage again is one; a repeated ranking or judgment is an error
-            key = repr(made) if part in ("queries", "passages") else str(number)
-            parts[part].setdefault(key, (number, made))
+            key = repr(new_rows) if part in ("queries", "passages") else str(number)
+            parts[part].setdefault(key, (number, new_rows))
     return {part: [*rows_of_part.values()] for part, rows_of_part in parts.items() if rows_of_part}
 
 

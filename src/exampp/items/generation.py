@@ -123,7 +123,7 @@ class GenerationRun:
         self._check(query_id)
         self._hash = prompt_hash(prompt, self.wish)
         self.per = self._checked_per(per)
-        self.due = self._plan(query_id)
+        self.pending = self._plan(query_id)
 
     def _check(self, query_id: str | None) -> None:
         if not self.bank.strip():
@@ -193,17 +193,19 @@ class GenerationRun:
         measured = self.grader.limit is not None
         tokens = 0
         examples: list[str] = []
-        for subject in self.due:
+        for subject in self.pending:
             system, user = self._texts(subject)
             tokens += self._tokens(system, user, measured)
             if len(examples) < 2:
                 examples.append(f"[system]\n{system}\n\n[user]\n{user}" if system else user)
         cost = None
         if price_read is not None and price_written is not None:
-            written = WRITTEN_TOKENS * len(self.due)
+            written = WRITTEN_TOKENS * len(self.pending)
             cost = (tokens * price_read + written * price_written) / 1e6
         exact = measured and self.grader.exact_tokens
-        return GenerationPreview(len(self.due), tokens, exact, cost, tuple(examples), self.notes)
+        return GenerationPreview(
+            len(self.pending), tokens, exact, cost, tuple(examples), self.notes
+        )
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Stop sending requests; `steps` ends after replies within `grace` seconds are stored."""
@@ -217,7 +219,7 @@ class GenerationRun:
         """
         self._load()
         failures = 0
-        self.left = len(self.due)
+        self.left = len(self.pending)
         replies = self._replies.receive(self._asks())
         try:
             for _ in replies:
@@ -280,7 +282,7 @@ class GenerationRun:
 
     def _asks(self) -> Iterator[Request]:
         limit = self.grader.limit
-        for number, subject in enumerate(self.due):
+        for number, subject in enumerate(self.pending):
             if self.stopped:
                 return
             system, user = self._texts(subject)

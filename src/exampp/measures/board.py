@@ -236,8 +236,8 @@ class Leaderboard(Result):
         from exampp.results.plots import dots
 
         bars = column.spreads(self.column_systems)
-        drawn = dots.leaderboard(bars, column.name, letters=letters)
-        return replace(drawn, draft=self.grader.is_draft)
+        figure = dots.leaderboard(bars, column.name, letters=letters)
+        return replace(figure, draft=self.grader.is_draft)
 
     def tables(self) -> Mapping[str, Table]:
         """Return a row per system and a column per measure and threshold."""
@@ -275,8 +275,8 @@ def _query_rows(
         for query_id, value, count in zip(column.query_ids, values, counts, strict=True):
             whole = query_id.rpartition("/")[0]
             ranking = rankings.get((system, query_id)) or rankings.get((system, whole))
-            shown = value if count else None
-            yield QueryRow(system, measure, column.min_rating, query_id, shown, ranking)
+            value_or_none = value if count else None
+            yield QueryRow(system, measure, column.min_rating, query_id, value_or_none, ranking)
 
 
 Ranks = Mapping[str, float]

@@ -523,9 +523,9 @@ def miss_probability(passages: int, covering: NDArray[np.int64], k: int) -> Floa
 
     Hypergeometric; if there are at most k passages, all are drawn.
     """
-    drawn = np.arange(min(k, passages))
-    left = np.maximum(passages - covering[..., None] - drawn, 0)
-    probability: Floats = (left / (passages - drawn)).prod(axis=-1)
+    number = np.arange(min(k, passages))
+    others = np.maximum(passages - covering[..., None] - number, 0)
+    probability: Floats = (others / (passages - number)).prod(axis=-1)
     return probability
 
 

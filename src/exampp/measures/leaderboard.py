@@ -50,17 +50,11 @@ class MissingPrerequisite(NamedTuple):
         return f"{self.cause}. {self.hint}."
 
 
-NO_QUERIES = MissingPrerequisite(
-    "No query is imported, so no value is defined", "Import queries and a bank: exampp import"
-)
-NO_BANK = MissingPrerequisite(
-    "The bank has no items of this kind, so no value is defined", "Import a bank: exampp import"
-)
-NO_GRADES = MissingPrerequisite(
-    "No cell has a grade, so no measure has a value", "Grade the passages: exampp grade"
-)
+NO_QUERIES = MissingPrerequisite("No query is imported", "Import queries and a bank: exampp import")
+NO_BANK = MissingPrerequisite("The bank has no items of this kind", "Import a bank: exampp import")
+NO_GRADES = MissingPrerequisite("No cell has a grade", "Grade the passages: exampp grade")
 NO_RANKINGS = MissingPrerequisite(
-    "No ranking is imported, so there are no systems to compare",
+    "No ranking is imported",
     "Import runs (exampp import), or name some with --run",
 )
 
@@ -236,8 +230,8 @@ def _importances(of: BoardContext) -> Iterator[Note]:
     words = importances_of(of.gradebook) if of.nuggets else []
     invalid = Counter(word or "(empty)" for word in words if word not in (None, *WEIGHTS))
     if invalid:
-        listed = [f"{word!r} ({count})" for word, count in invalid.most_common()]
-        yield note("importance-invalid", words=listed)
+        unknown_words = [f"{word!r} ({count})" for word, count in invalid.most_common()]
+        yield note("importance-invalid", words=unknown_words)
     if weighing and words and not any(word in WEIGHTS for word in words):
         yield note("importance-missing", measures=list(map(str, weighing)))
     elif of.settings.missing != "skip":

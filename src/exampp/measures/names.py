@@ -337,8 +337,10 @@ def _unknown_name_error(name: str) -> InputError:
     known = {**_FOLDED, **{one.casefold(): one for one in names}}
     near = difflib.get_close_matches(name.casefold(), known, 1, 0.5)
     meant = f"Did you mean {known[near[0]]}? " if near else ""
-    listed = f"Measures: {', '.join(names)}. Custom measures: see Extending in the documentation"
-    return InputError(f"there is no measure {name!r}", hint=meant + listed)
+    suggestions = (
+        f"Measures: {', '.join(names)}. Custom measures: see Extending in the documentation"
+    )
+    return InputError(f"unknown measure {name!r}", hint=meant + suggestions)
 
 
 def _read_params(inside: str | None, text: str) -> list[tuple[str, ParamValue]]:

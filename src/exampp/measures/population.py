@@ -306,16 +306,16 @@ def item_verdicts(
     does not cover it if all of them are decided and none does. The remaining passages of decided
     systems cannot change a verdict.
     """
-    wanted: dict[str, list[str]] = {}
+    items_of_query: dict[str, list[str]] = {}
     for query_id, item_id in units:
-        wanted.setdefault(query_id, []).append(item_id)
+        items_of_query.setdefault(query_id, []).append(item_id)
     rated: dict[tuple[str, str], dict[str, int]] = {}
     for (query_id, item_id, passage_id), rating in decided.items():
         rated.setdefault((query_id, item_id), {})[passage_id] = rating
     number = {system: row for row, system in enumerate(book.systems)}
     verdicts: dict[tuple[str, str], ItemVerdict] = {}
     for query in book.queries:
-        if query.query_id not in wanted:
+        if query.query_id not in items_of_query:
             continue
         returned = np.zeros((len(number), len(query.passage_ids)), np.bool_)
         for ranking in query.rankings:
@@ -323,7 +323,7 @@ def item_verdicts(
                 returned[number[ranking.system], ranking.passages[:k]] = True
         # sorted ids make the order independent of the file
         order = sorted(range(len(query.passage_ids)), key=lambda p: query.passage_ids[p])
-        for item_id in wanted[query.query_id]:
+        for item_id in items_of_query[query.query_id]:
             ratings = rated.get((query.query_id, item_id), {})
             known = np.arange(len(query.passage_ids)) >= query.pool_size
             covers = np.zeros(len(known), np.bool_)

@@ -337,10 +337,10 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
     Anything unreadable gives a reason instead of an item: a refusal, an empty reply, an echo of the
     instruction, and an incomplete last item.
     """
-    said = strip_thoughts(reply)
-    if said is None:
+    text_only = strip_thoughts(reply)
+    if text_only is None:
         return ParsedItems((), UNFINISHED_THOUGHT)
-    text = said[:_MOST].strip()
+    text = text_only[:_MOST].strip()
     if not text:
         return ParsedItems((), "the reply is empty")
     if is_refusal(text):
@@ -475,8 +475,8 @@ def _key(name: Any) -> str:
 
 
 def _parsed_lines(text: str, kind: str) -> list[ParsedItem]:
-    listed = _list_items(text, kind, truncated=False)
-    return listed or [ParsedItem(line) for line in text.splitlines() if line.strip()]
+    texts = _list_items(text, kind, truncated=False)
+    return texts or [ParsedItem(line) for line in text.splitlines() if line.strip()]
 
 
 def _list_items(text: str, kind: str, truncated: bool) -> list[ParsedItem]:

@@ -181,7 +181,7 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[\s_-]", "", name.lower())
 
 
-def _stated(text: str, scale: ReplyScale) -> ReadRating:
+def _rating_in(text: str, scale: ReplyScale) -> ReadRating:
     """Return the rating or verdict that a reply states, in JSON or text."""
     values, around = json_values(text)
     if not values and not looks_like_json(text):
@@ -245,7 +245,7 @@ def _outcome(reply: RawReply, stated: ReadRating) -> Outcome:
 
 
 def _read_rating(reply: RawReply) -> Outcome:
-    rating = _stated(reply.text, ReplyScale(reply.lowest, reply.highest, reply.field))
+    rating = _rating_in(reply.text, ReplyScale(reply.lowest, reply.highest, reply.field))
     if rating.rule == "no verdict" and not holds_number(reply.text):
         rating = ReadRating(None, "no value" if _NAMED_RATING.search(reply.text) else "no number")
     return _outcome(reply, rating)
@@ -262,7 +262,7 @@ def _read_self_rating(reply: RawReply) -> Outcome:
 
 
 def _read_yes_no(reply: RawReply) -> Outcome:
-    return _outcome(reply, _stated(reply.text, ReplyScale(0, 1, reply.field, is_verdict=True)))
+    return _outcome(reply, _rating_in(reply.text, ReplyScale(0, 1, reply.field, is_verdict=True)))
 
 
 def answer_text(reply: str, field: str = "") -> str:

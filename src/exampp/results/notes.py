@@ -271,7 +271,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "From rating {subject} on, {count} of {queries} queries have no relevant passage and count "
         "0 for every system: {measures}.",
     ),
-    "weights-ignored": (_D, "All items count equally, whatever their weights: {measures}."),
+    "weights-ignored": (_D, "Weights of items are ignored: {measures}."),
     "ranks-contradict": (
         _N,
         "Scores contradict the ranks in {rankings}: ranking measures follow the scores, like "
@@ -282,12 +282,12 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "means-of-added": (_N, "{measure}: means over queries; leaderboards show the sum."),
     "unseen-failures": (_N, "{text}."),
     "no-letters": (_N, "{subject}: no letters, because there would be more than {most} groups."),
-    "pairs-differ": (_D, "{subject}: at {alpha}, of {pairs} differ {shares}{bars}."),
+    "pairs-differ": (_D, "{subject}: pairs that differ at {alpha}, of {pairs}: {shares}{bars}."),
     "letters": (
         _N,
-        "Systems that share a letter do not differ at {alpha}: two-sided paired randomisation test "
-        "({how}) with {correction}. It tests whether systems behave alike on the queries, not "
-        "which has the higher mean.",
+        "Systems that share a letter do not differ significantly at {alpha}: two-sided paired "
+        "randomisation test ({how}) with {correction}. It tests whether systems behave alike on "
+        "the queries, not which has the higher mean.",
     ),
     "intervals-gaffke": (
         _D,
@@ -306,8 +306,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "too-few-to-differ": (
         _W,
-        "{subject}: no pair can differ at {alpha}: the smallest possible p-value of {pairs}, with "
-        "{by}, is {least} ({correction}).",
+        "{subject}: no pair can differ significantly at {alpha}: the smallest possible p-value "
+        "of {pairs}, with {by}, is {least} ({correction}).",
     ),
     "gate-reason": (_W, "{verdict}: {where}. Reason: {why}."),
     "gate-method": (
@@ -420,8 +420,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "items-unjudged": (
         _D,
-        "Judgments do not count for items: every query has fewer than {least} graded passages on "
-        "one side, relevant or not.",
+        "Items are not checked against judgments: every query has fewer than {least} graded "
+        "passages on one side, relevant or not.",
     ),
     "items-ungraded": (_N, "{share:.1%} of the cells have no grade and count as not covered."),
     "items-unanswered": (
@@ -480,8 +480,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "corrected-method": (
         _D,
         "Grades predict the label of each of the {units} {unit}s, and the sampled labels correct "
-        "the prediction, each divided by its probability of being drawn. The result is unbiased, "
-        "whatever the grades are.",
+        "the prediction, each divided by its probability of being drawn. The result is unbiased "
+        "for any grades.",
     ),
     "corrected-over-pool": (
         _D,
@@ -496,7 +496,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "corrected-no-interval": (
         _N,
         "No interval for {scores}: fewer than {least} drawn {unit}s count for the system{few}, "
-        "equal labels, or a corrected score outside 0 and 1.",
+        "equal labels, or a corrected score that is not between 0 and 1.",
     ),
     "pairs-decided": (
         _N,
@@ -581,8 +581,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "attack-findings": (
         _D,
-        "gamed, hurt: the attack does what it is for; lowered, raised: the opposite. No sign does "
-        "not show that it fails. unread: replies without a grade.",
+        "gamed, hurt: the attack does what it is for; lowered, raised: the opposite. An attack "
+        "without a finding may still work. unread: replies without a grade.",
     ),
     "battery": (_D, "Battery {digest}, seed {seed}."),
     "texts-ungraded": (_N, "No grade for {texts}."),

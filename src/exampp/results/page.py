@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -102,9 +102,14 @@ class Section:
     verdict: str = ""
 
     @classmethod
-    def of(cls, key: str, title: str, blocks: Sequence[Block | None], verdict: str = "") -> Section:
+    def of(cls, key: str, title: str, blocks: Sequence[Block | None]) -> Section:
         """Return a section of the blocks that are not None."""
-        return cls(key, title, tuple(block for block in blocks if block is not None), verdict)
+        return cls(key, title, tuple(block for block in blocks if block is not None))
+
+    def with_verdict(self, verdict: str) -> Section:
+        """Return the section with its result in a sentence, which its tables then leave out."""
+        blocks = (replace(b, verdict="") if isinstance(b, Table) else b for b in self.blocks)
+        return replace(self, verdict=verdict, blocks=tuple(blocks))
 
 
 @dataclass(frozen=True, slots=True)

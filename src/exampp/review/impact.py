@@ -393,7 +393,7 @@ class GraderStanding(NamedTuple):
     """The leaderboard of a grader on a bank, with its number of pending cells."""
 
     book: Gradebook
-    due: int
+    pending: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,8 +402,8 @@ class Effect:
 
     grader: GraderIdentity
     impact: Impact
-    due_before: int
-    due_after: int
+    pending_before: int
+    pending_after: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -484,13 +484,14 @@ def preview(
     """
     scope, keys = scope_of(connection, grader, bank), query_keys(connection)
     after: dict[str, QueryGrades] = {}
-    due: list[int] = []
+    requests: list[int] = []
 
     def count() -> None:
         pending = (
-            pending_of_query(connection, keys[one], grader.key, scope, "due") for one in query_ids
+            pending_of_query(connection, keys[one], grader.key, scope, "pending")
+            for one in query_ids
         )
-        due.append(sum(len(one.cells) for of in pending for one in of if one.twin is None))
+        requests.append(sum(len(one.cells) for of in pending for one in of if one.twin is None))
 
     def look(edited: sqlite3.Connection) -> None:
         reverify_answers(edited)
@@ -501,7 +502,7 @@ def preview(
 
     count()
     edit(look)
-    return EditPreview(after, max(0, due[1] - due[0]))
+    return EditPreview(after, max(0, requests[1] - requests[0]))
 
 
 def import_or_dry_run(
@@ -583,7 +584,7 @@ def edit_effects(
                 threshold = min(min_rating, then.book.grader.highest)
             baseline = Baseline.of(then.book, measures, min_rating=threshold)
             impact = baseline.impact({one.query_id: one for one in now.book.queries})
-            effects.append(Effect(then.book.grader, impact, then.due, now.due))
+            effects.append(Effect(then.book.grader, impact, then.pending, now.pending))
     return tuple(effects)
 
 
@@ -601,9 +602,9 @@ def _effects_table(effects: Iterable[Effect]) -> Table:
             moving = sum(bool(move.change) for move in shift.moves)
             beyond = sum(swap.beyond_noise for swap in shift.swaps)
             counts = (len(one.impact.labels), moving, len(shift.swaps), beyond)
-            due = (one.due_before, one.due_after)
+            pending = (one.pending_before, one.pending_after)
             rows.append(
-                (grader_label(one.grader), str(shift.measure), *counts, *due, one.grader.key)
+                (grader_label(one.grader), str(shift.measure), *counts, *pending, one.grader.key)
             )
     caption = "New labels, moved systems, swapped pairs, and pending cells before and after"
     return Table.of(heads, rows, caption)

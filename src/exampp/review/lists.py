@@ -436,7 +436,7 @@ def _cells_table(
 
 
 def _state_name(state: State | None) -> str:
-    return "due" if state is None else state.name.lower()
+    return "pending" if state is None else state.name.lower()
 
 
 def _described_rating(cell: CellRecord) -> str | int:

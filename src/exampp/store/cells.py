@@ -83,7 +83,7 @@ SELECT q.query FROM query q WHERE EXISTS (
 """
 GRADED = 0
 """The state of a graded cell (see `records.State`)."""
-SELECTIONS = ("due", "new", "failed")
+SELECTIONS = ("pending", "new", "failed")
 """Pending cells: all, only those never tried, or only failed ones."""
 
 
@@ -172,7 +172,7 @@ def query_order(connection: sqlite3.Connection, exam: GradingScope) -> list[int]
 
 
 def pending_cells(
-    connection: sqlite3.Connection, grader: int | None, exam: GradingScope, select: str = "due"
+    connection: sqlite3.Connection, grader: int | None, exam: GradingScope, select: str = "pending"
 ) -> Iterator[PendingCells]:
     """Yield the pending cells of a grader by query and passage."""
     for query in query_order(connection, exam):
@@ -336,7 +336,7 @@ def _earlier_state(states: Iterable[int | None]) -> int | None:
 def _wanted(state: int | None, select: str) -> bool:
     if state == GRADED:
         return False
-    return select == "due" or (state is None) == (select == "new")
+    return select == "pending" or (state is None) == (select == "new")
 
 
 def _query(connection: sqlite3.Connection, query: int) -> tuple[str, str]:

@@ -409,13 +409,13 @@ def _status(data: Mapping[str, Any]) -> BatchStatus:
 
 def _reason(errors: Sequence[Mapping[str, Any]]) -> str:
     """Return why a batch was rejected: the first errors, with their lines."""
-    shown = [
+    reasons = [
         (f"line {one['line']}: " if one.get("line") else "")
         + str(one.get("message") or one.get("code") or "unknown")
         for one in errors[:3]
     ]
     more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
-    return ("; ".join(shown) or "the provider gives no reason") + more
+    return ("; ".join(reasons) or "the provider gives no reason") + more
 
 
 def _lines(stream: BinaryIO, *, whole: bool) -> Iterator[bytes]:

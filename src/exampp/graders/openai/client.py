@@ -434,8 +434,8 @@ class Client:
         malformed = 0
         for attempt in count():
             entered = await self.rate.enter()
-            chosen = self._quirks.adapt(body)
-            outcome = await self._attempt(entered, path, chosen, read, worst, retry=attempt > 0)
+            accepted = self._quirks.adapt(body)
+            outcome = await self._attempt(entered, path, accepted, read, worst, retry=attempt > 0)
             if not isinstance(outcome, RequestFailure):
                 self._consecutive_failures = 0
                 return outcome
@@ -698,8 +698,8 @@ def _context_in(message: str, error: Mapping[str, Any]) -> int | None:
 
     llama.cpp has it in a separate field, other servers in the text.
     """
-    if found := context_of(error, ""):
-        return found
+    if limit := context_of(error, ""):
+        return limit
     for number in _CONTEXT_SIZE.finditer(message):
         tokens = int(next(filter(None, number.groups())).replace(",", ""))
         if _FEWEST_TOKENS <= tokens <= _MOST_TOKENS:
@@ -712,8 +712,8 @@ def context_of(properties: Mapping[str, Any], inner: str) -> int | None:
     within = properties.get(inner)
     for place in (properties, within if isinstance(within, Mapping) else {}):
         for name in _CONTEXT_NAMES:
-            if found := positive(place.get(name)):
-                return found
+            if limits := positive(place.get(name)):
+                return limits
     return None
 
 

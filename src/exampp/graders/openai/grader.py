@@ -183,13 +183,13 @@ class OpenAICompatibleGrader(ApproximateTokens):
         A server may report its limit late, with a request that is too long, so the limit can
         decrease. None if unknown.
         """
-        given, learnt = self.options.limit, self._quirks.context
-        if given is not None and learnt is None:
-            return given
-        contexts = [learnt, self._context() if given is None else None]
+        option, learnt = self.options.limit, self._quirks.context
+        if option is not None and learnt is None:
+            return option
+        contexts = [learnt, self._context() if option is None else None]
         written = self.mode.max_written or 0
         room = [max(1, one - written) for one in contexts if one is not None]
-        return min(room if given is None else [*room, given], default=None)
+        return min(room if option is None else [*room, option], default=None)
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every request with its reply as they arrive, pulling ahead twice `concurrency`."""
@@ -339,8 +339,8 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
 
         if context := context_of(await get(PROPERTIES), "default_generation_settings"):
             return context
-        listed = (await get("/models")).get("data")
-    named = listed if isinstance(listed, list) else []
+        models = (await get("/models")).get("data")
+    named = models if isinstance(models, list) else []
     of_model = (one for one in named if isinstance(one, Mapping) and one.get("id") == model)
     return context_of(next(of_model, {}), "meta")
 

@@ -100,16 +100,16 @@ class Mode:
 
     def settings(self) -> dict[str, Any]:
         """Return what determines a reply; `top` only limits how much of it is visible."""
-        chosen: dict[str, Any] = {"decode": self.decode}
+        parts: dict[str, Any] = {"decode": self.decode}
         if self.decode == "labels":
-            chosen |= {"labels": list(self.labels), "least_mass": self.least_mass}
+            parts |= {"labels": list(self.labels), "least_mass": self.least_mass}
         elif self.decode == "json":
-            chosen |= {"schema": self._schema()}
-        chosen |= self.options.sampling
+            parts |= {"schema": self._schema()}
+        parts |= self.options.sampling
         if self.decode != "labels" and self.max_written is not None:
-            chosen[LIMIT] = self.max_written
+            parts[LIMIT] = self.max_written
         extra = {"extra_body": dict(self.options.extra_body)} if self.options.extra_body else {}
-        return chosen | extra
+        return parts | extra
 
     def texts(self, request: Request) -> tuple[str, ...]:
         """Return the texts that are sent for a request."""

@@ -124,7 +124,7 @@ def _context(
         "decisions": decisions,
         "no_scores": missing_prerequisite(snapshot.gradebook),
         "bias": bias.line if bias.known else None,
-        "grading": counts and sorted(counts.grading, key=lambda one: -one.due),
+        "grading": counts and sorted(counts.grading, key=lambda one: -one.pending),
         "tasks": tasks(request),
         "notes": status_table(counts.grading).notes if counts else (),
     }
