@@ -336,7 +336,7 @@ def _grade_page(connection: sqlite3.Connection, grader: int, query: int) -> Grad
 
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the values. Raises TypeError if one of them is no text."""
+    """Return the values. Raises TypeError if one of them is not text."""
     found = tuple(values)
     "".join(found)
     return found
