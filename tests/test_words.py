@@ -48,8 +48,6 @@ ALLOWED = {
     "due then": "a key of the output",
 }
 """Texts that may contain such words, each with the reason."""
-TO_DO = frozenset({"README.md"})
-"""Files that are still to be reworded."""
 MARKUP = re.compile(r"<[^>]*>|\{[%{#].*?[%}#]\}", re.S)
 JS_TEXT = re.compile(r"""//[^\n]*|/\*.*?\*/|"[^"\n]*"|`[^`]*`""", re.S)
 CODE_BLOCK = re.compile(r"^ *```.*?^ *```", re.M | re.S)
@@ -94,8 +92,7 @@ def findings(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_texts_use_plain_words(path: Path) -> None:
-    if str(path.relative_to(ROOT)) not in TO_DO:
-        assert not [*findings(path)]
+    assert not [*findings(path)]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,9 @@ def test_a_scale_that_changed_is_not_mixed_with_the_old_one(tmp_path: Path, done
         collection.grade(Least(), prompt=str(mine), max_queries=None if done else 1)
         mine.write_text(text.replace("5", "10"))
         before = collection.grades().evaluate(["Cover@5"]).to_json()
-        with pytest.raises(exampp.InputError, match=r"from 0 to 10 now, .* from 0 to 5\. Give the"):
+        with pytest.raises(
+            exampp.InputError, match=r"now rates from 0 to 10, .* from 0 to 5\. Give the"
+        ):
             collection.grade(Least(), prompt=str(mine))
         assert collection.grades().evaluate(["Cover@5"]).to_json() == before
         collection.reparse(rules=mine)
