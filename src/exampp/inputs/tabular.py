@@ -1,4 +1,4 @@
-"""Read tables of people's own: one query, retrieved or judged passage, or answer per row."""
+"""Read custom tables: one query, retrieved or judged passage, or answer per row."""
 
 from __future__ import annotations
 
