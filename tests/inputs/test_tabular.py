@@ -166,7 +166,7 @@ REFUSED = {
     ),
     "an answer or a passage": (
         table("question,model,text", ROWS),
-        r"'text' may hold answers or retrieved passages. Say which: --columns answer=text or",
+        r"'text' may hold answers or retrieved passages. Choose one: --columns answer=text or",
     ),
     "scores or judgments": (
         table("question,chunk,score", plus(CHUNKS, 1)),

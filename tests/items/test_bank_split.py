@@ -312,7 +312,7 @@ def test_either_part_is_an_exam_of_its_own(tmp_path: Path) -> None:
         # alpha also returned p2, which answers the sealed questions of q1
         assert found == {"alpha": (1.0, 0.5, 0.5), "beta": (0.0, 1.0, -1.0)}
         assert table.caption == "graded by scripted:question-self-rating, bank main"
-        assert "Kendall's tau of the two parts over 2 systems: -1.000" in table.notes
+        assert table.verdict == "Kendall's tau of the two parts over 2 systems: -1.000."
         with pytest.raises(exampp.InputError, match="unknown part 'secret'"):
             _ = collection.grades(part="secret").gradebook
 

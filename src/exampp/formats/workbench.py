@@ -66,7 +66,7 @@ from exampp.records.readings import IMPORTED, OTHERWISE
 from exampp.sanitize import sanitize_value
 
 _LONGEST = 40
-"""Characters of a raw value in an error."""
+"""Maximum characters of a raw value in an error."""
 
 
 class Bad(NamedTuple):

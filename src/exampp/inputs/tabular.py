@@ -193,7 +193,7 @@ def _check_ambiguous(
             f"the column {brief(text)} may hold answers or retrieved passages",
             file=path,
             field=text,
-            hint=f"Say which: --columns answer={text} or --columns text={text}",
+            hint=f"Choose one: --columns answer={text} or --columns text={text}",
         )
     if (
         "score" in roles
@@ -206,7 +206,7 @@ def _check_ambiguous(
                 f"the column {brief(name)} may hold scores of a ranking or judgments",
                 file=path,
                 field=name,
-                hint=f"Say which: --columns score={name} or --columns relevance={name}",
+                hint=f"Choose one: --columns score={name} or --columns relevance={name}",
             )
 
 
