@@ -178,7 +178,7 @@ def main() -> None:
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1440, "height": 900})
-        entrance = next(iter(served.entrances().values()))
+        entrance = next(iter(served.addresses().values()))
         page.goto(entrance)
         home = page.url
         for name, task in tasks.items():

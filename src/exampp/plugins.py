@@ -104,8 +104,8 @@ class Registry(Generic[T]):
     def _points(self, *name: str) -> list[EntryPoint]:
         from importlib.metadata import entry_points
 
-        found = entry_points(group=self.group)
-        return [point for point in found if not name or point.name in name]
+        points = entry_points(group=self.group)
+        return [point for point in points if not name or point.name in name]
 
     def _load(self, point: EntryPoint) -> T:
         what = f"the {self.noun} {point.name!r} of the package {package_of(point)}"

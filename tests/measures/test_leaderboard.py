@@ -263,7 +263,7 @@ def test_long_lists_are_cut() -> None:
 @pytest.mark.parametrize(
     ("measures", "thresholds", "says"),
     [
-        ([], [3], "unknown measure"),
+        ([], [3], "no measure given"),
         (["nope"], [3], "unknown measure 'nope'"),
         (["P@5"], [], "no minimum rating"),
         (

@@ -129,7 +129,7 @@ def test_two_people_on_another_host(path: Path) -> None:
             served = prepare(room, listener, "0.0.0.0", ["ada", "grace"])
         finally:
             room.close()
-    addresses = served.entrances()
+    addresses = served.addresses()
     assert set(addresses) == {"ada", "grace"}
     assert addresses["ada"] != addresses["grace"]
     assert addresses["ada"].startswith(f"http://{socket.gethostname()}:")

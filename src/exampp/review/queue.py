@@ -113,12 +113,12 @@ class Candidate:
 
 def overturns(pairs: Iterable[tuple[int, int]], min_rating: int) -> dict[int, OverturnCount]:
     """Count decided and overturned grades per rating, from (automatic, human) ratings."""
-    found: dict[int, OverturnCount] = {}
+    counts: dict[int, OverturnCount] = {}
     for automatic, human in pairs:
-        decided, overturned = found.get(automatic, OverturnCount(0, 0))
+        decided, overturned = counts.get(automatic, OverturnCount(0, 0))
         crossed = (automatic >= min_rating) != (human >= min_rating)
-        found[automatic] = OverturnCount(decided + 1, overturned + crossed)
-    return found
+        counts[automatic] = OverturnCount(decided + 1, overturned + crossed)
+    return counts
 
 
 def most_influential_cells(
@@ -158,10 +158,10 @@ def by_passage(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _by_query(cells: AbstractSet[CellName]) -> dict[str, set[CellName]]:
-    found: dict[str, set[CellName]] = {}
+    by_query: dict[str, set[CellName]] = {}
     for cell in cells:
-        found.setdefault(cell[0], set()).add(cell)
-    return found
+        by_query.setdefault(cell[0], set()).add(cell)
+    return by_query
 
 
 def _moving(
@@ -273,7 +273,7 @@ def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float
 
 def _swaps(affected: NDArray[np.float32], moves: Floats, means: Floats) -> Floats:
     """Return the number of swapped pairs if the affected systems of each row move: [cells]."""
-    found = np.zeros(len(moves))
+    swaps = np.zeros(len(moves))
     now = np.round(means, _DECIMALS)
     for move in np.unique(moves):
         then = np.round(means + move, _DECIMALS)
@@ -284,8 +284,8 @@ def _swaps(affected: NDArray[np.float32], moves: Floats, means: Floats) -> Float
             ahead = affected[rows]
             partners = ahead @ swapping
             # Affected partners move by the same amount.
-            found[rows] = (partners * (1 - ahead)).sum(axis=1)
-    return found
+            swaps[rows] = (partners * (1 - ahead)).sum(axis=1)
+    return swaps
 
 
 def _first(
@@ -298,8 +298,8 @@ def _first(
     """Return the first undecided cells of a query, with their chances."""
     query = cells.query
     sure = None if confidence is None else confidence[cells.passages, cells.items]
-    found = chances.of(query.ratings[cells.passages, cells.items], sure)
-    cells = replace(cells, chances=found)
+    chance = chances.of(query.ratings[cells.passages, cells.items], sure)
+    cells = replace(cells, chances=chance)
     if decided:
         open_ = [
             (query.query_id, query.item_ids[i], query.passage_ids[p]) not in decided

@@ -28,7 +28,7 @@ WHERE value <> excluded.value AND file <> excluded.file
 """
 
 
-def begin_saying(connection: sqlite3.Connection) -> None:
+def begin_statements(connection: sqlite3.Connection) -> None:
     """Create the scratch tables that detect contradictions within an import."""
     connection.execute(
         "CREATE TEMP TABLE said (thing TEXT, key TEXT, value TEXT, other TEXT, file INTEGER, "
@@ -43,7 +43,7 @@ def next_file(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE saying SET file = file + 1")
 
 
-def end_saying(connection: sqlite3.Connection) -> int:
+def end_statements(connection: sqlite3.Connection) -> int:
     """Drop the scratch tables of an import; return the number of writes to them."""
     written = "SELECT (SELECT count(*) FROM said) + (SELECT file FROM saying)"
     (count,) = connection.execute(written).fetchone()
@@ -221,14 +221,14 @@ def begin_import(connection: sqlite3.Connection) -> None:
     connection.execute(
         "CREATE TEMP TABLE given (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL)"
     )
-    begin_saying(connection)
+    begin_statements(connection)
 
 
 def end_import(connection: sqlite3.Connection) -> int:
     """Drop the scratch tables of an import; return the number of writes to them."""
     count = connection.execute("SELECT count(*) FROM given").fetchone()[0]
     connection.execute("DROP TABLE given")
-    return int(count) + end_saying(connection)
+    return int(count) + end_statements(connection)
 
 
 def _refuse_second_texts(
@@ -441,7 +441,7 @@ def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
 
 
 def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
-    """Yield all passages with a text, with their current texts."""
+    """Yield all passages that have a text."""
     for passage_id, text, title, extra in connection.execute(
         "SELECT p.passage_id, v.text, v.title, p.extra FROM passage p "
         "JOIN passage_version v USING (version) ORDER BY p.passage"

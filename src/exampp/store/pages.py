@@ -1,12 +1,12 @@
-"""Pages: the rows that evaluation reads, as compact arrays, one page per query and grader.
+"""Pages: compact arrays of the rows for evaluation, by query and grader.
 
-The rows are the log, and pages are copies of them. A `query_page` has the passages, rankings and
-judgments of a query, a `grade_page` its grades by one grader, of all texts and answer keys.
-Triggers of the schema drop a page in the transaction that changes one of its rows, so that a stored
-page always equals its rows. `write_pages` stores missing ones; until then a reader builds them.
+Pages are copies of rows. A `query_page` has the passages, rankings and judgments of a query, a
+`grade_page` its grades by one grader, of all texts and answer keys. Triggers of the schema delete a
+page in the transaction that changes one of its rows, so a stored page always equals its rows.
+`write_pages` stores missing pages; until then readers build them.
 
-A page depends on nothing but these rows. Edits of items, answer keys and decisions leave it as it
-is: they are applied when it is read.
+A page depends only on these rows. Edits of items, answer keys and decisions do not change it; they
+are applied on reading.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from exampp.store.sql import Damaged, exists
 
 Ints = NDArray[np.int64]
 _LEVEL = 1
-"""The quickest compression."""
+"""The fastest compression level."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryPage:
     """The passages of a query, its rankings and its judgments.
 
-    `passage_ids` are those with a text, sorted by id, then all others. `versions` and `hashes` are
-    the keys and the hashes of the texts. Rankings are sorted by system, subtopic and position.
+    `passage_ids` has passages with a text, sorted by id, then all others. `versions` and `hashes`
+    are the keys and hashes of the texts. Rankings are sorted by system, subtopic and position.
     Systems and subtopics are keys; passages are indices of `passage_ids`.
     """
 
@@ -70,9 +70,9 @@ class GradePage:
     """The grades of a query by one grader, sorted by item, passage and answer key.
 
     `items` and `passages` are keys of texts. All other arrays have an entry per grade: `item`,
-    `passage`, `rule` and `deviation` are indices of the field of that name, `rating` is MISSING
-    without one. A deviation is "" or 1 if the passage was cut, else 0, followed by the JSON of the
-    parameters that were left out of the request.
+    `passage`, `rule` and `deviation` are indices of the field of that name, `rating` is MISSING if
+    there is none. A deviation is "", or 1 if the passage was truncated, else 0, followed by the
+    JSON of the parameters missing from the request.
     """
 
     items: Ints
@@ -103,7 +103,7 @@ Page = TypeVar("Page", QueryPage, GradePage)
 
 
 class Places:
-    """Find the positions of keys in an array, many at a time; -1 for unknown keys."""
+    """Find positions of many keys in an array; -1 for unknown keys."""
 
     def __init__(self, keys: Ints) -> None:
         self._order = np.argsort(keys)
@@ -113,8 +113,8 @@ class Places:
         if not len(self._sorted):
             return np.full(len(keys), -1, np.intp)
         near = np.searchsorted(self._sorted, keys).clip(max=len(self._sorted) - 1)
-        found: NDArray[np.intp] = np.where(self._sorted[near] == keys, self._order[near], -1)
-        return found
+        positions: NDArray[np.intp] = np.where(self._sorted[near] == keys, self._order[near], -1)
+        return positions
 
 
 # ---- stored pages --------------------------------------------------------------------------------
@@ -125,10 +125,10 @@ def query_page(
 ) -> QueryPage:
     """Return the page of a query; call `verify` and build it if it is missing or damaged."""
     row = connection.execute("SELECT content FROM query_page WHERE query = ?", (query,)).fetchone()
-    found = _decoded(QueryPage, [query], row)
-    if found is None and verify is not None:
+    page = _decoded(QueryPage, [query], row)
+    if page is None and verify is not None:
         verify()
-    return found or _built(_query_page, connection, query)
+    return page or _built(_query_page, connection, query)
 
 
 def grade_page(
@@ -141,10 +141,10 @@ def grade_page(
     row = connection.execute(
         "SELECT content FROM grade_page WHERE grader = ? AND query = ?", (grader, query)
     ).fetchone()
-    found = _decoded(GradePage, [grader, query], row)
-    if found is None and verify is not None:
+    page = _decoded(GradePage, [grader, query], row)
+    if page is None and verify is not None:
         verify()
-    return found or _built(_grade_page, connection, grader, query)
+    return page or _built(_grade_page, connection, grader, query)
 
 
 def write_pages(connection: sqlite3.Connection) -> None:
@@ -162,13 +162,13 @@ def write_pages(connection: sqlite3.Connection) -> None:
 
 
 def count_pages(connection: sqlite3.Connection) -> int:
-    """Return how many pages are stored."""
+    """Return the number of stored pages."""
     counts = "SELECT (SELECT count(*) FROM query_page) + (SELECT count(*) FROM grade_page)"
     return int(connection.execute(counts).fetchone()[0])
 
 
 def has_all_pages(connection: sqlite3.Connection, grader: int) -> bool:
-    """Return whether all pages of the queries and of a grader are stored."""
+    """Return whether all pages of queries and of a grader are stored."""
     missing = (
         "SELECT query FROM query WHERE query NOT IN (SELECT query FROM query_page) "
         "OR query NOT IN (SELECT query FROM grade_page WHERE grader = ?) LIMIT 1"
@@ -190,7 +190,7 @@ def damaged_pages(connection: sqlite3.Connection) -> Iterator[tuple[str, list[in
 
 
 def _content(key: Sequence[int], page: QueryPage | GradePage) -> bytes:
-    """Return a page as bytes: a line of JSON with its key, texts and types, then its arrays."""
+    """Serialize a page: a line of JSON with key, texts and types, then the arrays."""
     head: dict[str, Any] = {"key": key}
     arrays = []
     for name in (field.name for field in fields(page)):
@@ -206,7 +206,7 @@ def _content(key: Sequence[int], page: QueryPage | GradePage) -> bytes:
 
 
 def _narrowest(values: Ints) -> np.dtype[Any]:
-    """Return the smallest type that holds all values."""
+    """Return the smallest type for all values."""
     ends = (values.min(initial=0), values.max(initial=0))
     return np.result_type(*(np.min_scalar_type(int(end)) for end in ends))
 
@@ -220,7 +220,7 @@ def _raw(row: tuple[bytes] | None) -> bytes | None:
 
 
 def _decoded(kind: type[Page], key: list[int], row: tuple[bytes] | None) -> Page | None:
-    """Return a stored page; None if it is missing, damaged or that of another key."""
+    """Return a stored page; None if it is missing, damaged or has another key."""
     raw = _raw(row)
     if raw is None:
         return None
@@ -264,7 +264,7 @@ CROSS JOIN grade g ON g.grader = ? AND g.item_version = v.version WHERE i.query 
 
 
 def _built(build: Callable[..., Page], connection: sqlite3.Connection, *key: int) -> Page:
-    """Return a page built from its rows; Damaged if these have impossible values."""
+    """Build a page from its rows; Damaged if they have impossible values."""
     try:
         return build(connection, *key)
     except (TypeError, ValueError, OverflowError) as error:
@@ -302,10 +302,10 @@ def _query_page(connection: sqlite3.Connection, query: int) -> QueryPage:
 
 
 def _numbers(connection: sqlite3.Connection, select: str, query: int) -> NDArray[np.float64]:
-    """Return the columns of the rows of a query, whose whole numbers a double holds."""
-    found = connection.execute(f"{select} WHERE query = ?", (query,))
-    width = len(found.description)
-    values = np.fromiter(chain.from_iterable(found.fetchall()), np.float64)
+    """Return the columns of the rows of a query; integers fit a double."""
+    cursor = connection.execute(f"{select} WHERE query = ?", (query,))
+    width = len(cursor.description)
+    values = np.fromiter(chain.from_iterable(cursor.fetchall()), np.float64)
     return values.reshape(-1, width).T
 
 
@@ -336,14 +336,14 @@ def _grade_page(connection: sqlite3.Connection, grader: int, query: int) -> Grad
 
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the values. Raises TypeError if one of them is not text."""
-    found = tuple(values)
-    "".join(found)
-    return found
+    """Return the values as a tuple. Raises TypeError if one is not a text."""
+    texts = tuple(values)
+    "".join(texts)
+    return texts
 
 
 def _codes(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    """Return the different texts, and the index of each text among them."""
+    """Return the distinct texts, and the index of each text."""
     known = _texts(dict.fromkeys(texts))
     code = {text: number for number, text in enumerate(known)}
     return known, np.array([code[text] for text in texts], np.int64)
@@ -353,7 +353,7 @@ def _codes(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
 
 
 class ReadingCounts(NamedTuple):
-    """The cells of a bank by rule of reading, and deviations of their requests from the prompt."""
+    """Cells of a bank by reading rule, and deviations of requests from the prompt."""
 
     rules: tuple[RuleCount, ...]
     deviations: PromptDeviations
@@ -368,17 +368,17 @@ _SUPERSEDED = """
 SELECT w.version FROM passage_version w JOIN passage p USING (passage) WHERE w.version <> p.version
 AND (SELECT count(*) FROM passage_version) > (SELECT count(version) FROM passage)
 """
-"""Earlier texts of passages; they are few, or none."""
+"""SQL: earlier texts of passages (few or none)."""
 
 _Reading = tuple[int, str, int | None]
 """State, rule and rating."""
 
 
 def count_readings(connection: sqlite3.Connection, grader: int, bank: str) -> ReadingCounts:
-    """Count the cells of a bank by state, rule of reading and rating, each with an example.
+    """Count the cells of a bank by state, reading rule and rating, with examples.
 
-    Only cells of today's texts count. Of the replies, which are long, only examples are read. Also
-    count the cells and passages whose requests deviated from the grader's prompt.
+    Only cells of current texts count. Only the example replies are read. Also counts cells and
+    passages with requests that deviated from the prompt.
     """
     cells: Counter[_Reading] = Counter()
     first: dict[_Reading, tuple[str, str, int]] = {}
@@ -434,7 +434,7 @@ def count_graded(
     items: Sequence[tuple[int, int]],
     passages: Sequence[int],
 ) -> int:
-    """Count the ratings of a query's passages on items, as (key of the text, answer key)."""
+    """Count the ratings of the passages of a query for items, as (text key, answer key)."""
     page = grade_page(connection, grader, query)
     column = page.columns(*zip(*items, strict=True))
     inside = np.isin(page.passages, passages)[page.passage]

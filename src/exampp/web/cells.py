@@ -243,8 +243,10 @@ def read_query(
     With a `passage`, replies for other cells are read only if they have decisions.
     """
     grades, ids = request.choice.of(collection), [query_id]
-    for found in grades.dossiers(ids) if passage_id is None else grades.dossiers(ids, [passage_id]):
-        return found
+    for dossier in (
+        grades.dossiers(ids) if passage_id is None else grades.dossiers(ids, [passage_id])
+    ):
+        return dossier
     raise InputError("unknown query", field="query")
 
 

@@ -81,7 +81,7 @@ def serve(
         )
     listener = listen(host, port)
     with listener:
-        room = LiveCollection(
+        live = LiveCollection(
             path,
             grader=grader,
             prompt=prompt,
@@ -93,14 +93,14 @@ def serve(
             guidelines=guidelines,
         )
         try:
-            served = prepare(room, listener, host, assessors or [_user()])
-            for line in _welcome(room, served, host):
+            served = prepare(live, listener, host, assessors or [_user()])
+            for line in _welcome(live, served, host):
                 announce(line)
             served.run()
         except KeyboardInterrupt:
             pass
         finally:
-            room.close()
+            live.close()
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Served:
     access: Access
     address: str
 
-    def entrances(self) -> dict[str, str]:
+    def addresses(self) -> dict[str, str]:
         """Return the address of each assessor, with the token."""
         return {
             name: f"{self.address}/?token={token}" for token, name in self.access.tokens.items()
@@ -131,7 +131,7 @@ class Served:
 
 
 def prepare(
-    room: LiveCollection, listener: socket.socket, host: str, assessors: Sequence[str]
+    live: LiveCollection, listener: socket.socket, host: str, assessors: Sequence[str]
 ) -> Served:
     """Return a server for a collection on a listening socket."""
     import uvicorn
@@ -147,7 +147,7 @@ def prepare(
     port = listener.getsockname()[1]
     access = Access.of(assessors, host_names(host), cookie=f"exampp-{port}")
     config = uvicorn.Config(
-        create_app(room, access),
+        create_app(live, access),
         http="h11",
         ws="none",
         lifespan="on",
@@ -200,14 +200,14 @@ def _shown(host: str) -> str:
     return f"[{host}]" if is_address(host) and ":" in host else host
 
 
-def _welcome(room: LiveCollection, served: Served, host: str) -> list[str]:
-    entrances = served.entrances()
-    if len(entrances) == 1:
-        lines = [f"{room.path} is open at {next(iter(entrances.values()))}"]
+def _welcome(live: LiveCollection, served: Served, host: str) -> list[str]:
+    addresses = served.addresses()
+    if len(addresses) == 1:
+        lines = [f"{live.path} is open at {next(iter(addresses.values()))}"]
     else:
-        width = max(map(len, entrances))
-        lines = [f"{room.path} is open to {len(entrances)} people, each at a separate address:"]
-        lines += [f"  {name:{width}}  {address}" for name, address in entrances.items()]
+        width = max(map(len, addresses))
+        lines = [f"{live.path} is open to {len(addresses)} people, each at a separate address:"]
+        lines += [f"  {name:{width}}  {address}" for name, address in addresses.items()]
     if not is_loopback(host):
         lines.append(
             "The connection is not encrypted. Use it only in a trusted network or through a tunnel."

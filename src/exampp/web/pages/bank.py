@@ -39,7 +39,7 @@ _NUMBER = re.compile("[0-9]{1,18}")
 Fields = Mapping[str, Sequence[str]]
 """A submitted form: all values of each field."""
 SeenAs = Callable[[ItemState, int], ItemState]
-"""Returns an item as it was after an edit, by the number of the edit."""
+"""Returns the state of an item after an edit, by number."""
 
 
 async def _form(request: Request) -> Fields:
