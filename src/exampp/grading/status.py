@@ -146,7 +146,16 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         notes += [f"{grader_label(one.grader)}: {text}" for text in details if text]
     pending = Column("pending", key="due")
     heads: list[str | Column] = ["grader", "bank", pending, *_STATES, GRADER_KEY]
-    return Table.of(heads, rows, notes=list(dict.fromkeys(notes)))
+    verdict = " ".join(_progress(one) for one in entries if one.readings)
+    return Table.of(heads, rows, notes=list(dict.fromkeys(notes)), verdict=verdict)
+
+
+def _progress(one: GraderStatus) -> str:
+    """Return a sentence on how many cells of a grader are graded."""
+    graded = one.states.get("graded", 0)
+    total = graded + one.pending
+    cells = f"All {total:,} cells are" if not one.pending else f"{graded:,} of {total:,} cells are"
+    return f"{cells} graded by {one.grader.name}{f', bank {one.bank}' if one.bank else ''}."
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:
