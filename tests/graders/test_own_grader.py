@@ -80,7 +80,7 @@ def test_an_option_that_nobody_would_heed_is_refused(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
         for name, value in {"max_requests": 1, "repetition": 2, "temperature": 0.5}.items():
             with pytest.raises(
-                exampp.InputError, match=f"that you give has no option {dashed(name)}"
+                exampp.InputError, match=f"grader object has no option {dashed(name)}"
             ):
                 collection.grade(Least(), **{name: value})  # type: ignore[arg-type]
         assert not collection.graders
