@@ -930,6 +930,32 @@ def test_columns_name_the_system_of_answers(tmp_path: Path, empty_exam: exampp.C
     assert (tmp_path / "out.run").read_text().split()[5::6] == ["a", "b"]
 
 
+CHUNKS = [{"chunk_id": "c1", "content": NEED}, {"chunk_id": "c2", "content": "Soil."}]
+
+
+@pytest.mark.parametrize("value", [CHUNKS, {"chunks": CHUNKS, "took_ms": 3}, [NEED, "Soil."]])
+@pytest.mark.parametrize("column", ["retrieval", "retrieved_chunks"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_every_column_of_contexts_is_read_as_json(
+    tmp_path: Path, empty_exam: exampp.Collection, value: Any, column: str, name: str
+) -> None:
+    row = {"question": QUESTION, "system": "a", column: json.dumps(value)}
+    quoted = ('"' + cell.replace('"', '""') + '"' for cell in row.values())
+    table = f"{','.join(row)}\n{','.join(quoted)}\n"
+    (tmp_path / name).write_text(table if name == "a.csv" else lines(row))
+    empty_exam.import_files(tmp_path / name, kind="answers", columns={"contexts": column})
+    assert ("passages", 2) in [row[:2] for row in empty_exam.contents().rows]
+
+
+@pytest.mark.parametrize("cell", ['[{"content": "cut o', '{"a": [{"text": "x"}], "b": ["y"]}'])
+def test_contexts_that_cannot_be_told_are_refused(
+    tmp_path: Path, empty_exam: exampp.Collection, cell: str
+) -> None:
+    (tmp_path / "a.jsonl").write_text(lines({"question": QUESTION, "system": "a", "found": cell}))
+    with pytest.raises(InputError, match=r"jsonl:1, found.*: is (broken|an object)"):
+        empty_exam.import_files(tmp_path / "a.jsonl", kind="answers", columns={"contexts": "found"})
+
+
 def test_gold_contexts_are_judgments_and_answers_keys(
     tmp_path: Path, empty_exam: exampp.Collection
 ) -> None:
