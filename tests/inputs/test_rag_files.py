@@ -956,6 +956,39 @@ def test_contexts_that_cannot_be_told_are_refused(
         empty_exam.import_files(tmp_path / "a.jsonl", kind="answers", columns={"contexts": "found"})
 
 
+def test_answers_in_an_unknown_column_are_named(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    row = {"question": QUESTION, "system": "a", "contexts": [NEED], "words": "light " * 20}
+    (tmp_path / "a.jsonl").write_text(lines(row | {"note": "short"}))
+    report = empty_exam.import_files(tmp_path / "a.jsonl")
+    expected = "no answers were read. If 'words' has them, add --columns answer=words"
+    assert [note for note in report.remarks if "answers" in note] == [
+        f"{tmp_path / 'a.jsonl'}: {expected}"
+    ]
+
+
+def test_logs_and_facts_of_a_help_desk_need_no_names(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "a.csv").write_text("ticket,user_message,variant,bot_reply\nT-1,Why?,a,So.\n")
+    (tmp_path / "b.csv").write_text("ticket,key_fact\nT-1,Light is needed\n")
+    empty_exam.import_files(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert empty_exam.query_texts() == {"T-1": "Why?"}
+    (entry,) = empty_exam.bank().texts().entries
+    assert [(one.kind, one.text) for one in entry.items] == [("nugget", "Light is needed")]
+
+
+def test_the_example_of_an_unknown_table_is_its_column_of_texts(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "a.csv").write_text(
+        'case,query,variant,words,found\n7,Why?,a,"So it, is","[""x y z a b c""]"\n'
+    )
+    with pytest.raises(InputError, match=r"answer=words \(one of .*nugget\)[^-]*--queries a.csv\n"):
+        empty_exam.import_files(tmp_path / "a.csv")
+
+
 def test_gold_contexts_are_judgments_and_answers_keys(
     tmp_path: Path, empty_exam: exampp.Collection
 ) -> None:

@@ -92,6 +92,8 @@ _AMBIGUOUS_CONTEXTS = frozenset(["contexts", "context", "documents", "docs", "pa
 _AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
 _LONGEST_HEADER = 1 << 14
 _LONGEST_SYSTEM = 60
+_LONG_TEXT = 20
+"""Mean number of words of a column that may be answers."""
 _START = 1 << 16
 _FIRST_LINES = 500
 
@@ -386,6 +388,13 @@ def read(
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
+    has_answers = any(record.response for _, record, _ in records)
+    if (
+        preset.contexts_may_be_gold
+        and not has_answers
+        and any(one.contexts for _, one, _ in records)
+    ):
+        _warn_of_answers(path, rows, preset)
     by_part = zip(*(parts for _, _, parts in records), strict=True)
     names_system = [
         number < len(preset.system) or len(set(parts)) > 1 for number, parts in enumerate(by_part)
@@ -441,6 +450,17 @@ def _with_ids(rows: Iterable[tuple[int, Row]], roles: Roles) -> Iterator[tuple[i
         if len(known) == 1 and value_of(row, roles, "query_id") is None:
             row = {**row, roles["query_id"][0]: next(iter(known.values()))}
         yield number, row
+
+
+def _warn_of_answers(path: str | Path, rows: Sequence[tuple[int, Row]], preset: Preset) -> None:
+    """Warn about unread columns with long texts, which may be the answers of a system."""
+    for name in dict.fromkeys(name for _, row in rows for name in row):
+        texts = [text for _, row in rows if isinstance(text := row.get(name), str) and text]
+        words = sum(len(text.split()) for text in texts)
+        if name not in preset.every_path() and words >= _LONG_TEXT * max(1, len(texts)):
+            in_python = f"columns={{'answer': {name!r}}}"
+            how = in_python if lines_in_memory(path) else f"--columns answer={name}"
+            add_warning(path, None, f"no answers were read. If {brief(name)} has them, add {how}")
 
 
 def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
