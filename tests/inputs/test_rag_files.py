@@ -963,9 +963,7 @@ def test_answers_in_an_unknown_column_are_named(
     (tmp_path / "a.jsonl").write_text(lines(row | {"note": "short"}))
     report = empty_exam.import_files(tmp_path / "a.jsonl")
     expected = "no answers were read. If 'words' has them, add --columns answer=words"
-    assert [note for note in report.remarks if "answers" in note] == [
-        f"{tmp_path / 'a.jsonl'}: {expected}"
-    ]
+    assert f"{tmp_path / 'a.jsonl'}: {expected}" in report.remarks
 
 
 def test_logs_and_facts_of_a_help_desk_need_no_names(
