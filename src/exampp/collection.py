@@ -30,7 +30,7 @@ from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import MAIN_BANK, bank_names, bank_of_kind, known_queries, only_bank
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
-from exampp.store.grades import graders
+from exampp.store.grades import graders, graders_with_grades
 from exampp.store.inputs import remove_systems, system_counts
 from exampp.store.pages import write_pages
 from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
@@ -396,16 +396,33 @@ class Collection:
             columns=columns or {},
         )
 
-    def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
+    def export(
+        self,
+        path: str | Path,
+        kind: str = "workbench",
+        *,
+        bank: str | None = None,
+        part: str | None = None,
+    ) -> int:
         """Write the collection as a file of `kind`; return the number of records.
 
-        Raises InputError for a kind that is neither in `inputs.exporting.EXPORTS` nor in a plug-in.
+        `part="public"` omits the sealed items of a bank. The data set `beir` always omits them.
+
+        Raises InputError for an unknown kind, and for the part `sealed` of other kinds than `bank`.
         """
         from exampp.formats.output import check_outputs
         from exampp.inputs.exporting import export
 
         check_outputs([Path(path)], [self.path])
-        return export(self.connection, Path(path), kind, bank)
+        if part is not None and kind == "bank":
+            return self.bank(bank or MAIN_BANK).export(path, part=part)
+        if part not in (None, "public"):
+            raise InputError(
+                "the sealed part is written as a bank",
+                file=path,
+                hint="Use the format bank and a file of JSON lines",
+            )
+        return export(self.connection, Path(path), kind, bank, public=part is not None)
 
     def check(self) -> Checked:
         """Return damage, foreign changes and impossible values in the collection."""
@@ -625,6 +642,15 @@ class Collection:
         """Return all graders, in order of first appearance."""
         return tuple(stored.identity for stored in graders(self.connection))
 
+    def _rated(self, **choice: str | None) -> tuple[GraderIdentity, ...]:
+        """Return the graders that have any grade, or all if none of those fits a choice."""
+        rated = graders_with_grades(self.connection)
+        known = graders(self.connection)
+        with_grades = tuple(one.identity for one in known if one.key in rated)
+        if fitting_graders(with_grades, **choice):
+            return with_grades
+        return tuple(one.identity for one in known)
+
     # ---- choosing grades ------------------------------------------------------------------------
 
     def grades(
@@ -661,16 +687,16 @@ class Collection:
         """
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
-        identity = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        choice = {"grader": grader, "prompt": prompt, "kind": kind}
         return self._grades(
-            identity,
+            choose_grader(self._rated(**choice), **choice),
             bank,
             runs=tuple(runs),
             systems=tuple(systems),
             without=tuple(without),
             part=part,
             with_decisions=decisions == "with",
-            choice={"grader": grader, "prompt": prompt, "kind": kind, "bank": bank},
+            choice={**choice, "bank": bank},
         )
 
     def panel(
@@ -695,11 +721,10 @@ class Collection:
         check_decisions(decisions)
         matching: dict[str, GraderIdentity] = {}
         for name in graders or (None,):
-            fitting = fitting_graders(self.graders, grader=name, prompt=prompt, kind=kind)
+            choice = {"grader": name, "prompt": prompt, "kind": kind}
+            known = self._rated(**choice)
             # no match: raises the error that lists the graders
-            fitting = fitting or [
-                choose_grader(self.graders, grader=name, prompt=prompt, kind=kind)
-            ]
+            fitting = fitting_graders(known, **choice) or [choose_grader(known, **choice)]
             matching |= {one.key: one for one in fitting}
         members = (
             self._grades(
