@@ -178,7 +178,8 @@ def _item_analysis(book: Gradebook, settings: ReportSettings, texts: BankTexts) 
     scores = item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
     highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
     relevant = relevance_threshold(settings.min_relevant, highest if highest != MISSING else None)
-    return analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS), texts=texts)
+    found = analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS), texts=texts)
+    return found.without_sealed_texts()
 
 
 _SPLITS = 200
