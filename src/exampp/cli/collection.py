@@ -672,7 +672,7 @@ def _about_sealed(opened: exampp.Collection, target: str, bank: str | None) -> s
     from exampp.formats.format import built_in_kind
 
     if target in _BESIDE:
-        names = [str(row[0]) for row in opened.banks().rows]
+        names = [*dict.fromkeys(str(row[0]) for row in opened.banks().rows)]
         sentence = "This file may have grades on {}. Do not publish it before the sealed part."
     elif target == "beir":
         names, sentence = [bank or "main"], "{} left out: the data set has the public part only."
