@@ -113,5 +113,12 @@ def test_tables_hold_all_of_it() -> None:
     shown = result.render()
     assert "retrieved, not in answer" in shown
     assert "text of q/i1" in shown
-    assert set(result.records()) == {"systems", "items"}
+    assert "0.000 [-0.975, 0.975]" in shown
+    assert "Neither retrieved nor in the answer" in shown
+    assert [one.item_id for one in result.missed] == ["q/i3"]
+    assert result.headline == (
+        "rag loses 25% of the exam in retrieval and 25% in generation; "
+        "1 query cannot tell which is more."
+    )
+    assert set(result.records()) == {"systems", "items", "missed"}
     assert set(result.tables(limit=0)) == {"systems"}
