@@ -59,6 +59,22 @@ def warnings(document: Document) -> list[str]:
     ]
 
 
+def test_retrieved_passages_beside_answers_have_a_note_and_a_section() -> None:
+    rankings = make_ranking("rag", [0]), make_ranking("rag:contexts", [1])
+    query = make_query([[5, 0, 0], [5, 5, 0]], *rankings)
+    document = made(make_book(query))
+    (notes,) = blocks(document, "summary", "notices")[-1:]
+    assert notes["sentences"] == [
+        "Retrieved passages are ranked beside answers (rag:contexts). To rank answers: "
+        "--leave-out rag:contexts."
+    ]
+    answer, _ = verdict(document)["Retrieval or generation?"]
+    assert answer.startswith("rag loses 33% of the exam in retrieval and 33% in generation; 1 ")
+    assert section(document, "omissions")["verdict"] == answer
+    assert len(blocks(document, "omissions", "folded")) == 2
+    assert not [one for one in made(exam()).sections if one.key == "omissions"]
+
+
 # ---- numbers -------------------------------------------------------------------------------------
 
 

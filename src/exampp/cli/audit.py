@@ -531,8 +531,8 @@ def unsaid(
 ) -> None:
     """Show whether retrieval or generation loses more.
 
-    Compares the answers of RAG systems with their source passages, item by item, and lists the
-    items that each step misses. tsv and csv have a row for every system; json has the items, too.
+    Compares the answers of RAG systems with their source passages, item by item. Lists the items
+    that each step misses. tsv and csv have a row for every system; json has the items, too.
 
     Example: exampp analyze unsaid demo.exam --pair chat-v2=rerank
     """

@@ -122,14 +122,8 @@ def shorten_lint(table: Table, items: int) -> Table:
         return table
     examples = [row for row in table.rows if row[0] == rule][:EXAMPLES]
     rows = tuple(row for row in table.rows if row[0] != rule or row in examples)
-    head = f"{count} {rule}"
-    notes = (
-        note.replace(head, f"{head} ({EXAMPLES} are shown; --format json has all)", 1)
-        if note.startswith(f"{head}:")
-        else note
-        for note in table.notes
-    )
-    return replace(table, rows=rows, notes=tuple(notes))
+    shown = f"{EXAMPLES} of {count} {rule} are shown; --format json has all"
+    return replace(table, rows=rows, notes=(shown, *table.notes))
 
 
 def missing_texts_note(entries: Iterable[BankEntry]) -> str:
