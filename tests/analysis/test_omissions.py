@@ -96,7 +96,9 @@ def test_pairs_are_known_by_their_names_or_named() -> None:
     names = ["a", "a:cited", "b", "b:other", "c", "d:contexts", "d", ":cited"]
     assert find_pairs(names) == {"a": "a:cited", "d": "d:contexts"}
     book = make_book(make_query([SOURCE, ANSWER], make_ranking("x", [0]), make_ranking("y", [1])))
-    with pytest.raises(InputError, match=r"no system has both.*--cited.*--pair.*Systems: x, y"):
+    with pytest.raises(
+        InputError, match=r"no system has both.*--cited.*--pair.*in Python.*Systems: x, y"
+    ):
         found(book)
     with pytest.raises(InputError, match="unknown system 'z'"):
         found(book, {"y": "z"})

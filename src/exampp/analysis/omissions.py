@@ -173,7 +173,8 @@ def find_omissions(
     if not pairs:
         raise InputError(
             "no system has both an answer and the passages behind it",
-            hint="Import cited passages with --cited, or name both: --pair ANSWER=RETRIEVED. "
+            hint="Import cited passages with --cited, or name both: --pair ANSWER=RETRIEVED, "
+            f'in Python {{"ANSWER": "RETRIEVED"}}. '
             f"Systems: {', '.join(scores.systems)}",
         )
     place = {name: number for number, name in enumerate(scores.systems)}

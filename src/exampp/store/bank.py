@@ -530,7 +530,8 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
             f"the collection has no {kind}s to grade against",
             file=path,
             hint="Import a bank (exampp import), generate one with a model (exampp bank "
-            "generate), or rate relevance to the query itself (--kind query)",
+            "generate), or rate relevance to the query itself (--kind query, "
+            'in Python kind="query")',
         )
     fault = "which bank?" if name is None else f"no bank {quoted(name)} has {kind}s."
     raise InputError(
