@@ -30,7 +30,7 @@ from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import MAIN_BANK, bank_names, bank_of_kind, known_queries, only_bank
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
-from exampp.store.grades import graders
+from exampp.store.grades import graders, graders_with_grades
 from exampp.store.inputs import remove_systems, system_counts
 from exampp.store.pages import write_pages
 from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
@@ -625,6 +625,15 @@ class Collection:
         """Return all graders, in order of first appearance."""
         return tuple(stored.identity for stored in graders(self.connection))
 
+    def _rated(self, **choice: str | None) -> tuple[GraderIdentity, ...]:
+        """Return the graders that have any grade, or all if none of those fits a choice."""
+        rated = graders_with_grades(self.connection)
+        known = graders(self.connection)
+        with_grades = tuple(one.identity for one in known if one.key in rated)
+        if fitting_graders(with_grades, **choice):
+            return with_grades
+        return tuple(one.identity for one in known)
+
     # ---- choosing grades ------------------------------------------------------------------------
 
     def grades(
@@ -661,16 +670,16 @@ class Collection:
         """
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
-        identity = choose_grader(self.graders, grader=grader, prompt=prompt, kind=kind)
+        choice = {"grader": grader, "prompt": prompt, "kind": kind}
         return self._grades(
-            identity,
+            choose_grader(self._rated(**choice), **choice),
             bank,
             runs=tuple(runs),
             systems=tuple(systems),
             without=tuple(without),
             part=part,
             with_decisions=decisions == "with",
-            choice={"grader": grader, "prompt": prompt, "kind": kind, "bank": bank},
+            choice={**choice, "bank": bank},
         )
 
     def panel(
@@ -695,11 +704,10 @@ class Collection:
         check_decisions(decisions)
         matching: dict[str, GraderIdentity] = {}
         for name in graders or (None,):
-            fitting = fitting_graders(self.graders, grader=name, prompt=prompt, kind=kind)
+            choice = {"grader": name, "prompt": prompt, "kind": kind}
+            known = self._rated(**choice)
             # no match: raises the error that lists the graders
-            fitting = fitting or [
-                choose_grader(self.graders, grader=name, prompt=prompt, kind=kind)
-            ]
+            fitting = fitting_graders(known, **choice) or [choose_grader(known, **choice)]
             matching |= {one.key: one for one in fitting}
         members = (
             self._grades(

@@ -111,6 +111,24 @@ def test_two_systems_are_not_one_pair_of_one(values: list[float], expected: str)
     assert found.headline.endswith("(alpha 0.05).")
 
 
+def test_a_strict_correction_names_the_other() -> None:
+    random = np.random.default_rng(4)
+    rows = {f"s{i:02}": (0.6 * (i % 2) + random.normal(0, 0.5, 14)).tolist() for i in range(20)}
+    found, notes = found_and_notes(rows)
+    holm, bh = (
+        sum((getattr(pair, name) or 0) <= 0.05 for pair in found.pairs) for name in ("holm", "bh")
+    )
+    assert bh > 2 * holm
+    assert notes[0] == (
+        f"nCover@20 \u22654: Holm's correction is strict for 190 pairs. With --correction bh {bh} "
+        "pairs differ; the expected share of false findings among them is at most 5%."
+    )
+    _, notes = found_and_notes(rows, correction="bh")
+    assert not any("strict" in text for text in notes)
+    _, notes = found_and_notes({"low": ramp(0.1), "high": ramp(0.9), "top": ramp(0.95)})
+    assert not any("strict" in text for text in notes)
+
+
 def test_the_correction_decides_over_the_letters() -> None:
     random = np.random.default_rng(4)
     rows = {f"s{i}": (0.1 * i + random.normal(0, 0.5, 20)).tolist() for i in range(7)}

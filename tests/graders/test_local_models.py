@@ -378,7 +378,7 @@ def test_what_a_random_model_writes_for_a_bank_is_kept_and_no_item(
         short = collection.bank().generation("hf", max_new_tokens=8, limit=20, **chosen)
         (one,) = short.steps()
         assert one.state == "failed"
-        assert one.reason.endswith("tokens, the model takes 20")
+        assert one.reason.endswith("tokens, but the model accepts 20")
 
 
 class LocalContract(GraderContract):

@@ -78,7 +78,7 @@ def test_a_limit_that_is_given_counts_and_names_the_grader() -> None:
 
 def test_a_prompt_that_never_fits_is_refused_before_the_run() -> None:
     with telling(*TELLS[0][:2]) as server:
-        with pytest.raises(InputError, match="before item and passage are put in"):
+        with pytest.raises(InputError, match="which leaves 0 for item and passage"):
             make_grading("openai", options_at(server, prompt="sun-few", limit=200))
         assert not server.requests
 
@@ -91,7 +91,7 @@ def test_a_refused_parameter_is_told_in_status_and_leaderboard(tmp_path: Path) -
     with FaultServer(script) as server, exams.make(tmp_path) as collection:
         progress = collection.grade("openai", **options_at(server, retries=0))
         notes = [*collection.status().notes, *collection.grades().evaluate().notes]
-    said = f"{progress.total} cells were asked without temperature, which the server refuses"
+    said = f"{progress.total} cells were requested without temperature, which the server rejects"
     assert sum(said in note for note in notes) == 2
 
 
@@ -188,6 +188,6 @@ def test_passages_too_long_are_cut_once_the_server_says_what_it_takes(
     assert progress.done == progress.total
     said = [note for note in notes if "truncated to fit the context of the model" in note]
     assert len(said) == 2
-    assert f"{len(texts)} passages were cut" in said[0]
+    assert f"{len(texts)} passages were truncated" in said[0]
     # the first was sent twice, the rest as they fit
     assert len(server.requests) == progress.asked <= progress.total + 4

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import exampp
 from exampp.errors import InputError
 from exampp.graders.base import MARKED, MEASURED, Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
@@ -45,9 +48,29 @@ def test_a_model_that_marks_spans_is_asked_for_no_ratings(name: str) -> None:
 
 
 def test_a_model_that_marks_spans_is_asked_for_answers_by_default() -> None:
-    assert default_prompt(Marking()) == "question-answering"
-    assert default_prompt(ScriptedGrader({})) == "question-self-rating"
-    join_grading(Marking(), "m", load_grading_prompt(default_prompt(Marking())))
+    assert default_prompt(Marking(), "question") == "question-answering"
+    assert default_prompt(Marking(), "nugget") == "nugget-extraction"
+    for kind in ("question", "nugget"):
+        join_grading(Marking(), "m", load_grading_prompt(default_prompt(Marking(), kind)))
+
+
+def test_the_default_prompt_fits_the_items_of_the_bank(tmp_path: Path) -> None:
+    answers = [{"query_id": "1", "query": "a", "system": "A", "answer": "b"}]
+    for role, prompt in (("nugget", "nugget-self-rating"), ("question", "question-self-rating")):
+        with exampp.create(tmp_path / f"{role}.exam") as exam:
+            exam.add(answers)
+            exam.add([{"query_id": "1", role: "c"}])
+            run = exam.grading(ScriptedGrader({}), model="s")
+            assert (run.grading.identity.prompt, run.grading.identity.kind) == (prompt, role)
+            dry = partial(exam.grading, "openai", model="m", base_url="http://localhost:1")
+            assert dry(dry_run=True).grading.identity.prompt == prompt
+            direct = dry(dry_run=True, kind="query")
+            assert direct.grading.identity.prompt == "umbrela"
+            assert exam.grading("draft").grading.identity.kind == role
+            other = "question" if role == "nugget" else "nugget"
+            with pytest.raises(InputError, match=f"no {other}s to grade against") as caught:
+                exam.grading("draft", kind=other)
+            assert f"It has {role}s" in caught.value.hint
 
 
 def test_a_grader_that_measures_is_asked_nothing_in_words() -> None:

@@ -12,6 +12,7 @@ import pytest
 from support import exams, interrupting
 
 import exampp
+from exampp.errors import InputError
 from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.scripted import Script, ScriptedGrader
 from exampp.grading.plan import join_grading
@@ -90,7 +91,7 @@ def test_the_prompts_that_grade_a_kind_are_named(tmp_path: Path) -> None:
         exams.make(tmp_path) as exam,
         pytest.raises(exampp.InputError, match=r"--prompt .*, umbrela"),
     ):
-        exam.grading("openai", kind="query", **server)
+        exam.grading("openai", prompt="question-self-rating", kind="query", **server)
 
 
 def test_another_prompt_is_another_grader(tmp_path: Path) -> None:
@@ -148,6 +149,36 @@ def test_failures_never_replace_a_rating(tmp_path: Path) -> None:
         repaired.grader._faults.clear()  # type: ignore[attr-defined]
         assert run(collection, repaired, select="failed").done == 2
         assert {state for _, _, state, _ in grades(collection)} == {0}
+
+
+class Refusing(ScriptedGrader):
+    """A grader that raises at the first request, like a server that rejects an option."""
+
+    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        raise InputError("the server rejects --decode json")
+        yield from super().answer(asks)
+
+
+def test_a_refused_run_adds_no_grader(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        run(collection, scripted("4"))
+        prompt = load_grading_prompt("question-self-rating")
+        with pytest.raises(InputError, match="rejects"):
+            run(collection, join_grading(Refusing("4"), "refusing", prompt))
+        assert [one.model for one in collection.graders] == ["scripted"]
+        assert len(collection.connection.execute("SELECT * FROM run").fetchall()) == 1
+
+
+def test_graders_without_a_grade_are_not_chosen_by_default(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        prompt = load_grading_prompt("question-self-rating")
+        down = join_grading(ScriptedGrader("7"), "down", prompt)
+        run(collection, down, max_failures=99)
+        assert collection.grades().grader.model == "down"
+        run(collection, scripted("4"))
+        assert collection.grades().grader.model == "scripted"
+        assert collection.grades("down").grader.model == "down"
+        assert [one.grader.model for one in collection.panel()] == ["scripted"]
 
 
 def test_many_failures_in_a_row_stop_the_run(tmp_path: Path) -> None:

@@ -137,6 +137,21 @@ def test_bounds_stand_beside_the_mean() -> None:
     assert row.missing_cells == 1 / 2
 
 
+def test_a_bank_that_hardly_any_grade_belongs_to_is_named() -> None:
+    items = 11
+    other = [[5, *[N] * (items - 1)], [4, *[N] * (items - 1)]]
+    book = make_book(make_query(other, make_ranking("a", [0]), make_ranking("b", [1])))
+    (text,) = with_code(evaluate(book, ["Cover@5"], [3]).notes, "bank-ungraded")
+    assert text.startswith("90% or more of the cells behind every score have no grade.")
+    # one system is graded: some grades are missing, and the bank is the right one
+    partly = make_query(
+        [*other, [0] * items], make_ranking("a", [0]), make_ranking("b", [2]), query_id="q"
+    )
+    notes = evaluate(make_book(partly), ["Cover@5"], [3]).notes
+    assert not list(with_code(notes, "bank-ungraded"))
+    assert list(with_code(notes, "cover-bounds"))
+
+
 def test_equal_systems_go_by_name() -> None:
     # .1 + .2 + .3 summed in two orders differ in the last digit.
     weights = [1.0, 2.0, 3.0, 4.0]

@@ -136,6 +136,16 @@ def test_marks_and_groups_in_markdown() -> None:
     )
 
 
+def test_symbols_are_commands_in_latex() -> None:
+    table = Table.of(["E\u03c1\u00b2", "\u03a6"], [["\u22483 \u00d7 2", "\u2212\u03c4"]])
+    text = render(table, "latex")
+    assert text.isascii()
+    assert r"E$\rho$$^2$ & $\Phi$" in text
+    assert r"$\approx$3 $\times$ 2 & $-$$\tau$" in text
+    greek = Table.of(["item"], [["\u03b1\u03c1\u03c4\u03b9"]])
+    assert "\u03b1\u03c1\u03c4\u03b9" in render(greek, "latex")
+
+
 def test_marks_and_groups_in_latex() -> None:
     lines = render(MARKED, "latex").splitlines()
     assert lines[0] == r"% needs \usepackage{booktabs,graphicx,xcolor}"

@@ -253,9 +253,9 @@ def _differences(data: ReportData) -> Section:
 
 
 def _omissions(data: ReportData) -> Section:
-    tables = [*data.omissions.tables().values()] if data.omissions else []
-    blocks = (*tables[:1], *(Folded(table.caption, table) for table in tables[1:]))
-    return Section("omissions", "Is it retrieval or generation?", blocks)
+    tables = [*data.omissions.tables(limit=100).values()] if data.omissions else []
+    blocks: list[Block] = [Folded(table.caption, table) for table in tables[1:]]
+    return Section.of("omissions", "Is it retrieval or generation?", [*tables[:1], *blocks])
 
 
 def _graders(data: ReportData) -> Section:

@@ -325,12 +325,26 @@ def _pair_rows(result: Significance) -> Iterator[list[Cell]]:
 def pair_notes(result: Significance) -> tuple[Note, ...]:
     """Return notes on the tests: how pairs were compared, and what is undefined and why."""
     tested = [pair for pair in result.pairs if pair.p is not None]
-    checks = (_untestable, _intervals, _groups, _method)
+    checks = (_untestable, _strict, _intervals, _groups, _method)
     found = [one for check in checks for one in check(result, tested)] if result.pairs else []
     found += added_up(result.column.measure)
     return merge_notes(
         [*found, *(about(result.column.name, gap) for gap in gaps(_estimates(result)))]
     )
+
+
+def _differing(result: Significance, tested: Sequence[Pair], correction: Correction) -> int:
+    settings = replace(result.settings, correction=correction)
+    return sum(bool(settings.differs(pair)) for pair in tested)
+
+
+def _strict(result: Significance, tested: Sequence[Pair]) -> Iterator[Note]:
+    """Note that the control of false findings would show at least twice as many differences."""
+    found, more = (_differing(result, tested, one) for one in ("holm", "bh"))
+    if result.settings.correction == "holm" and more > max(1, 2 * found):
+        pairs, differ = counted(len(tested), "pair"), counted(more, "pair")
+        alpha = percent(result.settings.alpha)
+        yield note("holm-strict", result.column.name, pairs=pairs, differ=differ, alpha=alpha)
 
 
 def _groups(result: Significance, tested: Sequence[Pair]) -> Iterator[Note]:
@@ -341,8 +355,7 @@ def _groups(result: Significance, tested: Sequence[Pair]) -> Iterator[Note]:
         yield note("no-letters", name, most=MOST_GROUPS)
     shares = []
     for correction, how in NAMES.items():
-        settings = replace(result.settings, correction=correction)
-        count = sum(bool(settings.differs(pair)) for pair in tested)
+        count = _differing(result, tested, correction)
         shares.append(f"{count} ({count / len(tested):.1%}) with {how}")
     known = [overlap for overlap in result.overlap if overlap is not None]
     apart = sum(not overlap for overlap in known)

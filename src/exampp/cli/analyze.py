@@ -299,7 +299,7 @@ def significance(
     ] = 0.05,
     correction: Annotated[
         Literal["holm", "bh", "none"],
-        keyword(help="Correct p-values for several pairs by this method.", rare=True),
+        keyword(help="Correct p-values for several pairs by this method."),
     ] = "holm",
     permutations: Annotated[
         int | None,

@@ -80,7 +80,8 @@ class GraderOptions(KindOptions):
     """Options of a grader that reads prompts. Derive the record of your backend from this one."""
 
     prompt: str | None = option(
-        "Use this bundled prompt or TOML file. [default: question-self-rating]",
+        "Use this bundled prompt or TOML file. [default: question-self-rating, nugget-self-rating "
+        "for nuggets, umbrela for queries]",
         writes=False,
         panel="Grades",
     )

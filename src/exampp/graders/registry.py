@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from exampp.prompts import Prompt
 
 DEFAULT_PROMPT = "question-self-rating"
+DEFAULT_PROMPTS = {
+    "question": DEFAULT_PROMPT,
+    "nugget": "nugget-self-rating",
+    "query": "umbrela",
+}
+"""Default prompts by the kind of items, for backends without a default prompt of their own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from exampp.graders.base import MARKED, Grader, check_grader
 from exampp.graders.draft import THRESHOLDS
 from exampp.graders.function import FunctionGrader
 from exampp.graders.options import KINDS, CallOptions, NamedOptions, declared_options, read_options
-from exampp.graders.registry import DEFAULT_PROMPT, GRADERS
+from exampp.graders.registry import DEFAULT_PROMPT, DEFAULT_PROMPTS, GRADERS
 from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.requests import (
     SELF_RATING,
@@ -60,15 +60,17 @@ if TYPE_CHECKING:
     from exampp.graders.openai import OpenAICompatibleGrader
 
 
-MARKING_PROMPT = "question-answering"
-"""Default prompt of models that mark answers in the passage."""
+MARKING_PROMPTS = {"nugget": "nugget-extraction"}
+"""Default prompts of models that mark answers in the passage, by kind; else question-answering."""
 
 
-def prompt_kind(prompt: Prompt, kind: str | None) -> str:
-    """Return what a prompt grades; `kind` selects one of several."""
+def prompt_kind(prompt: Prompt, kind: str | None, in_bank: Sequence[str] = ()) -> str:
+    """Return what a prompt grades; `kind` selects one of several, or the first in the bank."""
     kinds = tuple("question" if grades == "answer" else grades for grades in prompt.grades)
-    if kind is None or kind in kinds:
-        return kind or kinds[0]
+    if kind is None:
+        return next((one for one in kinds if one in in_bank), kinds[0])
+    if kind in kinds:
+        return kind
     grades = {kind, "answer"} if kind == "question" else {kind}
     others = ", ".join(name for name in names() if grades & set(load_grading_prompt(name).grades))
     raise InputError(
@@ -110,9 +112,11 @@ def _unnumbered(grader: Grader, prompt: Prompt, requested: str | None) -> dict[s
     return {}
 
 
-def default_prompt(grader: Grader, usual: str = DEFAULT_PROMPT) -> str:
-    """Return the default prompt: `usual`, or one that the grader can answer."""
-    return MARKING_PROMPT if grader.readings == MARKED else usual
+def default_prompt(grader: Grader | None, kind: str, usual: str = DEFAULT_PROMPT) -> str:
+    """Return the default prompt for a kind of item: `usual`, or one that the grader can answer."""
+    if grader is not None and grader.readings == MARKED:
+        return MARKING_PROMPTS.get(kind, "question-answering")
+    return DEFAULT_PROMPTS[kind] if usual == DEFAULT_PROMPT else usual
 
 
 def check_prompt(grader: Grader, prompt: Prompt) -> None:
@@ -220,10 +224,12 @@ def make_grading(
     settings: Mapping[str, Any] | None = None,
     cluster: Cluster | None = None,
     wrap: Callable[[Grader], Grader] | None = None,
+    in_bank: Sequence[str] = (),
 ) -> Grading:
     """Return the grading of a backend, by the workers of a cluster if given.
 
-    `wrap` may replace the grader of the backend.
+    `wrap` may replace the grader of the backend. The kinds of items `in_bank` determine the default
+    prompt.
 
     Raises:
         InputError: The backend or an option is unknown.
@@ -233,8 +239,11 @@ def make_grading(
         raise _no_grader(name, GRADERS.names())
     values = {option: value for option, value in options.items() if value is not None}
     read_options(backend.options, values, f"the grader {name}", _RUN_OPTIONS)
-    prompt = load_grading_prompt(values.get("prompt", backend.prompt))
-    prompt_kind(prompt, values.get("kind"))
+    usual = values.get("kind") or next(iter(in_bank), KINDS[0])
+    prompt = load_grading_prompt(
+        values.get("prompt") or default_prompt(None, usual, backend.prompt)
+    )
+    kind = prompt_kind(prompt, values.get("kind"), in_bank)
     check_answers_of(prompt, (settings or {}).get("answers_of"))
     if cluster is None:
         grader = check_grader(make_grader(name, prompt, values))
@@ -252,12 +261,12 @@ def make_grading(
         grader = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
     grader = wrap(grader) if wrap else grader
     if "prompt" not in values:
-        prompt = load_grading_prompt(default_prompt(grader, backend.prompt))
+        prompt = load_grading_prompt(default_prompt(grader, kind, backend.prompt))
     return join_grading(
         grader,
         grader.model_name or values.get("model", name),
         prompt,
-        values.get("kind"),
+        kind,
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
         unnumbered=values.get("unnumbered"),
         settings=settings,
@@ -287,6 +296,7 @@ def make_batch_grading(
     options: Mapping[str, Any],
     batches: Batches,
     answers_of: str | None,
+    in_bank: Sequence[str] = (),
 ) -> Grading:
     """Return the grading of a server's grader, by batches.
 
@@ -307,7 +317,7 @@ def make_batch_grading(
         inner = cast("OpenAICompatibleGrader", backend)
         return BatchGrader(inner, connection, batches, offline=offline)
 
-    return make_grading(grader, options, settings, wrap=wrap)
+    return make_grading(grader, options, settings, wrap=wrap, in_bank=in_bank)
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
@@ -380,7 +390,7 @@ def plan_run(
     if dry_run and grader == "openai":
         options = {**options, **without_server(options.get("model"), known)}
     grading = (
-        make_batch_grading(connection, grader, options, chosen_batches, answers)
+        make_batch_grading(connection, grader, options, chosen_batches, answers, kinds)
         if chosen_batches
         else _grading_of(grader, options, function, kinds, answers, cluster)
     )
@@ -454,19 +464,19 @@ def _grading_of(
     if isinstance(grader, str):
         if function.name is not None:
             raise InputError(f"the grader {grader} already has a name", hint="Remove name")
-        return make_grading(grader, options, settings, cluster)
+        return make_grading(grader, options, settings, cluster, in_bank=kinds)
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
     named = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
-    prompt = load_grading_prompt(named.prompt or default_prompt(own))
+    usual = named.kind or next(iter(kinds), KINDS[0])
+    prompt = load_grading_prompt(named.prompt or default_prompt(own, usual))
+    kind = prompt_kind(prompt, named.kind, kinds)
     check_answers_of(prompt, answers_of)
     name = function.name or named.model or own.model_name or type(own).__name__
     if cluster is not None:
         own = _on_workers(own, cluster)
-    return join_grading(
-        own, name, prompt, named.kind, unnumbered=named.unnumbered, settings=settings
-    )
+    return join_grading(own, name, prompt, kind, unnumbered=named.unnumbered, settings=settings)
 
 
 def _on_workers(grader: Grader, cluster: Cluster) -> Grader:

@@ -47,6 +47,7 @@ from exampp.store.runs import (
     RunUsage,
     at_work,
     claim,
+    forget_unused,
     holders,
     is_gone,
     leases,
@@ -271,6 +272,8 @@ class GradingRun:
             finally:
                 # repeat this, because an interrupt may have cut off the end of a pass
                 self._release()
+                with suppress(CollectionBusy), self.connection, transaction(self.connection):
+                    forget_unused(self.connection, self._key, self._run)
         # another process that writes for so long has pages to store itself
         with suppress(CollectionBusy):
             self._write_pages()

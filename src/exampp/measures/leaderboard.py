@@ -73,6 +73,8 @@ def missing_prerequisite(book: Gradebook) -> MissingPrerequisite | None:
 
 
 _COUNTED: Mapping[str, str] = {"NuggetVital": "vital", "NuggetWeighted": "vital or okay"}
+MOSTLY_UNGRADED = 0.9
+"""Share of ungraded cells from which the bank is probably not that of the grades."""
 _FATE: Mapping[Missing, str] = {
     "zero": "they count as below the threshold",
     "skip": "items without any graded cell are excluded",
@@ -205,7 +207,10 @@ def _cover(of: BoardContext) -> Iterator[Note]:
         name, first, *_ = str(measure), *of.of(measure)
         if worst := _worst(result.systems, first.missing_cells):
             yield note("cover-ungraded", name, worst=worst, fate=_FATE[missing])
-        if missing == "zero" and first.low is not None:
+        share = min((one for one in first.missing_cells if one is not None), default=0.0)
+        if share > MOSTLY_UNGRADED:
+            yield note("bank-ungraded", share=int(100 * share))
+        elif missing == "zero" and first.low is not None:
             yield note("cover-bounds", name)
         for column in of.of(measure):
             at = f"{measure} at {column.min_rating}"

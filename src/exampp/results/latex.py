@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from exampp.results.view import View
@@ -12,12 +13,29 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\u00b1": r"$\pm$",
+    "\u00b2": "$^2$",
+    "\u00d7": r"$\times$",
+    "\u2192": r"$\rightarrow$",
+    "\u2212": "$-$",
+    "\u2248": r"$\approx$",
+    "\u2264": r"$\leq$",
     "\u2265": r"$\geq$",
     "\u2020": r"$^{\dagger}$",
     "\ufffd": "?",
     "<": r"$<$",
     ">": r"$>$",
 }
+_GREEK = {
+    "\u03a6": r"$\Phi$",
+    "\u03b1": r"$\alpha$",
+    "\u03ba": r"$\kappa$",
+    "\u03c1": r"$\rho$",
+    "\u03c4": r"$\tau$",
+}
+"""Symbols of statistics, replaced unless they stand in a Greek word."""
+_SPECIAL = re.compile(
+    rf"[{re.escape(''.join(_LATEX))}]|(?<![\u0370-\u03ff])[{''.join(_GREEK)}](?![\u0370-\u03ff])"
+)
 _COLUMN = 55
 """So many characters of a small font stand in a column of a page that has two."""
 _FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
@@ -25,7 +43,7 @@ _FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 def latex_escape(text: str) -> str:
     """Return the text with LaTeX's special characters spelled out."""
-    return "".join(_LATEX.get(character, character) for character in text)
+    return _SPECIAL.sub(lambda found: (_LATEX | _GREEK)[found[0]], text)
 
 
 def view_latex(view: View) -> str:

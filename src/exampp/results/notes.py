@@ -215,6 +215,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "More than 1% of the cells that decide {subject} have no grade: brackets show the lowest "
         "and highest possible score (retry with exampp grade).",
     ),
+    "bank-ungraded": (
+        _W,
+        "{share}% or more of the cells behind every score have no grade. The bank may not belong "
+        "to these grades: choose another (--bank), or grade the rest (exampp grade).",
+    ),
     "ncover-undefined": (
         _N,
         "Queries where no graded passage covers an item, left out of {subject}: {queries}.",
@@ -282,6 +287,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "means-of-added": (_N, "{measure}: means over queries; leaderboards show the sum."),
     "unseen-failures": (_N, "{text}."),
     "no-letters": (_N, "{subject}: no letters, because there would be more than {most} groups."),
+    "holm-strict": (
+        _N,
+        "{subject}: Holm's correction is strict for {pairs}. With --correction bh {differ} differ; "
+        "the expected share of false findings among them is at most {alpha}.",
+    ),
     "pairs-differ": (_D, "{subject}: pairs that differ at {alpha}, of {pairs}: {shares}{bars}."),
     "letters": (
         _N,

@@ -526,13 +526,15 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
     if name is None and len(known) == 1:
         return known[0]
     if not known:
-        raise InputError(
-            f"the collection has no {kind}s to grade against",
-            file=path,
-            hint="Import a bank (exampp import), generate one with a model (exampp bank "
+        others = item_kinds(connection, name)
+        hint = (
+            f"It has {others[0]}s: remove prompt and kind, or name a prompt for {others[0]}s"
+            if others
+            else "Import a bank (exampp import), generate one with a model (exampp bank "
             "generate), or rate relevance to the query itself (--kind query, "
-            'in Python kind="query")',
+            'in Python kind="query")'
         )
+        raise InputError(f"the collection has no {kind}s to grade against", file=path, hint=hint)
     fault = "which bank?" if name is None else f"no bank {quoted(name)} has {kind}s."
     raise InputError(
         f"{fault} This collection has {', '.join(known)} with {kind}s",

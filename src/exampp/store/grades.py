@@ -13,7 +13,7 @@ from exampp.errors import InputError
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import RatingScale, with_distinct_names
 from exampp.sanitize import sanitize, sanitize_value
-from exampp.store.sql import extra_json, from_json, insert, pairs, select_integer
+from exampp.store.sql import column, extra_json, from_json, insert, pairs, select_integer
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
@@ -170,6 +170,17 @@ def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
         for earlier, one in zip(runs, stored, strict=True)
     }
     return sorted(stored, key=lambda one: place[one.key])
+
+
+def graders_with_grades(connection: sqlite3.Connection) -> set[int]:
+    """Return the keys of the graders with at least one grade; failed cells have none."""
+    return set(
+        column(
+            connection,
+            "SELECT grader FROM grader WHERE EXISTS "
+            "(SELECT 1 FROM grade g WHERE g.grader = grader.grader AND g.state = 0)",
+        )
+    )
 
 
 def _stored(connection: sqlite3.Connection, where: str, *values: str) -> list[StoredGrader]:

@@ -114,6 +114,20 @@ def update_run(connection: sqlite3.Connection, run: int, spent: RunUsage) -> Non
     )
 
 
+def forget_unused(connection: sqlite3.Connection, grader: int, run: int) -> None:
+    """Delete a run that got no reply and cost nothing, and its grader if nothing else used it."""
+    connection.execute(
+        "DELETE FROM run WHERE run = ? AND asked = 0 AND coalesce(cost, 0) = 0 AND NOT EXISTS "
+        "(SELECT 1 FROM grade g WHERE g.grader = run.grader)",
+        (run,),
+    )
+    used = " AND ".join(
+        f"NOT EXISTS (SELECT 1 FROM {table} t WHERE t.grader = grader.grader)"
+        for table in ("grade", "run", "batch", "lease", "sheet")
+    )
+    connection.execute(f"DELETE FROM grader WHERE grader = ? AND {used}", (grader,))
+
+
 def usage_of(connection: sqlite3.Connection, grader: int) -> RunUsage:
     """Return the total usage of all runs of a grader."""
     row = connection.execute(
