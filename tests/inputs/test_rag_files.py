@@ -930,6 +930,63 @@ def test_columns_name_the_system_of_answers(tmp_path: Path, empty_exam: exampp.C
     assert (tmp_path / "out.run").read_text().split()[5::6] == ["a", "b"]
 
 
+CHUNKS = [{"chunk_id": "c1", "content": NEED}, {"chunk_id": "c2", "content": "Soil."}]
+
+
+@pytest.mark.parametrize("value", [CHUNKS, {"chunks": CHUNKS, "took_ms": 3}, [NEED, "Soil."]])
+@pytest.mark.parametrize("column", ["retrieval", "retrieved_chunks"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_every_column_of_contexts_is_read_as_json(
+    tmp_path: Path, empty_exam: exampp.Collection, value: Any, column: str, name: str
+) -> None:
+    row = {"question": QUESTION, "system": "a", column: json.dumps(value)}
+    quoted = ('"' + cell.replace('"', '""') + '"' for cell in row.values())
+    table = f"{','.join(row)}\n{','.join(quoted)}\n"
+    (tmp_path / name).write_text(table if name == "a.csv" else lines(row))
+    empty_exam.import_files(tmp_path / name, kind="answers", columns={"contexts": column})
+    assert ("passages", 2) in [row[:2] for row in empty_exam.contents().rows]
+
+
+@pytest.mark.parametrize("cell", ['[{"content": "cut o', '{"a": [{"text": "x"}], "b": ["y"]}'])
+def test_contexts_that_cannot_be_told_are_refused(
+    tmp_path: Path, empty_exam: exampp.Collection, cell: str
+) -> None:
+    (tmp_path / "a.jsonl").write_text(lines({"question": QUESTION, "system": "a", "found": cell}))
+    with pytest.raises(InputError, match=r"jsonl:1, found.*: is (broken|an object)"):
+        empty_exam.import_files(tmp_path / "a.jsonl", kind="answers", columns={"contexts": "found"})
+
+
+def test_answers_in_an_unknown_column_are_named(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    row = {"question": QUESTION, "system": "a", "contexts": [NEED], "words": "light " * 20}
+    (tmp_path / "a.jsonl").write_text(lines(row | {"note": "short"}))
+    report = empty_exam.import_files(tmp_path / "a.jsonl")
+    expected = "no answers were read. If 'words' has them, add --columns answer=words"
+    assert f"{tmp_path / 'a.jsonl'}: {expected}" in report.remarks
+
+
+def test_logs_and_facts_of_a_help_desk_need_no_names(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "a.csv").write_text("ticket,user_message,variant,bot_reply\nT-1,Why?,a,So.\n")
+    (tmp_path / "b.csv").write_text("ticket,key_fact\nT-1,Light is needed\n")
+    empty_exam.import_files(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert empty_exam.query_texts() == {"T-1": "Why?"}
+    (entry,) = empty_exam.bank().texts().entries
+    assert [(one.kind, one.text) for one in entry.items] == [("nugget", "Light is needed")]
+
+
+def test_the_example_of_an_unknown_table_is_its_column_of_texts(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "a.csv").write_text(
+        'case,query,variant,words,found\n7,Why?,a,"So it, is","[""x y z a b c""]"\n'
+    )
+    with pytest.raises(InputError, match=r"answer=words \(one of .*nugget\)[^-]*--queries a.csv\n"):
+        empty_exam.import_files(tmp_path / "a.csv")
+
+
 def test_gold_contexts_are_judgments_and_answers_keys(
     tmp_path: Path, empty_exam: exampp.Collection
 ) -> None:

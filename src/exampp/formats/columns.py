@@ -30,8 +30,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "query_id": _tiers(
         "query_id queryid qid q_id question_id prompt_id topic_id narrative_id request_id "
-        "query_number question_number topic_number",
-        "id _id number num no nr",
+        "ticket_id query_number question_number topic_number",
+        "id _id number num no nr ticket",
     ),
     "system": _tiers(
         "system",
@@ -43,7 +43,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         "response actual_output generated_answer model_answer system_answer bot_answer rag_answer "
         "predicted_answer prediction model_output generation completion generated generated_text "
         "generated_response model_response system_response bot_response rag_response llm_answer "
-        "llm_response llm_output final_answer answer_text response_text reply answer",
+        "llm_response llm_output final_answer answer_text response_text bot_reply bot_message "
+        "assistant reply answer",
         "output result",
     ),
     "contexts": _tiers(

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +22,13 @@ from exampp.formats.columns import TABLE_ROLES, roles_of
 from exampp.formats.fields import nearly, own_names
 from exampp.formats.format import ROLES, FirstRecords, ReadOptions, built_in_formats, first_records
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
-from exampp.formats.rag import presets
+from exampp.formats.rag import presets, raw_rows
 from exampp.records import BankEntry
 
 _NAMED = ("run", "qrels")
 """Formats detected by file name alone; their readers report what is wrong in a line."""
 _START = 4000
+_ROWS = 100
 _NAMES = frozenset(
     fields.QUERY
     | fields.PASSAGE
@@ -150,6 +154,17 @@ def _mapped(path: str | Path, role: str, *columns: str) -> str:
     return " ".join(f"--columns {role}={shlex.quote(column)}" for column in columns)
 
 
+def _words(path: str | Path) -> Counter[str]:
+    """Return the number of words of each column in the first rows; lists and objects have none."""
+    words: Counter[str] = Counter()
+    with suppress(InputError):
+        for _, row in islice(raw_rows(path, raise_error), _ROWS):
+            for name, value in row.items():
+                if isinstance(value, str) and not value.startswith(("[", "{")):
+                    words[name] += len(value.split())
+    return words
+
+
 def _column_hint(path: str | Path, names: Sequence[str]) -> str:
     """Return how to say what the columns of a table hold, beside those that are recognised."""
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -167,10 +182,13 @@ def _column_hint(path: str | Path, names: Sequence[str]) -> str:
         has_query = not roles.keys().isdisjoint({"question", "query_id"})
         needed = "an answer, contexts or a passage" if has_query else "the question"
         return f"{hint}No column holds {needed}"
-    example = _mapped(path, "answer" if "question" in roles else "question", others[0])
-    hint += f"Say what a column holds, as in {example} (one of {', '.join(TABLE_ROLES)}), or name "
+    words = _words(path)
+    longest = max(others, key=lambda name: words[name])
+    example = _mapped(path, "answer" if "question" in roles else "question", longest)
+    among = ", ".join((*TABLE_ROLES, "nugget"))
+    hint += f"Say what a column holds, as in {example} (one of {among}), or name "
     hint += f"the type, as in {_stated(path, 'queries')}"
-    if "question" in roles and "answer" not in roles and len(others) > 1:
+    if "question" in roles and roles.keys().isdisjoint({"answer", "system"}) and len(others) > 1:
         wide = _mapped(path, "answer", *others)
         hint += f". If each column holds the answers of one system: {wide}"
     return hint

@@ -294,12 +294,12 @@ def is_qrels_header(names: Sequence[str]) -> bool:
 
 ITEM_TEXTS = ("question", "nugget", "text")
 BANK_NAMES: Mapping[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "qid", "topic_id"),
+    "query_id": ("query_id", "qid", "topic_id", "ticket_id", "ticket"),
     "query_text": ("query_text", "query"),
     "subtopic_id": ("subtopic_id", "facet_id", "subtopic", "facet"),
     "subtopic_text": ("subtopic_text", "facet_text"),
     "question": ("question", "question_text"),
-    "nugget": ("nugget", "nugget_text"),
+    "nugget": ("nugget", "nugget_text", "key_fact", "fact"),
     "text": ("text",),
     "kind": ("kind",),
     "item_id": ("item_id", "id", "question_id", "nugget_id"),

@@ -92,6 +92,8 @@ _AMBIGUOUS_CONTEXTS = frozenset(["contexts", "context", "documents", "docs", "pa
 _AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
 _LONGEST_HEADER = 1 << 14
 _LONGEST_SYSTEM = 60
+_LONG_TEXT = 20
+"""Mean number of words of a column that may be answers."""
 _START = 1 << 16
 _FIRST_LINES = 500
 
@@ -363,7 +365,7 @@ def read(
     Raises:
         InputError: Contexts or answers may be those of a system or of a data set.
     """
-    rows = [(number, _opened_row(row, preset)) for number, row in numbered_rows]
+    rows = [*_opened_rows(path, numbered_rows, preset, columns, on_error)]
     if preset.spans is not None:
         rows = [*_traces(preset, preset.spans, rows, path)]
         fields = Fields(("query",), contexts=("contexts",), response=("response",))
@@ -386,6 +388,13 @@ def read(
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
+    has_answers = any(record.response for _, record, _ in records)
+    if (
+        preset.contexts_may_be_gold
+        and not has_answers
+        and any(one.contexts for _, one, _ in records)
+    ):
+        _warn_of_answers(path, rows, preset)
     by_part = zip(*(parts for _, _, parts in records), strict=True)
     names_system = [
         number < len(preset.system) or len(set(parts)) > 1 for number, parts in enumerate(by_part)
@@ -441,6 +450,17 @@ def _with_ids(rows: Iterable[tuple[int, Row]], roles: Roles) -> Iterator[tuple[i
         if len(known) == 1 and value_of(row, roles, "query_id") is None:
             row = {**row, roles["query_id"][0]: next(iter(known.values()))}
         yield number, row
+
+
+def _warn_of_answers(path: str | Path, rows: Sequence[tuple[int, Row]], preset: Preset) -> None:
+    """Warn about unread columns with long texts, which may be the answers of a system."""
+    for name in dict.fromkeys(name for _, row in rows for name in row):
+        texts = [text for _, row in rows if isinstance(text := row.get(name), str) and text]
+        words = sum(len(text.split()) for text in texts)
+        if name not in preset.every_path() and words >= _LONG_TEXT * max(1, len(texts)):
+            in_python = f"columns={{'answer': {name!r}}}"
+            how = in_python if lines_in_memory(path) else f"--columns answer={name}"
+            add_warning(path, None, f"no answers were read. If {brief(name)} has them, add {how}")
 
 
 def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Preset) -> None:
@@ -625,22 +645,40 @@ def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) 
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def _opened_row(row: Row, preset: Preset) -> Row:
-    if isinstance(row, Cells):
-        row = {name: _opened(name, cell, preset) for name, cell in row.items()}
-    return _normalized_row(row) if preset.normalize_names else row
+def _opened_rows(
+    path: str | Path,
+    rows: Iterable[tuple[int, Row]],
+    preset: Preset,
+    columns: Mapping[str, str],
+    on_error: OnError,
+) -> Iterator[tuple[int, Row]]:
+    """Yield the rows with the lists and objects that their texts contain."""
+    fields = ("contexts", "ids", "relevant")
+    listed = {path for field in fields for path in preset.paths(field)}
+    roles = ((role_of(name, _ROLES), column) for name, column in columns.items())
+    listed |= {column for role, column in roles if _FIELD_OF_ROLE.get(role) in fields}
+    nested = {one.partition(".")[0] for one in columns.values() if "." in one}
+    objects = set() if preset.spans else preset.objects() | nested
+    for number, row in rows:
+        opened = dict(row)
+        is_table = isinstance(row, Cells)
+        try:
+            for name in row if is_table or preset.spans is None else ():
+                if isinstance(row[name], str) and name in objects:
+                    opened[name] = decoded_json(row[name], name)
+                elif name in listed or normalize_name(name) in listed:
+                    opened[name] = _list_of(row[name], preset, name)
+                    if is_table and isinstance(opened[name], str):
+                        mark = preset.separator
+                        opened[name] = opened[name].split(mark) if mark else [opened[name]]
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        yield number, _normalized_row(opened) if preset.normalize_names else opened
 
 
 class Cells(dict[str, str]):
     """A row of a table; its lists and objects are texts."""
-
-
-def _opened(name: str, cell: str, preset: Preset) -> Any:
-    lists = [path for one in ("contexts", "ids", "relevant") for path in preset.paths(one)]
-    if name in lists or normalize_name(name) in lists:
-        return _list_of(cell, preset.separator)
-    is_object = preset.spans is None and name in preset.objects()
-    return decoded_json(cell, name) if is_object else cell
 
 
 def _normalized_row(row: Row) -> Row:
@@ -727,12 +765,19 @@ def _table(
         yield number, Cells(row)
 
 
-def _list_of(cell: str, separator: str) -> Any:
-    """Return the list in a cell: JSON, a Python literal, parts between separators, or one text."""
-    value = _literal(cell) if cell.lstrip().startswith("[") else cell
-    if value is not cell:
-        return value
-    return cell.split(separator) if separator and cell else [cell]
+def _list_of(value: Any, preset: Preset, field: str) -> Any:
+    """Return the list or the passage in a value: JSON, a Python literal, or the value itself.
+
+    An object without a text stands for the only list in it.
+    """
+    opened = _literal(value) if isinstance(value, str) else value
+    if isinstance(opened, dict) and not holds_text(opened, preset.document_text):
+        lists = [one for one in opened.values() if isinstance(one, list)]
+        return lists[0] if len(lists) == 1 else opened if lists else value
+    if isinstance(opened, list | dict) or not isinstance(value, str):
+        return opened
+    decoded_json(value, field)  # broken JSON is not a passage
+    return value
 
 
 def _literal(text: str) -> Any:
