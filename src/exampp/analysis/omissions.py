@@ -7,13 +7,14 @@ add up to Cover of what was retrieved, the first and third to Cover of the answe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.items import SEALED
 from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.measures.cover import ItemScores
@@ -108,6 +109,17 @@ class Omissions(Result):
         """Return a row per RAG system, and one per omitted item."""
         lists = {name: Table.of(_ITEM, items) for name, (_, items) in self._lists().items()}
         return {"systems": self._systems(), **lists}
+
+    def without_texts(self, sealed: Collection[tuple[str, str]]) -> Omissions:
+        """Return the result for a reader who may not know the (query id, item id) `sealed`."""
+        items, missed = (
+            tuple(
+                one._replace(text=SEALED) if (one.query_id, one.item_id) in sealed else one
+                for one in omitted
+            )
+            for omitted in (self.items, self.missed)
+        )
+        return replace(self, items=items, missed=missed)
 
     def _lists(self) -> dict[str, tuple[str, tuple[OmittedItem, ...]]]:
         return {

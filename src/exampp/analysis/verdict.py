@@ -172,7 +172,9 @@ def compute_report_data(
         correlation=_correlation(board, settings, SAMPLES),
         correlation_everywhere=_correlation(everywhere, settings, 0),
         beside=_beside(board, others, settings),
-        omissions=find_omissions(scores, source.bank) if find_pairs(scores.systems) else None,
+        omissions=find_omissions(scores, source.bank).without_texts(source.bank.sealed or ())
+        if find_pairs(scores.systems)
+        else None,
     )
 
 
@@ -189,7 +191,8 @@ def _item_analysis(
     """Return the item analysis, from fewer random halves."""
     highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
     relevant = relevance_threshold(settings.min_relevant, highest if highest != MISSING else None)
-    return analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS), texts=texts)
+    found = analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS), texts=texts)
+    return found.without_sealed_texts()
 
 
 _SPLITS = 200

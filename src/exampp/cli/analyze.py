@@ -327,7 +327,7 @@ def significance(
     from exampp.analysis.significance import SignificanceSettings
     from exampp.measures.leaderboard import DEFAULT_MEASURES
 
-    with opened_grades(selection) as grades:
+    with opened_grades(selection, measure) as grades:
         found = grades.significance(
             measure or DEFAULT_MEASURES,
             settings=SignificanceSettings(alpha, correction, permutations, seed),

@@ -290,7 +290,7 @@ def corrected(
     from exampp.analysis.corrected import CorrectionSettings
 
     settings = CorrectionSettings(over, alpha)
-    with opened_grades(selection) as grades:
+    with opened_grades(selection, [measure]) as grades:
         found = grades.corrected(
             measure,
             settings=settings,
@@ -417,7 +417,7 @@ def reliability(
         samples=resampling.samples,
         seed=resampling.seed,
     )
-    with opened_grades(selection) as grades:
+    with opened_grades(selection, [measure]) as grades:
         found = grades.reliability(
             measure,
             settings=settings,

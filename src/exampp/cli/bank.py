@@ -541,7 +541,7 @@ def compare_parts(
 
     Example: exampp bank compare my.exam -m Cover@20
     """
-    with opened_grades(selection) as grades:
+    with opened_grades(selection, [measure]) as grades:
         table = grades.compare_parts(measure, min_rating=min_rating, subtopics=subtopics)
     show(table, display)
 

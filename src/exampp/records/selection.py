@@ -53,7 +53,7 @@ BankNames = Annotated[
 ]
 PartName = Annotated[
     Literal["public", "sealed"] | None,
-    keyword("--part", help="Only the public or the sealed part of a split bank.", rare=True),
+    keyword("--part", help="Only the public or the sealed part of a split bank."),
 ]
 Runs = Annotated[
     list[Path] | None,

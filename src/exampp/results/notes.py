@@ -452,6 +452,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _N,
         "The worst {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
     ),
+    "items-sealed": (_N, "The texts of {count} are left out."),
     "no-items-left": (_N, "No item is left."),
     "no-items-removed": (_N, "No item is left out."),
     "items-removed": (_N, "Kendall's tau-b of the orders with and without {items}: {tau}."),
