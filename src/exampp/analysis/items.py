@@ -24,7 +24,7 @@ from exampp.measures.cover import ChanceFloor, ItemScores, chance_floor, cover_e
 from exampp.measures.leaderboard import chance_code, grade_notes, missing_prerequisite
 from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.records.items import SEALED, BankTexts
+from exampp.records.items import BankTexts
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import DRAFT, Note, merge_notes, note
 from exampp.results.plots.figure import Figure
@@ -65,6 +65,8 @@ SMALL = 4
 USUAL_SYSTEMS = 10
 _TEXT = 48
 
+SEALED = "(sealed)"
+"""What is shown in place of the text of a sealed item."""
 AGAINST = "against the rest"
 AGAINST_WITHOUT = "against the rest without the outlier"
 NOT_RELEVANT = "covers what is not relevant"

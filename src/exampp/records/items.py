@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from exampp.records.wording import quoted
@@ -114,10 +114,6 @@ class BankEntry:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-SEALED = "(sealed)"
-"""What is shown in place of the text of a sealed item."""
-
-
 @dataclass(frozen=True, slots=True)
 class BankTexts:
     """A bank without grades: entries and query texts.
@@ -128,21 +124,6 @@ class BankTexts:
     entries: tuple[BankEntry, ...] = ()
     queries: Mapping[str, str] = field(default_factory=dict)
     sealed: frozenset[tuple[str, str]] | None = None
-
-    def without_sealed_texts(self) -> BankTexts:
-        """Return the bank with placeholders for the texts of sealed items."""
-        secret = self.sealed or ()
-        entries = tuple(
-            replace(
-                entry,
-                items=tuple(
-                    replace(item, text=SEALED) if (item.query_id, item.item_id) in secret else item
-                    for item in entry.items
-                ),
-            )
-            for entry in self.entries
-        )
-        return replace(self, entries=entries)
 
 
 VITAL, OKAY = "vital", "okay"
