@@ -320,6 +320,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "of {pairs}, with {by}, is {least} ({correction}).",
     ),
     "gate-reason": (_W, "{verdict}: {where}. Reason: {why}."),
+    "gate-sources": (
+        _N,
+        "The passages behind answers are checked too ({names}); name the systems to check with "
+        "--system.",
+    ),
     "gate-method": (
         _D,
         "Tested is the mean over all queries like these, at {side} on either side. Passed: the "
