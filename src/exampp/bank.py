@@ -138,6 +138,12 @@ class Bank:
         heads = ["query", "subtopic", "item", "kind", "text", "key"]
         return Table.of([*heads, Column("weight", 2), Column("status")], rows)
 
+    @property
+    def sealed(self) -> int:
+        """The number of active items in the sealed part."""
+        split = stored.newest_split(self.connection, self.name)
+        return sum(s.active and s.key in split.items for s in self._states()) if split else 0
+
     def items(self, query_id: str) -> list[ItemState]:
         """Return the current items of a query, including retired ones."""
         return stored.states(self.connection, self.name, query_id=query_id)
@@ -379,9 +385,8 @@ class Bank:
         current = self._states()
         entries = self._entries()
         if part is not None:
-            entries = sealing.without_sealed(
-                entries, current, sealing.split_of(self.connection, self.name)
-            )
+            sealing.split_of(self.connection, self.name)
+            entries = stored.public_entries(self.connection, self.name, entries)
         if not any(entry.items for entry in entries):
             raise InputError(f"the bank {self.name!r} has no active items to export")
         if plain and part is None:

@@ -396,16 +396,33 @@ class Collection:
             columns=columns or {},
         )
 
-    def export(self, path: str | Path, kind: str = "workbench", *, bank: str | None = None) -> int:
+    def export(
+        self,
+        path: str | Path,
+        kind: str = "workbench",
+        *,
+        bank: str | None = None,
+        part: str | None = None,
+    ) -> int:
         """Write the collection as a file of `kind`; return the number of records.
 
-        Raises InputError for a kind that is neither in `inputs.exporting.EXPORTS` nor in a plug-in.
+        `part="public"` omits the sealed items of a bank. The data set `beir` always omits them.
+
+        Raises InputError for an unknown kind, and for the part `sealed` of other kinds than `bank`.
         """
         from exampp.formats.output import check_outputs
         from exampp.inputs.exporting import export
 
         check_outputs([Path(path)], [self.path])
-        return export(self.connection, Path(path), kind, bank)
+        if part is not None and kind == "bank":
+            return self.bank(bank or MAIN_BANK).export(path, part=part)
+        if part not in (None, "public"):
+            raise InputError(
+                "the sealed part is written as a bank",
+                file=path,
+                hint="Use the format bank and a file of JSON lines",
+            )
+        return export(self.connection, Path(path), kind, bank, public=part is not None)
 
     def check(self) -> Checked:
         """Return damage, foreign changes and impossible values in the collection."""

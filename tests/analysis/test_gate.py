@@ -70,6 +70,23 @@ def against(book: Gradebook, system: str | None = None) -> EarlierScores:
     return EarlierScores("last", scores_of(evaluate_gradebook(book, ["Cover@20"])), system)
 
 
+def test_queries_that_no_system_covers_are_left_out_of_ncover() -> None:
+    book = book_of({"s": [10, 8, 0] * 10, "t": [4, 8, 0] * 10})
+    board = evaluate_gradebook(book, ["nCover@20"])
+    last = EarlierScores("last", scores_of(board))
+    for row in judged(book, "nCover@20>=baseline-0.05", baseline=last).rows:
+        assert (row.verdict, row.difference, row.queries) == ("passed", 0.0, 20)
+        assert "10 queries (q2, q5, q8 ...) without a value for any system left out" in row.why
+    (row, _) = judged(book, "nCover@20>=0.2").rows
+    assert (row.verdict, row.queries) == ("passed", 20)
+    # a query that was covered before is a loss, not undefined
+    covered = book_of({"s": [10, 8, 1] * 10, "t": [4, 8, 0] * 10})
+    before = EarlierScores("last", scores_of(evaluate_gradebook(covered, ["nCover@20"])))
+    for row in judged(book, "nCover@20>=baseline-0.05", baseline=before).rows:
+        assert row.verdict == "missing"
+        assert "which the baseline has" in row.why
+
+
 # ---- requirements --------------------------------------------------------------------------------
 
 
@@ -213,6 +230,21 @@ def test_a_margin_takes_queries() -> None:
     assert [verdict[182].verdict, verdict[183].verdict] == ["cannot be told", "passed"]
     why = "Cover@20>=baseline-0.02 takes at least 183 queries if no value changes"
     assert verdict[182].why.endswith(why)
+
+
+def test_all_systems_of_a_baseline_are_counted() -> None:
+    book = book_of(dict.fromkeys(("a", "b", "c", "d", "e", "f"), EIGHT))
+    new = book_of({"new": EIGHT})
+    (row, *_) = judged(new, "Cover@20>=baseline", baseline=against(book)).rows
+    assert "no system 'new', but a, b, c, d, e and 1 more" in row.why
+
+
+def test_passages_behind_answers_are_noted_unless_systems_are_named() -> None:
+    book = book_of({"s": EIGHT, "s:contexts": EIGHT})
+    (text,) = [one for one in judged(book, "Cover@20>=0.1").notes if "--system" in one]
+    assert "s:contexts" in text
+    found = [parse_requirement("Cover@20>=0.1")]
+    assert not any("--system" in one for one in judge_systems(book, found, systems=["s"]).notes)
 
 
 def test_the_same_passages_are_not_worse() -> None:

@@ -18,6 +18,7 @@ import exampp
 from exampp.cli.analyze import agreement
 from exampp.cli.command import Command
 from exampp.errors import InputError, Undefined
+from exampp.graders.scripted import ScriptedGrader
 from exampp.results.result import STYLES
 
 app = Command("agreement", agreement)
@@ -535,3 +536,16 @@ def test_compare_refuses(
     assert (ran.code, ran.out) == (2, "")
     assert says in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_a_misspelt_measure_is_reported_before_the_grader_is_chosen(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    path = tmp_path / "my.exam"
+    with exams.make(tmp_path) as collection:
+        collection.grade(ScriptedGrader("4"), model="m")
+        collection.grade(ScriptedGrader("2"), model="m", prompt="thomas")
+    for command in (["evaluate", path], ["analyze", "significance", path]):
+        wrong = exampp_command(*command, "-m", "Coverr@5")
+        assert "graders match" not in wrong.err
+        assert "Coverr" in wrong.err

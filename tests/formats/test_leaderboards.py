@@ -193,6 +193,10 @@ def test_a_measure_is_chosen_by_its_name(tmp_path: Path) -> None:
     assert leaderboards.read(own) == {"a": 1.0, "b": 2.0}
     with pytest.raises(InputError, match=r"the file has no measure names. Remove :x"):
         leaderboards.read(f"{own}:x")
+    named = file(tmp_path, "run,MAP\na,.1\nb,.2\n", "official.csv")
+    assert leaderboards.read(f"{named}:MAP") == {"a": 2.0, "b": 1.0}
+    with pytest.raises(InputError, match=r"unknown measure 'P@5'. The only column is 'MAP'"):
+        leaderboards.read(f"{named}:P@5")
 
 
 @pytest.mark.parametrize(

@@ -385,6 +385,10 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
             "has no option --device",
         ),
         (
+            ["--grader", "openai", "--model", "m", "--kind", "nugget"],
+            "bank generate has no option --kind. The prompt decides the kind",
+        ),
+        (
             ["--grader", "openai", "--model", "m", "--prompt", "car-nuggets"],
             "the collection has no subtopics",
         ),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import exams
+from support.commands import Commands
 
 import exampp
 from exampp.formats import bank as workbench_bank
@@ -328,3 +329,39 @@ def test_without_its_files_there_is_no_split(tmp_path: Path) -> None:
         collection.bank().split(0.4, public=public, sealed=tmp_path / "sealed.jsonl")
         assert public.exists()
         assert collection.bank().verify(tmp_path / "sealed.jsonl").unchanged
+
+
+def test_the_report_and_the_plot_hide_sealed_texts(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    exam, page, plot = tmp_path / "demo.exam", tmp_path / "r.html", tmp_path / "items.svg"
+    assert exampp_command("demo", exam).code == 0
+    assert exampp_command("bank", "split", exam, "--secret", "0.6").code == 0
+    with exampp.Collection(exam) as collection:
+        grades = collection.grades()
+        sealed = [str(row["text"]) for row in rows(collection.bank().show(part="sealed"))]
+        whole = "".join(str(row.text) for row in grades.items().look)
+        count = sum(row.sealed is True for row in grades.items().items)
+        grades.report(page)
+        grades.items().plot().save(plot)
+    # some of them are among the items to review, which the owner sees
+    assert [text for text in sealed if text[:40] in whole]
+    for file in (page, plot):
+        assert not [text for text in sealed if text[:40] in file.read_text()]
+    assert f"The texts of {count} sealed items are left out" in page.read_text()
+
+
+def test_an_export_names_its_sealed_items(
+    split: tuple[Path, Path, str], tmp_path: Path, exampp_command: Commands
+) -> None:
+    path = split[0]
+    for kind, target in (("bank", "b.jsonl"), ("bank", "b.csv"), ("nuggetizer", "n.jsonl")):
+        ran = exampp_command("export", path, tmp_path / target, "--format", kind)
+        assert "This file contains 4 sealed items. --part public leaves them out." in ran.err
+        ran = exampp_command("export", path, tmp_path / target, "--format", kind, "--part=public")
+        assert (ran.code, "sealed" in ran.err) == (0, False)
+    ran = exampp_command("export", path, tmp_path / "d", "--format", "beir")
+    assert "4 sealed items left out" in ran.err
+    ran = exampp_command("export", path, tmp_path / "allbank.jsonl")
+    assert "grades on 4 sealed items" in ran.err
+    assert "allbank.jsonl: graded passages (--format bank writes the bank)" in ran.out

@@ -66,6 +66,20 @@ def test_each_is_chosen_by_the_name_that_is_shown() -> None:
         choose_grader(several, grader=f"t5:{PROMPT}")
 
 
+def test_graders_that_share_a_name_are_listed_with_the_settings_that_differ() -> None:
+    several = with_distinct_names(
+        [grader(version="2", cut=1, words="a" * 40), grader(version="3", words="a" * 40)]
+    )
+    with pytest.raises(exampp.errors.AmbiguousGrader) as caught:
+        choose_grader(several)
+    first, second = caught.value.graders
+    assert first.endswith(", cut 1, version 2")
+    assert second.endswith(", cut unset, version 3")
+    with pytest.raises(exampp.errors.AmbiguousGrader) as caught:
+        choose_grader([grader("t5", words="b"), grader("flan", words="c")])
+    assert not any("words" in name for name in caught.value.graders)
+
+
 @given(
     st.lists(
         st.builds(

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.analysis.grader_bias import bias_notes, grader_bias
+from exampp.analysis.omissions import find_pairs
 from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore
@@ -441,6 +442,8 @@ def judge_systems(
     boards = [one[0] for one in measured.values() if not isinstance(one, str)]
     bias = grader_bias(book)
     notes = [*bias_notes(bias), *(text for one in boards for text in one.notes)]
+    if not systems and (sources := find_pairs(book.systems).values()):
+        notes.insert(0, note("gate-sources", names=listed(sources)))
     return GateResult(
         tuple(rows),
         describe_source(book.grader, book.bank_label, book.oversight),
@@ -596,6 +599,8 @@ class _RequirementCheck:
         verdict, why = self._verdict(requirement, one, len(sample.values), column)
         if sample.same:
             why.insert(0, f"{SAME_PASSAGES} for all queries")
+        if undefined := undefined_queries(self.expected, column):
+            why.append(f"{_some(undefined)} without a value for any system left out")
         if sample.left_out:
             why.append(f"{counted(sample.left_out, 'query')} not in the baseline left out")
         return GateRow(
@@ -671,7 +676,7 @@ class _RequirementCheck:
         if other is None:
             raise _NotComparableError(
                 f"the baseline has no system {self.baseline.system or system!r}, but "
-                f"{', '.join(self.baseline.systems[:_NAMED])}"
+                f"{listed(self.baseline.systems)}"
             )
         if why := self.baseline.faults.get((str(column.measure), other)):
             raise _NotComparableError(f"the baseline {other}: {why}")
@@ -715,18 +720,35 @@ def missing_of(
     at = book.systems.index(system)
     if silent := [query_id for query_id, systems in expected.items() if system not in systems]:
         return f"returned nothing for {_some(silent)}"
-    # separate exams of subtopics are named after their query
-    valued = {
-        query if query in expected else query.rpartition("/")[0]
-        for query, counts in zip(column.query_ids, column.values.counts[at], strict=True)
-        if counts
-    }
-    if unvalued := [query_id for query_id in expected if query_id not in valued]:
+    unvalued = _without_value(expected, column, column.values.counts[at])
+    undefined = undefined_queries(expected, column)
+    if unvalued := [query_id for query_id in unvalued if query_id not in undefined]:
         return f"has no value for {_some(unvalued)}"
     share = missing_at(column, at)
     if share > lack:
         return f"{_describe_missing(share, str(column.measure))}. {_fix_missing(share)}"
     return ""
+
+
+def undefined_queries(expected: Iterable[str], column: MeasureColumn) -> list[str]:
+    """Return the queries on which a measure is defined for no system, as if nothing is covered."""
+    counts = column.values.counts
+    absent = _without_value(expected, column, np.ones(counts.shape[1], bool))
+    undefined = _without_value(expected, column, np.asarray(counts.any(axis=0)))
+    return [query_id for query_id in undefined if query_id not in absent]
+
+
+def _without_value(
+    expected: Iterable[str], column: MeasureColumn, counts: NDArray[np.bool_]
+) -> list[str]:
+    known = set(expected)
+    # separate exams of subtopics are named after their query
+    valued = {
+        query if query in known else query.rpartition("/")[0]
+        for query, count in zip(column.query_ids, counts, strict=True)
+        if count
+    }
+    return [query_id for query_id in expected if query_id not in valued]
 
 
 def missing_at(column: MeasureColumn, at: int) -> float:

@@ -65,6 +65,8 @@ SMALL = 4
 USUAL_SYSTEMS = 10
 _TEXT = 48
 
+SEALED = "(sealed)"
+"""What is shown in place of the text of a sealed item."""
 AGAINST = "against the rest"
 AGAINST_WITHOUT = "against the rest without the outlier"
 NOT_RELEVANT = "covers what is not relevant"
@@ -222,11 +224,20 @@ class ItemAnalysis(Result):
         wanted = (row for row in self.items if row.why)
         return tuple(sorted(wanted, key=lambda row: (row.worst, row.query_id, row.item_id)))
 
+    def without_sealed_texts(self) -> ItemAnalysis:
+        """Return the analysis for a reader who may not know the sealed items."""
+        count = sum(row.sealed is True for row in self.items)
+        if not count:
+            return self
+        items = tuple(replace(row, text=SEALED) if row.sealed else row for row in self.items)
+        hidden = note("items-sealed", count=counted(count, "sealed item"))
+        return replace(self, items=items, notes=(*self.notes, hidden))
+
     def plot(self) -> Figure:
         """Plot difficulty against the correlation with the rest of the exam, a dot per item."""
         points = [
             (one.text or one.item_id, one.difficulty, one.item_rest, bool(one.why))
-            for one in self.items
+            for one in self.without_sealed_texts().items
             if one.difficulty is not None and one.item_rest is not None
         ]
         return item_scatter(points, draft=self.caption.startswith(DRAFT))

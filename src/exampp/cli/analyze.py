@@ -327,7 +327,7 @@ def significance(
     from exampp.analysis.significance import SignificanceSettings
     from exampp.measures.leaderboard import DEFAULT_MEASURES
 
-    with opened_grades(selection) as grades:
+    with opened_grades(selection, measure) as grades:
         found = grades.significance(
             measure or DEFAULT_MEASURES,
             settings=SignificanceSettings(alpha, correction, permutations, seed),
@@ -355,4 +355,4 @@ for _function in (
     *(correlation, agreement, significance, audit.reliability, audit.items, audit.sensitivity),
     *(audit.corrected, audit.calibration, audit.attacks, audit.citations, audit.unsaid),
 ):
-    app.verb(_function.__name__, rare=_function in (audit.citations, audit.unsaid))(_function)
+    app.verb(_function.__name__, rare=_function is audit.citations)(_function)

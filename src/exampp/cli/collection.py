@@ -652,14 +652,37 @@ def export(
         if target == "bank":
             count = (opened.bank(bank) if bank else opened.bank()).export(to, part=part)
         else:
-            count = opened.export(to, target, bank=bank)
+            count = opened.export(to, target, bank=bank, part=part)
         people = opened.decisions.counts()
-    report_written(to, f"{to}: {target}, {counted(count, 'record')}")
+        about_sealed = "" if part else _about_sealed(opened, target, bank)
+    meant = kind is None and target == "workbench" and "bank" in to.name.lower()
+    what = "graded passages (--format bank writes the bank)" if meant else target
+    report_written(to, f"{to}: {what}, {counted(count, 'record')}")
+    if about_sealed:
+        print_message(about_sealed)
     if target in _BESIDE and any(people.values()):
         print_message(
             ", ".join(f"{thing}: {number:,}" for thing, number in people.items() if number)
         )
         print_message(_BESIDE[target])
+
+
+def _about_sealed(opened: exampp.Collection, target: str, bank: str | None) -> str:
+    """Return the sentence about sealed items in a file of this kind; empty if there are none."""
+    from exampp.formats.format import built_in_kind
+
+    if target in _BESIDE:
+        names = [*dict.fromkeys(str(row[0]) for row in opened.banks().rows)]
+        sentence = "This file may have grades on {}. Do not publish it before the sealed part."
+    elif target == "beir":
+        names, sentence = [bank or "main"], "{} left out: the data set has the public part only."
+    elif built_in_kind(target) in _BANKS:
+        names = [bank or "main"]
+        sentence = "This file contains {}. --part public leaves them out."
+    else:
+        return ""
+    count = sum(opened.bank(name).sealed for name in names)
+    return sentence.format(counted(count, "sealed item")) if count else ""
 
 
 _BESIDE = {

@@ -466,8 +466,15 @@ class Command(click.Command):
         named = _named_grader(args)
         takes_graders = not {"for_grader", "of_grader"}.isdisjoint(vars(self.callback))
         others = graders_with(option) if takes_graders else ""
+        if others and named in others.split(", "):
+            hint = f"It is an option of exampp grade --grader {named}"
+            if option == "--kind":
+                hint = "The prompt decides the kind: exampp prompts lists what each prompt makes"
+            raise InputError(f"{ctx.command_path} has no option {option}", hint=hint)
         if others and named:
-            raise InputError(f"the grader {named} has no option {option}", hint=f"{others} has it")
+            have = "have" if "," in others else "has"
+            what = f"the grader {named} has no option {option}"
+            raise InputError(what, hint=f"{others} {have} it")
         if others:
             raise InputError(f"{option} is an option of {others}", hint="Name one by --grader")
         if option in FORMER_OPTIONS:

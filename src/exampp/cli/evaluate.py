@@ -103,7 +103,7 @@ def evaluate(
     check_outputs([qrels], inputs)
     if official:
         officials = read_officials(official)
-    with opened_grades(selection) as grades:
+    with opened_grades(selection, measure) as grades:
         book = grades.gradebook
     board = evaluate_gradebook(
         book,
@@ -185,7 +185,7 @@ def compare(
     if query is not None and queries is not None:
         what = "--queries is a number of queries, but --query names one"
         raise InputError(what, hint="Leave one of the two out")
-    with opened_grades(selection) as grades:
+    with opened_grades(selection, [measure or "Cover"]) as grades:
         found = grades.compare(
             first,
             second,
@@ -302,7 +302,7 @@ def report(
     inputs = [selection.collection, selection.bank, *leaderboard_files(official or ())]
     check_outputs([output, json], [*inputs, *(selection.runs or ())])
     render = renderer(output)
-    with opened_grades(selection) as grades:
+    with opened_grades(selection, measure) as grades:
         document = grades.report(
             title=title,
             official=official or (),

@@ -163,8 +163,15 @@ class MethodSelection(SharedSelection):
 
 
 @contextmanager
-def opened_grades(selection: Selection) -> Iterator[Grades]:
-    """Open the collection or graded file of a selection; yields the grades of its grader."""
+def opened_grades(selection: Selection, measures: Sequence[str] | None = None) -> Iterator[Grades]:
+    """Open the collection or graded file of a selection; yields the grades of its grader.
+
+    Misspelt measures are reported before the grader is chosen.
+    """
+    if measures:
+        from exampp.measures.names import as_measures
+
+        as_measures(measures)
     with exampp.open(selection.collection) as opened:
         yield opened.grades(
             selection.grader,

@@ -435,17 +435,18 @@ def _values(path: str | Path) -> tuple[Mapping[str, float], bool]:
         return _of_measure(_of_folder(path), measure, path), True
     if (rows := _rows(path)) is not None:
         return _of_measure(_by_measure(rows, path), measure, path), True
-    if measure is not None:
-        raise InputError("the file has no measure names", file=path, hint=f"Remove :{measure}")
     start, head = next(read_lines(path))
     if head.lstrip().startswith((b"{", b"[")):
+        _check_measure(measure, None, path)
         pairs = [(number, system, value, system) for number, system, value in read_pairs(path)]
         return _two_columns(pairs, path, is_score=False), False
     text = text_of(head, path, start)
     separator = next((mark for mark in "\t," if mark in text), None)
     lines = _split(path, separator, quoted=separator == ",")
     first, is_score = lines[0][1], False
-    if len(first) == 2 and not (is_number(first[1]) or first[1].lower() in _NO_NUMBERS):
+    has_header = len(first) == 2 and not (is_number(first[1]) or first[1].lower() in _NO_NUMBERS)
+    _check_measure(measure, first[1] if has_header else None, path)
+    if has_header:
         is_score, lines = _is_score(first[1], path, start), lines[1:]
     numbers = []
     for number, cells in lines:
@@ -456,6 +457,15 @@ def _values(path: str | Path) -> tuple[Mapping[str, float], bool]:
         field = "column 2"
         numbers.append((number, cells[0], _number(cells[1], field, path, number), field))
     return _two_columns(numbers, path, is_score=is_score), is_score
+
+
+def _check_measure(measure: str | None, header: str | None, path: Path) -> None:
+    """Check that a measure after the path is the header of the only column of values."""
+    if measure is not None and measure != header:
+        what = "the file has no measure names"
+        if header is not None:
+            what = f"unknown measure {brief(measure)}. The only column is {brief(header)}"
+        raise InputError(what, file=path, hint=f"Remove :{measure}")
 
 
 def _two_columns(

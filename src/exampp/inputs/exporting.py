@@ -15,7 +15,7 @@ from exampp.formats.output import temporary_file
 from exampp.formats.passages import Retrieved
 from exampp.records import BankEntry, Judgment, Passage, Query, QueryPool, RankedPassage
 from exampp.records.decisions import CellDecision
-from exampp.store.bank import MAIN_BANK, read_bank
+from exampp.store.bank import MAIN_BANK, public_entries, read_bank
 from exampp.store.connection import put_in_place
 from exampp.store.decisions import read_decisions
 from exampp.store.inputs import read_judgments, read_passages, read_queries, read_runs
@@ -37,8 +37,17 @@ class _Counted(Iterator[T]):
         return thing
 
 
-def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | None) -> int:
+def export(
+    connection: sqlite3.Connection,
+    path: Path,
+    kind: str,
+    bank: str | None,
+    *,
+    public: bool = False,
+) -> int:
     """Write one kind of record to a file; return the number of records.
+
+    `public` omits the sealed items of a bank. The folder `beir` never contains them.
 
     Raises:
         InputError: No format writes this kind.
@@ -49,7 +58,10 @@ def export(connection: sqlite3.Connection, path: Path, kind: str, bank: str | No
     if form is None or form.write is None or (form.exports or kind) != kind or not form.holds:
         known = ", ".join((*exported(), *of_packages()))
         raise InputError(f"cannot export {kind!r}", hint=f"Available: {known}")
-    records = _Counted(_STORED[form.holds](connection, bank))
+    things = _STORED[form.holds](connection, bank)
+    if public and form.holds is BankEntry:
+        things = public_entries(connection, bank or MAIN_BANK, things)
+    records = _Counted(things)
     if kind == "bank" and {".csv", ".tsv"} & set(path.suffixes):
         plain_bank.write(path, records)
     elif kind in FORMATS.built_in:
@@ -97,7 +109,7 @@ def _data_set(connection: sqlite3.Connection, path: Path, bank: str | None) -> i
         read_queries(connection),
         read_passages(connection),
         read_judgments(connection),
-        entries,
+        public_entries(connection, bank or MAIN_BANK, entries),
         read_runs(connection),
     )
 

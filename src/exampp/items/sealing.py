@@ -160,18 +160,6 @@ def write_parts(files: Mapping[str, Path], write: Callable[[Path, str], object])
         raise
 
 
-def without_sealed(
-    entries: Iterable[BankEntry], current: Iterable[ItemState], split: Split
-) -> list[BankEntry]:
-    """Return the entries of a bank with public items only."""
-    secret = {item_key(state) for state in current if state.key in split.items}
-    public = [
-        replace(entry, items=tuple(item for item in entry.items if item_key(item) not in secret))
-        for entry in entries
-    ]
-    return [entry for entry in public if entry.items]
-
-
 # ---- commitments ---------------------------------------------------------------------------------
 
 

@@ -218,6 +218,8 @@ instead of rating, which counts one above the lowest rating (EXAM++, section 4.2
 papers' models). `unparsed`: the reply is unparsed."""
 SHORT_KEY = 8
 """Characters of a key for display."""
+_SETTINGS, _CHARACTERS = 3, 24
+"""Settings that tell a grader apart in a list, and the characters of each value."""
 
 
 def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdentity, ...]:
@@ -274,7 +276,7 @@ def choose_grader(
     fitting = fitting_graders(graders, grader=grader, prompt=prompt, kind=kind)
     if len(fitting) == 1:
         return fitting[0]
-    names = [grader_label(one) + _reading(one) for one in fitting or graders]
+    names = [grader_label(one) + _settings_apart(one, graders) for one in fitting or graders]
     listed = "".join(f"\n  {name}" for name in names)
     if not graders:
         raise InputError("no grades yet", hint="Grade the passages: exampp grade")
@@ -296,10 +298,20 @@ def _distinction(graders: Sequence[GraderIdentity]) -> str:
     return next((name for name in names if name not in known), first.key[:SHORT_KEY])
 
 
-def _reading(grader: GraderIdentity) -> str:
-    """Describe the reading rules, for graders that differ only in them."""
-    unnumbered = grader.settings.get("unnumbered")
-    return f", a text without a number is {unnumbered}" if unnumbered else ""
+def _settings_apart(grader: GraderIdentity, graders: Sequence[GraderIdentity]) -> str:
+    """Return the first settings in which a grader differs from others of the same short name."""
+    same = [one.settings for one in graders if one.short_name == grader.short_name]
+    values = {
+        name: {json.dumps(one.get(name), sort_keys=True): None for one in (grader.settings, *same)}
+        for name in sorted({name for one in same for name in one})
+    }
+    apart = [name for name, several in values.items() if len(several) > 1][:_SETTINGS]
+    return "".join(f", {name} {_brief(grader.settings.get(name, 'unset'))}" for name in apart)
+
+
+def _brief(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}..."
 
 
 def fitting_graders(

@@ -53,7 +53,7 @@ BankNames = Annotated[
 ]
 PartName = Annotated[
     Literal["public", "sealed"] | None,
-    keyword("--part", help="Only the public or the sealed part of a split bank.", rare=True),
+    keyword("--part", help="Only the public or the sealed part of a split bank."),
 ]
 Runs = Annotated[
     list[Path] | None,
@@ -69,12 +69,11 @@ Systems = Annotated[
         "--system",
         help="Evaluate only this system. Repeat for several. [default: all]",
         panel=ASKED_FOR,
-        rare=True,
     ),
 ]
 Without = Annotated[
     list[str] | None,
-    keyword("--leave-out", help="Leave this system out. Repeat for several.", rare=True),
+    keyword("--leave-out", help="Leave this system out. Repeat for several."),
 ]
 DecisionMode = Annotated[
     Decisions,

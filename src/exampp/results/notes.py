@@ -320,6 +320,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "of {pairs}, with {by}, is {least} ({correction}).",
     ),
     "gate-reason": (_W, "{verdict}: {where}. Reason: {why}."),
+    "gate-sources": (
+        _N,
+        "The passages behind answers are checked too ({names}); name the systems to check with "
+        "--system.",
+    ),
     "gate-method": (
         _D,
         "Tested is the mean over all queries like these, at {side} on either side. Passed: the "
@@ -448,7 +453,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "{items} covered by at least {least} passages that people judged not relevant (not), at "
         "least as often as by relevant ones.",
     ),
-    "items-shown": (_N, "The worst {limit} of {count} items are shown (--limit)."),
+    "items-shown": (
+        _N,
+        "The worst {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
+    ),
+    "items-sealed": (_N, "The texts of {count} are left out."),
     "no-items-left": (_N, "No item is left."),
     "no-items-removed": (_N, "No item is left out."),
     "items-removed": (_N, "Kendall's tau-b of the orders with and without {items}: {tau}."),
@@ -635,7 +644,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "in neither. difference: generation minus retrieval, with the {level} interval of the mean "
         "over all queries like these.",
     ),
-    "omitted-shown": (_N, "The first {limit} of {count} items are shown (--limit)."),
+    "omitted-shown": (
+        _N,
+        "The first {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
+    ),
     # citations
     "first-citation": (_N, "Only the first citation of every sentence counts."),
     "citations-ungraded": (_N, "{citations} without a grade, which no mean includes."),
@@ -650,7 +662,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "qrels-not-printed": (_N, "{name} is not used. Published qrels: {published}."),
     # lists to review
     "relevant-ungraded": (_N, "{passages} left out, relevant and without a grade."),
-    "rows-shown": (_N, "The first {limit} of {rows} rows are shown (--limit)."),
+    "rows-shown": (
+        _N,
+        "The first {limit} of {rows} rows are shown (--limit; in Python limit=...).",
+    ),
     "some-shown": (_N, "{some} of {of} are shown."),
     "relevance-by": (_N, "By {by} ({queries}): {meaning}."),
     "covered-from": (_D, "An item is covered by a rating of {least} or higher."),

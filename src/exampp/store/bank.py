@@ -12,7 +12,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -531,7 +531,8 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
             f"It has {others[0]}s: remove prompt and kind, or name a prompt for {others[0]}s"
             if others
             else "Import a bank (exampp import), generate one with a model (exampp bank "
-            "generate), or rate relevance to the query itself (--kind query)"
+            "generate), or rate relevance to the query itself (--kind query, "
+            'in Python kind="query")'
         )
         raise InputError(f"the collection has no {kind}s to grade against", file=path, hint=hint)
     fault = "which bank?" if name is None else f"no bank {quoted(name)} has {kind}s."
@@ -823,6 +824,32 @@ def newest_split(connection: sqlite3.Connection, bank: str) -> Split | None:
         Edit(author, reason, at),
         frozenset(item for (item,) in items),
     )
+
+
+def public_entries(
+    connection: sqlite3.Connection, bank: str, entries: Iterable[BankEntry]
+) -> list[BankEntry]:
+    """Return the entries of a bank without its sealed items."""
+    split = newest_split(connection, bank)
+    if split is None:
+        return list(entries)
+    secret = {
+        (state.query_id, state.item_id, state.kind)
+        for state in states(connection, bank)
+        if state.key in split.items
+    }
+    public = [
+        replace(
+            entry,
+            items=tuple(
+                item
+                for item in entry.items
+                if (item.query_id, item.item_id, item.kind) not in secret
+            ),
+        )
+        for entry in entries
+    ]
+    return [entry for entry in public if entry.items]
 
 
 def read_bank_texts(connection: sqlite3.Connection, bank: str) -> BankTexts:
