@@ -122,8 +122,8 @@ def page_html(content: str, title: str) -> str:
     """Return a whole HTML page with the content and its style sheet."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title></head>\n'
-        f'<body style="font-family: system-ui, sans-serif; margin: 2rem">\n'
+        f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title></head>'
+        f'<body style="font-family: system-ui, sans-serif; margin: 2rem">'
         f"{notebook_html(content)}</body>\n</html>\n"
     )
 
