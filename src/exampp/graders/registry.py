@@ -26,7 +26,7 @@ DEFAULT_PROMPTS = {
     "nugget": "nugget-self-rating",
     "query": "umbrela",
 }
-"""Default prompts by the kind of items, for backends without a default prompt of their own."""
+"""Default prompts by the kind of items, for backends that declare none."""
 
 
 @dataclass(frozen=True, slots=True)
