@@ -31,7 +31,9 @@ def test_tokens_and_cost_at_the_end_of_a_run_and_in_the_status(
         )
         second = exampp_command(*grade)
         assert "5 replies to 5 requests, 100 tokens read (25 cached), 10 written\n" in second.out
-        assert "cost: not known without --price-read and --price-written" in second.out
+        assert (
+            "cost: not known without prices (--price-read, --price-written; in Python" in second.out
+        )
     spent = json.loads(exampp_command("status", path, "--format", "json").out)["spent"]
     (row,) = spent["rows"]
     assert {name: row[name] for name in row if name not in ("grader", "grader key", "seconds")} == {

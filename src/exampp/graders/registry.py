@@ -26,7 +26,7 @@ DEFAULT_PROMPTS = {
     "nugget": "nugget-self-rating",
     "query": "umbrela",
 }
-"""Default prompts by the kind of items, for backends that declare none."""
+"""Default prompts by the kind of items, for backends without a default prompt."""
 
 
 @dataclass(frozen=True, slots=True)

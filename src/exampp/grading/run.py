@@ -134,7 +134,10 @@ class Progress:
                 f"{spent.tokens_written} written"
             )
         if spent.requests or spent.cost:
-            unknown = "not known without --price-read and --price-written"
+            unknown = (
+                "not known without prices (--price-read, --price-written; in Python price_read, "
+                "price_written)"
+            )
             text += f"\ncost: {unknown if spent.cost is None else f'{spent.cost:.6g}'}"
         return text
 
