@@ -261,6 +261,26 @@ ODD = exampp.Format("queries", odd)
     assert Path("kept.x").read_text() == "kept"
 
 
+def test_a_grader_that_crashes_is_named_with_its_package(
+    exam: Path, monkeypatch: pytest.MonkeyPatch, exampp_command: Commands
+) -> None:
+    code = """
+import exampp
+class Crash(exampp.Grader):
+    settings = {"name": "crash"}
+    def answer(self, requests):
+        raise KeyError("no field")
+CRASH = exampp.Backend(lambda options, prompt: Crash())
+"""
+    package(exam / "site", "crashing", code, monkeypatch, graders="crash=CRASH")
+    ran = exampp_command("grade", "my.exam", "--grader", "crash")
+    assert ran.code == 1
+    assert "Crash.answer of the package crashing (" in ran.err
+    assert "KeyError: 'no field'" in ran.err
+    assert "Finished work is stored" in ran.err
+    assert "defect of exampp" not in ran.err
+
+
 def test_the_page_shows_the_sample_as_it_is() -> None:
     page = (ROOT / "docs" / "how-to" / "extending.md").read_text()
     for file in (SAMPLE / "pyproject.toml", *(SAMPLE / "exampp_sample").glob("[!_]*.py")):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+GROUPS = ("exampp.graders", "exampp.prompts", "exampp.formats", "exampp.measures")
+"""The groups of entry points."""
+
 
 class Plugin(NamedTuple):
     """A plug-in: its `kind`, name and package, and its fault.
@@ -143,6 +146,24 @@ class Registry(Generic[T]):
 def package_of(point: EntryPoint) -> str:
     """Return the package that declares an entry point."""
     return point.dist.name if point.dist is not None else point.module.partition(".")[0]
+
+
+def failed_plugin(error: BaseException) -> str:
+    """Return the package and the function of a plug-in that raised an error; empty if none did."""
+    from importlib.metadata import entry_points
+    from traceback import walk_tb
+
+    packages = {
+        point.module.partition(".")[0]: package_of(point)
+        for group in GROUPS
+        for point in entry_points(group=group)
+    }
+    for frame, line in reversed([*walk_tb(error.__traceback__)]):
+        top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if top in packages:
+            code = frame.f_code
+            return f"{code.co_qualname} of the package {packages[top]} ({code.co_filename}:{line})"
+    return ""
 
 
 def describe_error(error: BaseException) -> str:

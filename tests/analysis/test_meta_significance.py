@@ -98,6 +98,19 @@ def test_the_better_system_comes_first_and_letters_follow_the_test() -> None:
     assert "(all sign patterns) with Holm's correction" in notes[-1]
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0] * 30, "The two systems are shown to behave differently"),
+        ([0.1, 0.0] * 2 + [0.0] * 26, "The two systems are not shown to behave differently"),
+    ],
+)
+def test_two_systems_are_not_one_pair_of_one(values: list[float], expected: str) -> None:
+    found, _ = found_and_notes({"one": list(values), "other": [0.0] * len(values)})
+    assert found.headline.startswith(expected), found.headline
+    assert found.headline.endswith("(alpha 0.05).")
+
+
 def test_a_strict_correction_names_the_other() -> None:
     random = np.random.default_rng(4)
     rows = {f"s{i:02}": (0.6 * (i % 2) + random.normal(0, 0.5, 14)).tolist() for i in range(20)}

@@ -96,7 +96,9 @@ def test_pairs_are_known_by_their_names_or_named() -> None:
     names = ["a", "a:cited", "b", "b:other", "c", "d:contexts", "d", ":cited"]
     assert find_pairs(names) == {"a": "a:cited", "d": "d:contexts"}
     book = make_book(make_query([SOURCE, ANSWER], make_ranking("x", [0]), make_ranking("y", [1])))
-    with pytest.raises(InputError, match=r"no system has both.*--cited.*--pair.*Systems: x, y"):
+    with pytest.raises(
+        InputError, match=r"no system has both.*--cited.*--pair.*in Python.*Systems: x, y"
+    ):
         found(book)
     with pytest.raises(InputError, match="unknown system 'z'"):
         found(book, {"y": "z"})
@@ -113,5 +115,12 @@ def test_tables_hold_all_of_it() -> None:
     shown = result.render()
     assert "retrieved, not in answer" in shown
     assert "text of q/i1" in shown
-    assert set(result.records()) == {"systems", "items"}
+    assert "0.000 [-0.975, 0.975]" in shown
+    assert "Neither retrieved nor in the answer" in shown
+    assert [one.item_id for one in result.missed] == ["q/i3"]
+    assert result.headline == (
+        "rag loses 25% of the exam in retrieval and 25% in generation; "
+        "1 query cannot tell which is more."
+    )
+    assert set(result.records()) == {"systems", "items", "missed"}
     assert set(result.tables(limit=0)) == {"systems"}

@@ -17,6 +17,7 @@ from exampp.analysis.reliability import (
     ONLY_COVER,
     UNEQUAL,
     Reliability,
+    ReliabilityEstimate,
     ReliabilitySettings,
     Scored,
     scored_column,
@@ -54,6 +55,13 @@ def hand() -> Gradebook:
         make_query([[5, 5], [5, 0], [0, 0]], *rankings, query_id="q1"),
         make_query([[5, 0], [5, 0], [5, 0]], *rankings, query_id="q2"),
     )
+
+
+def test_a_variance_below_0_by_rounding_is_no_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = studied(hand())
+    assert "Negative variances" in notes(found)
+    monkeypatch.setattr(ReliabilityEstimate, "components", property(lambda _: {"q": -1.7e-18}))
+    assert "Negative variances" not in notes(found)
 
 
 def test_by_hand() -> None:

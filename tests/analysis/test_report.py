@@ -14,8 +14,10 @@ from support.gradebooks import make_book, make_query, make_ranking
 import exampp
 from exampp.analysis.report import report
 from exampp.analysis.verdict import USUAL_QUERIES, ReportSettings, ReportSource, families_of
+from exampp.records import BankEntry, Item
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
+from exampp.records.items import BankTexts
 from exampp.results.page import Document, Notices, report_json, to_html
 
 OFFICIAL = {"good": 1.0, "fair": 2.0, "poor": 3.0}
@@ -57,6 +59,28 @@ def warnings(document: Document) -> list[str]:
         if isinstance(block, Notices)
         for sentence in block.sentences
     ]
+
+
+def test_retrieved_passages_beside_answers_have_a_note_and_a_section() -> None:
+    rankings = make_ranking("rag", [0]), make_ranking("rag:contexts", [1])
+    book = make_book(make_query([[5, 0, 0], [5, 5, 0]], *rankings))
+    (query,) = book.queries
+    _, unsaid_item, missed_item = query.item_ids
+    items = (Item(unsaid_item, query.query_id, "public"), Item(missed_item, query.query_id, "x"))
+    sealed = frozenset([(query.query_id, missed_item)])
+    bank = BankTexts((BankEntry(query.query_id, items),), sealed=sealed)
+    document = made(book, ReportSource("my.exam", bank=bank))
+    (notes,) = blocks(document, "summary", "notices")[-1:]
+    assert notes["sentences"] == [
+        "Retrieved passages are ranked beside answers (rag:contexts). To rank answers: "
+        "--leave-out rag:contexts."
+    ]
+    answer, _ = verdict(document)["Retrieval or generation?"]
+    assert answer.startswith("rag loses 33% of the exam in retrieval and 33% in generation; 1 ")
+    assert section(document, "omissions")["verdict"] == answer
+    unsaid, missed = blocks(document, "omissions", "folded")
+    assert [row["text"] for row in (*unsaid["rows"], *missed["rows"])] == ["public", "(sealed)"]
+    assert not [one for one in made(exam()).sections if one.key == "omissions"]
 
 
 # ---- numbers -------------------------------------------------------------------------------------

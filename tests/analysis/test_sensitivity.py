@@ -54,6 +54,13 @@ def test_by_hand() -> None:
     assert found.plot().data.rows[1] == ("b", 1, 1, 1, 1.5, 2)
 
 
+def test_two_systems_are_not_one_pair_of_one() -> None:
+    rankings = make_ranking("a", [0]), make_ranking("b", [1])
+    book = make_book(make_query([[5, 4], [5, 3]], *rankings))
+    found = studied(book, Declaration(("Cover",), (5,), (4, 5), ("zero",)))
+    assert found.headline.endswith(" The two systems do not have the same order in all of them.")
+
+
 def test_equal_combinations_count_once() -> None:
     """nDCG of graded labels hangs on no threshold; nothing is missing, so skip is as zero."""
     found = studied(three(), Declaration(("nDCG", "Cover"), (5,), (4, 5), ("zero", "skip")))

@@ -72,6 +72,21 @@ def test_export_edit_apply(exam: Path, tmp_path: Path, exampp_command: Commands)
     assert exampp_command("bank", "apply", exam, file, "--force").code == 0
 
 
+def test_lint_shows_three_examples_of_a_rule_that_most_items_break(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    bank = tmp_path / "bank.csv"
+    facts = [f"q,a fact with number {n} and words" for n in range(5)]
+    bank.write_text("\n".join(["query_id,nugget", *facts, "q,short fact", ""]))
+    exam = tmp_path / "facts.exam"
+    assert exampp_command("import", exam, bank).code == 0
+    text = exampp_command("bank", "lint", exam).out
+    assert text.count("a fact with number") == 3
+    assert "* 3 of 5 long-nugget are shown; --format json has all" in text
+    for style in ("json", "tsv"):
+        assert exampp_command("bank", "lint", exam, "--format", style).out.count("a fact with") == 5
+
+
 def test_lint_in_all_formats(exam: Path, exampp_command: Commands) -> None:
     exampp_command("bank", "edit", exam, "add", "q1", "Is the sky blue today?")
     for style in ("text", "tsv", "csv", "json", "markdown", "latex"):

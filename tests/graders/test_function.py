@@ -299,7 +299,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     (
         likeness,
         {"name": "f", "model": "m"},
-        "a function has no option --model",
+        'a function has no option model. Use name="mine-v1"',
     ),
     (likeness, {"name": "f", "colour": "m"}, "a function has no option --colour"),
     (likeness, {"name": "f", "scale": (3, 0)}, "invalid scale from 3 to 0"),

@@ -580,7 +580,8 @@ def test_closing_gives_back_what_was_held() -> None:
 @pytest.mark.parametrize(
     ("limits", "sampling", "message"),
     [
-        ({"max_cost": 1.0}, {}, "max_cost needs prices"),
+        ({"max_cost": 1.0}, {}, "max_cost needs prices.*in Python price_read"),
+        ({"price_read": 1}, {}, "a price needs two numbers.*--price-written"),
         (
             {"max_cost": 1.0, "price_read": 1, "price_written": 1},
             {"max_new_tokens": None},

@@ -106,7 +106,7 @@ def test_none_leaves_a_query_out_of_the_mean(collection: exampp.Collection) -> N
         (True, "Odd returned True, which is not a number"),
         (float("nan"), "Odd returned nan"),
         (10**400, "Odd returned inf"),
-        (1.5, "Odd returned 1.5, but is declared as a share"),
+        (1.5, "Odd returned 1.5, but is declared as a share.*declare the measure with share=False"),
         (np.ones(2), "which is not a number"),
     ],
 )

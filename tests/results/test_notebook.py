@@ -78,6 +78,16 @@ PLOTS: dict[str, Callable[[Any], Figure]] = {
 }
 
 
+def test_a_report_shows_its_verdict_and_a_link(grades: Any, tmp_path: Path) -> None:
+    report = grades.report(tmp_path / "my report.html", title="<b>")
+    html = report._repr_html_()
+    assert "<b>Best</b> " in html
+    assert "&lt;b&gt;: " in html
+    assert f'href="{tmp_path.as_posix()}/my%20report.html"' in html
+    assert repr(report) == f"<report DRAFT GRADES: <b> in {tmp_path / 'my report.html'}>"
+    assert "href" not in grades.report()._repr_html_()
+
+
 @pytest.mark.parametrize("name", PLOTS)
 def test_results_have_a_plot_that_a_notebook_shows(grades: Any, name: str) -> None:
     drawn = PLOTS[name](grades)

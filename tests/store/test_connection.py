@@ -57,7 +57,7 @@ def test_files_that_are_no_collection(tmp_path: Path) -> None:
     cut.write_bytes(whole.read_bytes()[:5000])
     for path, what in (
         (tmp_path / "missing.exam", "no such collection"),
-        (text, "is not an exampp collection"),
+        (text, "is not an exampp collection. Import it .* which reads graded files"),
         (other, "an SQLite file, but not an exampp collection"),
         (cut, "is not a readable collection"),
     ):

@@ -7,13 +7,14 @@ add up to Cover of what was retrieved, the first and third to Cover of the answe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.items import SEALED
 from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.measures.cover import ItemScores
@@ -58,7 +59,7 @@ class RagShares:
 
 
 class OmittedItem(NamedTuple):
-    """An item that was retrieved but is not in the answer."""
+    """An item that an answer leaves out."""
 
     answer: str
     query_id: str
@@ -68,38 +69,63 @@ class OmittedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Omissions(Result):
-    """The result of `find_omissions`: a row per RAG system; `items` are the omitted ones."""
+    """The result of `find_omissions`: a row per RAG system.
+
+    `items` were retrieved but are not in the answer; `missed` are in neither.
+    """
 
     rows: tuple[RagShares, ...]
     items: tuple[OmittedItem, ...]
+    missed: tuple[OmittedItem, ...]
     level: float
     notes: tuple[str, ...]
 
     @property
     def headline(self) -> str:
-        """Which step of each system loses more of the exam, in words."""
+        """The share that each step of each system loses, and which is more."""
         found = [
-            f"{one.answer}: cannot tell whether retrieval or generation loses more"
-            if one.loses_more == UNTOLD
-            else f"{one.answer}: {one.loses_more} loses more of the exam"
+            f"{one.answer} loses {one.neither:.0%} of the exam in retrieval and "
+            f"{one.unsaid:.0%} in generation; "
+            + (
+                f"{counted(one.queries, 'query')} cannot tell which is more"
+                if one.loses_more == UNTOLD
+                else f"{one.loses_more} loses more"
+            )
             for one in self.rows
         ]
-        return f"{'; '.join(found)}."
+        return f"{'. '.join(found)}."
 
     def tables(self, limit: int = 20) -> dict[str, Table]:
-        """Return a row per RAG system, and the first `limit` omitted items."""
+        """Return a row per RAG system, and the first `limit` items of each list."""
         found = {"systems": self._systems()}
-        if limit and self.items:
-            count = len(self.items)
-            notes = [note("omitted-shown", limit=limit, count=count)] if count > limit else []
-            found["items"] = Table.of(
-                _ITEM, self.items[:limit], "Retrieved but not in the answer", notes
-            )
+        for name, (caption, items) in self._lists().items():
+            if limit and items:
+                count = len(items)
+                notes = [note("omitted-shown", limit=limit, count=count)] if count > limit else []
+                found[name] = Table.of(_ITEM, items[:limit], caption, notes)
         return found
 
     def records(self) -> dict[str, Table]:
         """Return a row per RAG system, and one per omitted item."""
-        return {"systems": self._systems(), "items": Table.of(_ITEM, self.items)}
+        lists = {name: Table.of(_ITEM, items) for name, (_, items) in self._lists().items()}
+        return {"systems": self._systems(), **lists}
+
+    def without_texts(self, sealed: Collection[tuple[str, str]]) -> Omissions:
+        """Return the result for a reader who may not know the (query id, item id) `sealed`."""
+        items, missed = (
+            tuple(
+                one._replace(text=SEALED) if (one.query_id, one.item_id) in sealed else one
+                for one in omitted
+            )
+            for omitted in (self.items, self.missed)
+        )
+        return replace(self, items=items, missed=missed)
+
+    def _lists(self) -> dict[str, tuple[str, tuple[OmittedItem, ...]]]:
+        return {
+            "items": ("Retrieved but not in the answer", self.items),
+            "missed": ("Neither retrieved nor in the answer", self.missed),
+        }
 
     def _systems(self) -> Table:
         columns = [
@@ -119,7 +145,7 @@ class Omissions(Result):
                 [
                     *(one.answer, one.both + one.unsaid, one.both + one.unretrieved),
                     *(one.retrieved, one.both, one.unsaid, one.unretrieved, one.neither),
-                    *(Interval(None, *ends), one.difference.value, *ends),
+                    *(Interval(one.difference.value, *ends), one.difference.value, *ends),
                     *(one.loses_more, one.queries),
                 ]
             )
@@ -159,7 +185,8 @@ def find_omissions(
     if not pairs:
         raise InputError(
             "no system has both an answer and the passages behind it",
-            hint="Import cited passages with --cited, or name both: --pair ANSWER=RETRIEVED. "
+            hint="Import cited passages with --cited, or name both: --pair ANSWER=RETRIEVED, "
+            f'in Python {{"ANSWER": "RETRIEVED"}}. '
             f"Systems: {', '.join(scores.systems)}",
         )
     place = {name: number for number, name in enumerate(scores.systems)}
@@ -168,12 +195,14 @@ def find_omissions(
             hint = f"Known: {', '.join(scores.systems)}"
             raise InputError(f"unknown system {name!r}", hint=hint)
     covered = scores.credit > 0
-    rows, items = [], []
+    rows, items, missed = [], [], []
     for answer, retrieved in pairs.items():
         in_answer, in_retrieved = covered[place[answer]], covered[place[retrieved]]
         rows.append(_shares(scores, answer, retrieved, in_answer, in_retrieved, level))
         items += list(_left_out(scores, texts, answer, in_retrieved & ~in_answer))
-    return Omissions(tuple(rows), tuple(items), level, tuple(_notes(scores, level)))
+        missed += list(_left_out(scores, texts, answer, ~in_retrieved & ~in_answer))
+    notes = tuple(_notes(scores, level))
+    return Omissions(tuple(rows), tuple(items), tuple(missed), level, notes)
 
 
 def _shares(

@@ -48,6 +48,8 @@ COMPONENTS: Mapping[str, str] = {
     "iq": "items of a query",
     "siq": f"systems {TIMES} items, error",
 }
+ROUNDING = 1e-12
+"""A variance nearer to 0 than this is 0 up to rounding."""
 ONLY_COVER = "only Cover is a mean over items"
 REPEATED = "{} repeat the words and grades of another item of the query"
 ONE_ITEM = "no query has two items"
@@ -335,7 +337,7 @@ class Reliability(Result):
             f"{COMPONENTS[name]} {value:.3g} {_among(study)}"
             for study in known
             for name, value in study.components.items()
-            if value < 0 and name != "s"
+            if value < -ROUNDING and name != "s"
         ]
         if below:
             yield note("negative-variances", variances=below)

@@ -91,6 +91,7 @@ def report(
         _official(data),
         answers["bias"].section,
         corrected_section(source.corrected),
+        _omissions(data),
         answers["items"].section,
         _judgments(data),
         *([answers["attacks"].section] if "attacks" in answers else []),
@@ -249,6 +250,12 @@ def _differences(data: ReportData) -> Section:
     plain = replace(table, caption=caption, notes=notes, verdict="")
     folded = Folded("Interval and letters of every system", plain)
     return Section("differences", "Do the systems differ?", (folded,))
+
+
+def _omissions(data: ReportData) -> Section:
+    tables = [*data.omissions.tables(limit=100).values()] if data.omissions else []
+    blocks: list[Block] = [Folded(table.caption, table) for table in tables[1:]]
+    return Section.of("omissions", "Is it retrieval or generation?", [*tables[:1], *blocks])
 
 
 def _graders(data: ReportData) -> Section:

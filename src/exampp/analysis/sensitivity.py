@@ -199,6 +199,9 @@ class Sensitivity(Result):
         if always:
             others = f" and {len(always) - 1} more are" if len(always) > 1 else " is"
             winner = f"{always[0]}{others} first in {size}."
+        if self.pairs == 1:
+            same = "have" if self.unanimous else "do not have"
+            return f"{winner} The two systems {same} the same order in all of them."
         return (
             f"{winner} {self.unanimous:,} of {counted(self.pairs, 'pair')} of systems "
             f"({self.unanimous / self.pairs:.1%}) have the same order in all of them."

@@ -114,13 +114,19 @@ class Significance:
             many = "no pair can be tested" if self.pairs else f"the leaderboard has {many}"
             return f"No pair of systems is compared under {name}: {many}."
         differ = sum(bool(self.settings.differs(pair)) for pair in tested)
-        means = sum(map(self.settings.means_differ, self.pairs)) or "none"
+        means = sum(map(self.settings.means_differ, self.pairs))
         how = f"{NAMES[self.settings.correction]}, {alpha:g}"
         how += "; means: Holm's correction" * (self.settings.correction != "holm")
+        if len(self.pairs) == 1:
+            shown, mean = "" if differ else "not ", "" if means else "not "
+            return (
+                f"The two systems are {shown}shown to behave differently under {name}, and {mean}"
+                f"shown to have different means {OVER_ALL} (alpha {alpha:g})."
+            )
         return (
             f"{differ:,} of {counted(len(tested), 'pair')} of systems ({differ / len(tested):.1%}) "
-            f"are shown to behave differently under {name}, and {means} to have different means "
-            f"{OVER_ALL} ({how})."
+            f"are shown to behave differently under {name}, and {means or 'none'} to have "
+            f"different means {OVER_ALL} ({how})."
         )
 
     @property

@@ -22,6 +22,7 @@ from exampp.analysis.correlation import (
 )
 from exampp.analysis.grader_bias import DEPTH, QUESTION, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
+from exampp.analysis.omissions import Omissions, find_omissions, find_pairs
 from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.raters import Layout
 from exampp.analysis.reliability import Reliability, scored_column, study_reliability
@@ -30,7 +31,7 @@ from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.measures.board import Leaderboard, describe_oversight
-from exampp.measures.cover import item_scores
+from exampp.measures.cover import ItemScores, item_scores
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import as_measures, heading
@@ -101,7 +102,8 @@ class ReportData:
 
     `correlation` is that of `board` with official leaderboards, with intervals, and
     `correlation_everywhere` that at every threshold; `beside` compares the board with those of
-    other graders. They are None if unavailable.
+    other graders. `omissions` are those of RAG systems whose retrieved passages are systems, too.
+    They are None if unavailable.
     """
 
     book: Gradebook
@@ -117,6 +119,7 @@ class ReportData:
     correlation: Correlations | None = None
     correlation_everywhere: Correlations | None = None
     beside: SideBySide | None = None
+    omissions: Omissions | None = None
 
     @property
     def main(self) -> MeasureColumn:
@@ -141,6 +144,7 @@ def compute_report_data(
         InputError: A measure or the threshold makes no sense.
     """
     board = _board(book, settings, [settings.min_rating])
+    scores = _item_scores(book, settings)
     scale = range(book.grader.lowest + 1, book.grader.highest + 1)
     everywhere = _board(book, settings, scale) if settings.official else board
     agreement = agreements.find_agreements(
@@ -164,18 +168,27 @@ def compute_report_data(
         ),
         agreement=tuple(block for block in agreement.judged if block.units),
         bias=grader_bias(book, board.columns[0].measure.cutoff or DEPTH),
-        items=_item_analysis(book, settings, source.bank),
+        items=_item_analysis(book, scores, settings, source.bank),
         correlation=_correlation(board, settings, SAMPLES),
         correlation_everywhere=_correlation(everywhere, settings, 0),
         beside=_beside(board, others, settings),
+        omissions=find_omissions(scores, source.bank).without_texts(source.bank.sealed or ())
+        if find_pairs(scores.systems)
+        else None,
     )
 
 
-def _item_analysis(book: Gradebook, settings: ReportSettings, texts: BankTexts) -> ItemAnalysis:
-    """Return the item analysis of the report's first Cover, from fewer random halves."""
+def _item_scores(book: Gradebook, settings: ReportSettings) -> ItemScores:
+    """Return the scores of the items under the report's first Cover."""
     covers = [one for one in as_measures(settings.measures) if one.name == "Cover"]
     k = (covers[0].cutoff if covers else None) or DEPTH
-    scores = item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
+    return item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
+
+
+def _item_analysis(
+    book: Gradebook, scores: ItemScores, settings: ReportSettings, texts: BankTexts
+) -> ItemAnalysis:
+    """Return the item analysis, from fewer random halves."""
     highest = max((int(query.judgments.max(initial=MISSING)) for query in book.queries), default=0)
     relevant = relevance_threshold(settings.min_relevant, highest if highest != MISSING else None)
     found = analyze(book, scores, "", ItemSettings(relevant, splits=_SPLITS), texts=texts)
@@ -466,6 +479,8 @@ def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Sec
     """Return the first section: verdict, warnings, and the size of the exam."""
     lines = [*_best(data), *_apart(data), *_known(answers, "sensitivity"), *_official(data)]
     lines += [*_people(data), *_decisions(data), *_known(answers, "reliability")]
+    if data.omissions:
+        lines.append(Line("Retrieval or generation?", data.omissions.headline, "omissions"))
     lines += _known(answers, "attacks")
     for bias in _known(answers, "bias"):
         lines = [not_green(line, data.bias) for line in lines]
@@ -482,8 +497,22 @@ def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Sec
         [
             Verdict(tuple(lines)) if lines else None,
             Notices(warnings) if warnings else None,
+            _ranked_sources(data),
             Tiles(tuple(_tiles(data))),
         ],
+    )
+
+
+def _ranked_sources(data: ReportData) -> Notices | None:
+    """Return a note that retrieved passages are ranked beside the answers made of them."""
+    sources = find_pairs(data.book.systems).values()
+    if not sources:
+        return None
+    options = " ".join(f"--leave-out {name}" for name in sources)
+    names = ", ".join(sources)
+    return Notices(
+        (f"Retrieved passages are ranked beside answers ({names}). To rank answers: {options}.",),
+        "note",
     )
 
 

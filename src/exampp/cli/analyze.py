@@ -355,4 +355,4 @@ for _function in (
     *(correlation, agreement, significance, audit.reliability, audit.items, audit.sensitivity),
     *(audit.corrected, audit.calibration, audit.attacks, audit.citations, audit.unsaid),
 ):
-    app.verb(_function.__name__, rare=_function in (audit.citations, audit.unsaid))(_function)
+    app.verb(_function.__name__, rare=_function is audit.citations)(_function)

@@ -524,15 +524,15 @@ def unsaid(
     ] = None,
     min_rating: MinRating = None,
     k: Depth = 20,
-    limit: Annotated[int, keyword(min=0, help="Show this many of the items left out.")] = 20,
+    limit: Annotated[int, keyword(min=0, help="Show this many items of each list.")] = 20,
     subtopics: Subtopics = "auto",
     *,
     display: NumberDisplay,
 ) -> None:
-    """Compare the items that retrieval and generation miss.
+    """Show whether retrieval or generation loses more.
 
-    Compares the answers of RAG systems with their source passages, item by item. tsv and csv have a
-    row for every system; json has the items, too.
+    Compares the answers of RAG systems with their source passages, item by item. Lists the items
+    that each step misses. tsv and csv have a row for every system; json has the items, too.
 
     Example: exampp analyze unsaid demo.exam --pair chat-v2=rerank
     """

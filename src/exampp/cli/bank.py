@@ -258,8 +258,13 @@ def lint_bank(
 
     Example: exampp bank lint my.exam
     """
+    from exampp.items.lint import shorten_lint
+
     with exampp.Collection(collection) as opened:
-        show(opened.bank(bank).lint(), display)
+        named = opened.bank(bank)
+        found = named.lint()
+        items = len(named.show().rows)
+        show(found if display.for_programs else shorten_lint(found, items), display)
 
 
 @app.verb("edit")

@@ -216,6 +216,14 @@ def _outcome() -> tuple[int, str]:
             return code, reason
         if os.environ.get("EXAMPP_DEBUG"):
             raise
+        from exampp.plugins import describe_error, failed_plugin
+
+        if plugin := failed_plugin(error):
+            return code, (
+                f"{plugin} failed: {describe_error(error)}\n"
+                "Finished work is stored. Report this to the authors of the package; "
+                "EXAMPP_DEBUG=1 shows where."
+            )
         return code, (
             f"unexpected {type(error).__name__}: {error}\n"
             "This is a defect of exampp. EXAMPP_DEBUG=1 shows where; please report it."

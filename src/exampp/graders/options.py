@@ -21,6 +21,7 @@ KINDS = ("question", "nugget", "query")
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
 """The maximum tokens of a reply: the name that most servers know, and OpenAI's newer one."""
 COST = "Cost and stopping"
+PRICES = "Add --price-read and --price-written (in Python price_read and price_written)"
 
 
 class Option(NamedTuple):
@@ -223,9 +224,9 @@ class OpenAIOptions(TextOptions):
 
     def __post_init__(self) -> None:
         if (self.price_read is None) != (self.price_written is None):
-            raise InputError("a price needs both --price-read and --price-written")
+            raise InputError("a price needs two numbers", hint=PRICES)
         if self.max_cost is not None and self.price_read is None:
-            raise InputError("max_cost needs prices", hint="Add --price-read and --price-written")
+            raise InputError("max_cost needs prices", hint=PRICES)
         if reserved := sorted((_WRITTEN | PARAMETERS.keys()) & (self.extra_body or {}).keys()):
             raise InputError(
                 f"extra_body sets {', '.join(reserved)}",

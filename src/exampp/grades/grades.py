@@ -446,6 +446,7 @@ class Grades(ChosenGrades, GradesBase):
         document = report(self.gradebook, settings, source, [one.gradebook for one in others])
         if path is not None:
             write(document, path)
+            document = replace(document, file=Path(path))
         return document
 
     def _attacked(self, min_rating: int) -> AttackReport | None:

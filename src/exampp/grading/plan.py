@@ -511,6 +511,10 @@ def function_grading(
     Raises:
         InputError: The function has no name, or an option belongs to other graders.
     """
+    if options.get("model") is not None:
+        raise InputError(
+            "a function has no option model", hint='Use name="mine-v1": ratings are stored under it'
+        )
     call_options = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
     checked = _checked_name(settings.name)
     low, high = check_scale(settings.scale or USUAL_SCALE)

@@ -134,7 +134,10 @@ class Progress:
                 f"{spent.tokens_written} written"
             )
         if spent.requests or spent.cost:
-            unknown = "not known without --price-read and --price-written"
+            unknown = (
+                "not known without prices (--price-read, --price-written; in Python price_read, "
+                "price_written)"
+            )
             text += f"\ncost: {unknown if spent.cost is None else f'{spent.cost:.6g}'}"
         return text
 
@@ -269,11 +272,15 @@ class GradingRun:
             finally:
                 # repeat this, because an interrupt may have cut off the end of a pass
                 self._release()
-                with suppress(CollectionBusy), self.connection, transaction(self.connection):
-                    forget_unused(self.connection, self._key, self._run)
+                with suppress(CollectionBusy):
+                    self._forget_unused()
         # another process that writes for so long has pages to store itself
         with suppress(CollectionBusy):
             self._write_pages()
+
+    def _forget_unused(self) -> None:
+        with self.connection, transaction(self.connection):
+            forget_unused(self.connection, self._key, self._run)
 
     def _write_pages(self) -> None:
         with self.connection, transaction(self.connection):

@@ -32,6 +32,9 @@ NUGGET_WORDS = 4
 KEYED_SHARE = 0.5
 """Minimum share of items with an answer key for a finding on items without one."""
 
+EXAMPLES = 3
+"""Findings that people see of a rule that most of the items break."""
+
 RULES: Mapping[str, str] = {
     "empty": "no passage can answer it",
     "list-mark": "the list number is not part of the text",
@@ -109,6 +112,18 @@ def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Tab
     notes = [*filter(None, [missing_texts_note(entries)]), *notes]
     heads = ["rule", "query", "item", "text", "detail", "why it matters"]
     return Table.of(heads, rows, notes=notes or ["no findings"])
+
+
+def shorten_lint(table: Table, items: int) -> Table:
+    """Return the table for people: three examples of a rule that most of the items break."""
+    counts = Counter(str(row[0]) for row in table.rows)
+    (rule, count), *_ = [*counts.most_common(1), ("", 0)]
+    if count <= max(items / 2, EXAMPLES):
+        return table
+    examples = [row for row in table.rows if row[0] == rule][:EXAMPLES]
+    rows = tuple(row for row in table.rows if row[0] != rule or row in examples)
+    shown = f"{EXAMPLES} of {count} {rule} are shown; --format json has all"
+    return replace(table, rows=rows, notes=(shown, *table.notes))
 
 
 def missing_texts_note(entries: Iterable[BankEntry]) -> str:

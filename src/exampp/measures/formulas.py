@@ -485,7 +485,10 @@ def _value(formula: QueryFunction, requested: Measure, query: RankedQuery) -> fl
         raise _invalid_value_error(requested, query, f"returned {value}")
     if requested.kind.share and not -_ROUNDING <= value <= 1 + _ROUNDING:
         raise _invalid_value_error(
-            requested, query, f"returned {value:g}, but is declared as a share from 0 to 1"
+            requested,
+            query,
+            f"returned {value:g}, but is declared as a share from 0 to 1",
+            "Return a share, or declare the measure with share=False",
         )
     return min(max(value, 0.0), 1.0) if requested.kind.share else value
 
@@ -494,10 +497,15 @@ _ROUNDING = 1e-9
 """Tolerance of shares beyond 0 and 1, for rounding."""
 
 
-def _invalid_value_error(requested: Measure, query: RankedQuery, what: str) -> InputError:
+def _invalid_value_error(
+    requested: Measure,
+    query: RankedQuery,
+    what: str,
+    hint: str = "Return a number, or None if the query does not count",
+) -> InputError:
     where = f"{query.query_id}/{query.subtopic}" if query.subtopic else query.query_id
     return InputError(
         f"the measure {requested} {what} (query {where!r}, system {query.system!r}, "
         f"{len(query.passage_ids)} passages)",
-        hint="Return a number, or None if the query does not count",
+        hint=hint,
     )

@@ -219,7 +219,7 @@ papers' models). `unparsed`: the reply is unparsed."""
 SHORT_KEY = 8
 """Characters of a key for display."""
 _SETTINGS, _CHARACTERS = 3, 24
-"""Settings that tell a grader apart in a list, and the characters of each value."""
+"""Maximum number of differing settings in a list of graders, and of characters of each value."""
 
 
 def with_distinct_names(graders: Iterable[GraderIdentity]) -> tuple[GraderIdentity, ...]:

@@ -69,12 +69,11 @@ Systems = Annotated[
         "--system",
         help="Evaluate only this system. Repeat for several. [default: all]",
         panel=ASKED_FOR,
-        rare=True,
     ),
 ]
 Without = Annotated[
     list[str] | None,
-    keyword("--leave-out", help="Leave this system out. Repeat for several.", rare=True),
+    keyword("--leave-out", help="Leave this system out. Repeat for several."),
 ]
 DecisionMode = Annotated[
     Decisions,

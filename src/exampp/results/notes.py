@@ -453,7 +453,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "{items} covered by at least {least} passages that people judged not relevant (not), at "
         "least as often as by relevant ones.",
     ),
-    "items-shown": (_N, "The worst {limit} of {count} items are shown (--limit)."),
+    "items-shown": (
+        _N,
+        "The worst {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
+    ),
     "items-sealed": (_N, "The texts of {count} are left out."),
     "no-items-left": (_N, "No item is left."),
     "no-items-removed": (_N, "No item is left out."),
@@ -641,7 +644,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "in neither. difference: generation minus retrieval, with the {level} interval of the mean "
         "over all queries like these.",
     ),
-    "omitted-shown": (_N, "The first {limit} of {count} items are shown (--limit)."),
+    "omitted-shown": (
+        _N,
+        "The first {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
+    ),
     # citations
     "first-citation": (_N, "Only the first citation of every sentence counts."),
     "citations-ungraded": (_N, "{citations} without a grade, which no mean includes."),
@@ -656,7 +662,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "qrels-not-printed": (_N, "{name} is not used. Published qrels: {published}."),
     # lists to review
     "relevant-ungraded": (_N, "{passages} left out, relevant and without a grade."),
-    "rows-shown": (_N, "The first {limit} of {rows} rows are shown (--limit)."),
+    "rows-shown": (
+        _N,
+        "The first {limit} of {rows} rows are shown (--limit; in Python limit=...).",
+    ),
     "some-shown": (_N, "{some} of {of} are shown."),
     "relevance-by": (_N, "By {by} ({queries}): {meaning}."),
     "covered-from": (_D, "An item is covered by a rating of {least} or higher."),

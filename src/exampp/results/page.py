@@ -12,16 +12,18 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import quote
 
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.results.html import view_html
 from exampp.results.plots.figure import Figure
-from exampp.results.result import Table, render
+from exampp.results.result import Table, notebook_html, render
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -112,20 +114,33 @@ class Section:
         return replace(self, verdict=verdict, blocks=tuple(blocks))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Document:
-    """A report: title, subtitle, sections and footer."""
+    """A report: title, subtitle, sections and footer; `file` is where it was written."""
 
     title: str
     subtitle: str
     sections: tuple[Section, ...]
     colophon: str = ""
+    file: Path | None = None
 
     @property
     def verdict(self) -> tuple[Line, ...]:
         """The lines of the verdict."""
         blocks = (block for section in self.sections for block in section.blocks)
         return tuple(line for block in blocks if isinstance(block, Verdict) for line in block.lines)
+
+    def __repr__(self) -> str:
+        return f"<report {self.title}{f' in {self.file}' if self.file else ''}>"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict for notebooks, with a link to the file."""
+        lines = [f"<b>{escape(one.question)}</b> {escape(one.answer)}" for one in self.verdict]
+        if self.file:
+            path = self.file.as_posix()
+            lines.append(f'<a href="{escape(quote(path))}" target="_blank">{escape(path)}</a>')
+        title = f'<p class="finding">{escape(self.title)}: {escape(self.subtitle)}</p>'
+        return notebook_html(title + "".join(f"<p>{line}</p>" for line in lines))
 
 
 def renderer(path: Path) -> Callable[[Document], str]:

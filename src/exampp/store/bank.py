@@ -531,7 +531,8 @@ def bank_of_kind(connection: sqlite3.Connection, name: str | None, kind: str, pa
             f"It has {others[0]}s: remove prompt and kind, or name a prompt for {others[0]}s"
             if others
             else "Import a bank (exampp import), generate one with a model (exampp bank "
-            "generate), or rate relevance to the query itself (--kind query)"
+            "generate), or rate relevance to the query itself (--kind query, "
+            'in Python kind="query")'
         )
         raise InputError(f"the collection has no {kind}s to grade against", file=path, hint=hint)
     fault = "which bank?" if name is None else f"no bank {quoted(name)} has {kind}s."

@@ -26,6 +26,7 @@ from exampp.store.sql import (
     GuardedConnection,
     busy,
     check_sound,
+    no_collection,
     storage_fault,
     write_all,
 )
@@ -213,7 +214,7 @@ def connect(
         )
     # SQLite treats a file of one byte as empty
     if path.is_dir() or not (fresh or path.stat().st_size >= SMALLEST_PAGE):
-        raise InputError("is not an exampp collection", file=path)
+        raise no_collection(path)
     connection = None
     try:
         connection = _open(path)
@@ -259,7 +260,7 @@ def snapshot(path: Path, copy: Path) -> None:
     if not path.exists():
         raise InputError("no such collection", file=path)
     if not is_collection(path):
-        raise InputError("is not an exampp collection", file=path)
+        raise no_collection(path)
     try:
         with (
             closing(_open(path, unchanged=True)) as source,

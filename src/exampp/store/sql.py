@@ -327,11 +327,20 @@ def storage_fault(file: str, error: Exception) -> Exception | None:
             "folder and open the copy",
         )
     if code == sqlite3.SQLITE_NOTADB:
-        return InputError("is not an exampp collection", file=file)
+        return no_collection(file)
     if code in _STORAGE:
         what, hint = _STORAGE[code]
         return StorageFault(file, f"{what} ({error})", hint)
     return None
+
+
+def no_collection(file: str | Path) -> InputError:
+    """Return the error for a file that is not a collection."""
+    return InputError(
+        "is not an exampp collection",
+        file=file,
+        hint="Import it (exampp import), or use exampp evaluate, which reads graded files",
+    )
 
 
 def busy(file: str | Path) -> CollectionBusy:
