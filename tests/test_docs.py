@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -278,6 +279,21 @@ def test_every_command_is_documented() -> None:
     for name, command in app.commands.items():
         assert f"exampp {name}" in text, f"no page mentions exampp {name}"
         assert command.help
+
+
+def test_quoted_messages_exist() -> None:
+    trees = [ast.parse(path.read_text()) for path in Path(exampp.__file__).parent.rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    texts = {
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings
+    }
+    page = (ROOT / "docs/how-to/troubleshooting.md").read_text()
+    quoted = re.findall(r'^\| "([^"]+)" \|', page, re.MULTILINE)
+    assert len(quoted) > 15
+    assert [one for one in quoted if not any(one in text for text in texts)] == []
 
 
 def test_links_lead_somewhere() -> None:

@@ -178,3 +178,10 @@ def test_serving_takes_the_options(
     assert exampp_command("serve", exam).code == 0
     assert called[-1][1]["port"] == 8765
     assert (given["blind"], given["grader"], given["min_rating"]) == (True, "question", None)
+
+
+def test_tables_as_html_are_a_page_with_a_style_sheet(exampp_command: Commands, exam: Path) -> None:
+    page = exampp_command("review", exam, "missing", "--format", "html").out
+    assert page.startswith("<!doctype html>")
+    assert page.count("<style>") == page.count("<title>") == 1
+    assert page.endswith("</html>\n")

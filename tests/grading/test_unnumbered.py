@@ -113,7 +113,7 @@ def test_nobody_pays_for_another_way_of_reading(
             assert states(collection, read.key) == [(0, 4, "rated", 2), (1, None, "no number", 6)]
         # two of one name: the list of them says what the difference is
         several = exampp_command("evaluate", path).err
-        assert f"{read.key[:8]}), a text without a number is unparsed" in several
+        assert f"{read.key[:8]}), unnumbered unparsed" in several
         again = exampp_command(*grade, "--dry-run")
         assert len(server.requests) == asked
         # the ratings are the grader's own now; what it could not read stays due, as always

@@ -107,3 +107,12 @@ def test_details_and_what_exceeds_three_notes_are_folded() -> None:
     assert folded.findtext("summary") == "3 more notes"
     items = [item.text for item in folded.findall("ul/li")]
     assert items == [str(note("subtopics-pooled")), "three", "four"]
+
+
+def test_people_see_short_ids_of_passages_without_one() -> None:
+    digest = "0123456789abcdef" * 2
+    table = Table.of(["query_id", "passage_id"], [["q1", digest]])
+    for style in ("text", "markdown", "latex", "html"):
+        assert "01234567\N{HORIZONTAL ELLIPSIS}" in render(table, style)
+        assert digest not in render(table, style)
+    assert all(digest in render(table, style) for style in ("json", "tsv", "csv"))

@@ -47,7 +47,7 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
     """
     from exampp.records.selection import Display
     from exampp.results.notes import merge_notes
-    from exampp.results.result import Result, Table, json_of
+    from exampp.results.result import Result, Table, json_of, page_html
 
     how = display or Display()
     if isinstance(found, Result) and not isinstance(found, Table):
@@ -59,6 +59,8 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
     if how.style == "text":
         tables = list(_draft_once(tables))
     text = "\n".join(_rendered(table, how) for table in tables)
+    if how.style == "html":
+        text = page_html(text, next((table.caption for table in tables), "exampp"))
     # tsv and csv hold names as they are; text has its own codes
     write(text if how.style == "text" or not sys.stdout.isatty() else printable_text(text))
     if how.style in ("tsv", "csv"):

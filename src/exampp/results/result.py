@@ -14,6 +14,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from importlib import import_module
 from importlib.resources import files
 from itertools import chain, count
@@ -115,6 +116,16 @@ def notebook_html(content: str) -> str:
     """Return HTML for a notebook: the content with a style sheet that is limited to it."""
     style = files("exampp.results").joinpath("notebook.css").read_text(encoding="utf-8")
     return f'<div class="exampp">\n<style>\n{style}</style>\n{content}</div>\n'
+
+
+def page_html(content: str, title: str) -> str:
+    """Return a whole HTML page with the content and its style sheet."""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title></head>'
+        f'<body style="font-family: system-ui, sans-serif; margin: 2rem">'
+        f"{notebook_html(content)}</body>\n</html>\n"
+    )
 
 
 def _installed(package: str) -> Any:

@@ -152,12 +152,16 @@ class View:
         shown = [at for at, one in enumerate(columns) if one.readers != "programs"]
         decimals = [columns[at].decimals if digits is None else digits for at in shown]
         cells = [[row[at] for at in shown] for row in rows]
+        forms = [shorten_digests if columns[at].name in _PASSAGE else str for at in shown]
         starts = [0]
         if grouped:
             starts += [at for at, (a, b) in enumerate(pairwise(rows), 1) if a[0] != b[0]]
         return cls(
             columns=[columns[at] for at in shown],
-            cells=[[_text(*pair) for pair in zip(row, decimals, strict=True)] for row in cells],
+            cells=[
+                [form(_text(cell, places)) for cell, places, form in zip(*line, strict=True)]
+                for line in ((row, decimals, forms) for row in cells)
+            ],
             marks=[[one.mark if isinstance(one, Marked) else "" for one in row] for row in cells],
             numeric=[_is_numeric([row[at] for row in rows]) for at in shown],
             row_groups=[range(*pair) for pair in pairwise([*starts, len(rows)])],
@@ -229,6 +233,8 @@ def shorten_digests(text: str) -> str:
     return _DIGEST.sub("\\1\u2026", text)
 
 
+_PASSAGE = ("passage_id", "passage")
+"""Columns whose digests people see shortened."""
 _DIGEST = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24}\b")
 
 

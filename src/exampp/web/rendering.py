@@ -25,7 +25,7 @@ from exampp.records.graders import grader_label
 from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
 from exampp.results.result import Table
-from exampp.results.view import UNDEFINED
+from exampp.results.view import UNDEFINED, shorten_digests
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -211,6 +211,7 @@ def templates() -> Environment:
     )
     environment.globals.update(link=link, static=static, plural=plural, shade=rating_shade)
     environment.filters.update(
+        short_id=shorten_digests,
         brief=first_line,
         label=grader_label,
         fixed=fixed,
