@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.gradebooks import make_book, make_query, make_ranking
@@ -30,13 +32,14 @@ def one_query(name: str = "q", source: list[int] | None = None) -> Gradebook:
 
 
 def found(book: Gradebook, pairs: dict[str, str] | None = None) -> Omissions:
-    items = tuple(
-        Item(item, query.query_id, f"text of {item}")
+    entries = (
+        BankEntry(
+            query.query_id,
+            tuple(Item(item, query.query_id, f"text of {item}") for item in query.item_ids),
+        )
         for query in book.queries
-        for item in query.item_ids
     )
-    texts = BankTexts((BankEntry("q", items),))
-    return find_omissions(item_scores(book, 4), texts, pairs)
+    return find_omissions(item_scores(book, 4), BankTexts(tuple(entries)), pairs)
 
 
 def test_the_four_cases() -> None:
@@ -103,6 +106,19 @@ def test_pairs_are_known_by_their_names_or_named() -> None:
     with pytest.raises(InputError, match="unknown system 'z'"):
         found(book, {"y": "z"})
     assert found(book, {"y": "x"}).rows[0].both == 0.25
+
+
+def test_items_of_two_queries_with_one_id_keep_their_texts() -> None:
+    book = make_book(one_query("a").queries[0], one_query("b").queries[0])
+    book = replace(book, queries=tuple(replace(q, item_ids=tuple("1234")) for q in book.queries))
+    texts = BankTexts(
+        tuple(
+            BankEntry(name, tuple(Item(item, name, f"{item} of {name}") for item in "1234"))
+            for name in "ab"
+        )
+    )
+    omitted = find_omissions(item_scores(book, 4), texts).items
+    assert [(one.query_id, one.text) for one in omitted] == [("a", "2 of a"), ("b", "2 of b")]
 
 
 def test_ungraded_cells_are_counted_in_a_note() -> None:

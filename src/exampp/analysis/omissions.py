@@ -225,11 +225,13 @@ def _shares(
 def _left_out(
     scores: ItemScores, texts: BankTexts, answer: str, left: NDArray[np.bool_]
 ) -> Iterator[OmittedItem]:
-    item_texts = {item.item_id: item.text for entry in texts.entries for item in entry.items}
+    item_texts = {
+        (entry.query_id, item.item_id): item.text for entry in texts.entries for item in entry.items
+    }
     for number in np.flatnonzero(left).tolist():
         item = scores.item_ids[number]
         query = scores.queries[scores.query[number]]
-        yield OmittedItem(answer, query, item, item_texts.get(item, ""))
+        yield OmittedItem(answer, query, item, item_texts.get((query, item), ""))
 
 
 def _notes(scores: ItemScores, level: float) -> Iterator[Note]:
