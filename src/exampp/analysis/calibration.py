@@ -285,7 +285,7 @@ def _checked(data: _Judged, settings: CalibrationSettings) -> int:
         raise InputError(
             f"all {passages} belong to one query, {data.query_ids[0]}: a calibration is tested on "
             "held-out queries",
-            hint="Judge passages of other queries too, better of ten or more",
+            hint="Judge passages of at least ten queries",
         )
     least = settings.min_relevant
     if least is None:

@@ -339,7 +339,7 @@ def _differing(result: Significance, tested: Sequence[Pair], correction: Correct
 
 
 def _strict(result: Significance, tested: Sequence[Pair]) -> Iterator[Note]:
-    """Note that the control of false findings would show at least twice as many differences."""
+    """Note that the other correction would show more than twice as many differences."""
     found, more = (_differing(result, tested, one) for one in ("holm", "bh"))
     if result.settings.correction == "holm" and more > max(1, 2 * found):
         pairs, differ = counted(len(tested), "pair"), counted(more, "pair")

@@ -40,7 +40,7 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "query": (("query", *_ITEM), ("context",)),
     "answer": ((*_ITEM, "correct_answer"), ("answer",)),
 }
-"""Slots of which a prompt needs one each, by its kind: the item, and the text to grade."""
+"""Slots that a prompt needs, by its kind: one for the item, and one for the text to grade."""
 _WITHOUT = ("all items would get the same prompt", "the model would not see what it grades")
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
 TEMPLATE_FREE = "thresholds"
