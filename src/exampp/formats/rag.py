@@ -664,7 +664,7 @@ def _opened_rows(
         is_table = isinstance(row, Cells)
         try:
             for name in row if is_table or preset.spans is None else ():
-                if isinstance(row[name], str) and name in objects:
+                if isinstance(row[name], str) and name in (objects if is_table else nested):
                     opened[name] = decoded_json(row[name], name)
                 elif name in listed or normalize_name(name) in listed:
                     opened[name] = _list_of(row[name], preset, name)
