@@ -217,7 +217,7 @@ class GenerationRun:
     def steps(self) -> Iterator[GenerationOutcome]:
         """Send all pending requests; yield each result after it is committed.
 
-        Received replies are always stored, even after an interrupt. With `dry_run`, nothing is sent.
+        Received replies are always stored, even after an interrupt. A dry run sends nothing.
         """
         if self.dry_run:
             return
