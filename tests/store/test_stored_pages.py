@@ -333,6 +333,21 @@ def test_an_import_and_a_run_leave_all_pages(path: Path) -> None:
         assert count_pages(exam.connection) == 4
 
 
+def test_a_failed_run_leaves_nothing_although_another_process_stored_its_pages(
+    tmp_path: Path,
+) -> None:
+    def fail(_: exampp.Request) -> str:
+        with closing(connect(exam.path)) as other, other, transaction(other):
+            write_pages(other)
+        raise ConnectionError("the server is down")
+
+    with exams.make(tmp_path) as exam:
+        with pytest.raises(ConnectionError, match="the server is down"):
+            exam.grade(ScriptedGrader(fail), model="m")
+        assert graders(exam.connection) == []
+        assert count_pages(exam.connection) == 2
+
+
 def test_an_import_of_the_same_changes_nothing(path: Path, tmp_path: Path) -> None:
     with exampp.open(path) as exam:
         assert exam.add(runs={"beta": {"q1": {"p4": 5.0}}}, update=True).changes == 1
