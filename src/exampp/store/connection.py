@@ -417,12 +417,16 @@ def transaction(
         raise storage_fault(str(file_of(connection)), error) or error from None
     if isinstance(connection, GuardedConnection):
         connection.written += 1
+        connection.writing = True
     return connection
 
 
 @contextmanager
-def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+def read_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Read a consistent snapshot within the block, even while others write."""
+    if connection.in_transaction:
+        yield
+        return
     with connection:
         connection.execute("BEGIN")
         yield
