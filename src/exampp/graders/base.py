@@ -203,7 +203,7 @@ class Grader(ABC):
 
     @overridable
     def varies(self) -> bool:
-        """Return whether a repeated request can get another reply: then unreadable ones are retried."""
+        """Return whether a repeated request can get another reply, and so is retried."""
         return False
 
     @overridable
