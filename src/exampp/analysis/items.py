@@ -240,7 +240,7 @@ class ItemAnalysis(Result):
             for one in self.without_sealed_texts().items
             if one.difficulty is not None and one.item_rest is not None
         ]
-        return item_scatter(points, draft=self.caption.startswith(DRAFT))
+        return item_scatter(points, draft=DRAFT in self.caption)
 
     def tables(self, limit: int = 20) -> Mapping[str, Table]:
         """Return the exam, the `limit` worst items, the leaderboard without them, smaller exams."""
