@@ -580,7 +580,7 @@ _NOUNS = {
     "qrels": "judgment",
     "pool": "pooled passage",
 }
-"""What the parts of one file hold."""
+"""Nouns for the records of one part of a file."""
 
 
 def _count_of(file: ImportedFile, *, is_part: bool) -> str:
