@@ -521,8 +521,9 @@ def test_official_ranks_stand_beside_the_leaderboard(
     shown = exampp_command("evaluate", exam, "-m", "nDCG@10", *several[:2]).out
     assert shown.startswith("Kendall's tau-b with one.json over 2 systems: 1.000")
     assert shown.splitlines()[3].endswith("official rank")
-    rounded = exampp_command("evaluate", exam, "-m", "nDCG@10", *several[:2], "--round", 4)
-    assert "1 more note: --notes" in rounded.out
+    rounding = (*several[:2], "--round", 4, "--notes")
+    rounded = exampp_command("evaluate", exam, "-m", "nDCG@10", *rounding)
+    assert "Means are rounded to 4 decimals before they are ranked" in rounded.out
     refused = exampp_command("evaluate", exam, "--round", 4)
     assert (refused.code, "--round changes nothing here" in refused.err) == (2, True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -108,6 +109,7 @@ def test_results_have_a_plot_that_a_notebook_shows(grades: Any, name: str) -> No
     html = unescape(drawn._repr_html_())
     assert (f"<strong>{drawn.title}</strong>" if drawn.spec else drawn.alt) in html
     assert drawn.title in repr(drawn)
+    assert drawn.draft
     assert len(repr(drawn)) < 200
 
 
@@ -120,6 +122,18 @@ def test_a_plot_is_of_the_measure_and_draft(grades: Any) -> None:
     assert board.plot().draft
     with pytest.raises(InputError, match="0 columns match AP"):
         board.plot("AP")
+
+
+def test_a_plot_of_a_gate_names_what_its_rows_are(grades: Any) -> None:
+    first, *_ = grades.gradebook.systems
+
+    def axis(*requirements: str, system: str | None = None) -> str:
+        found = grades.gate(requirements, baseline_system=system).plot()
+        return json.dumps(found.spec, default=str)
+
+    assert "mean or difference" not in axis("Cover@20>=0")
+    both = axis("Cover@20>=0", "Cover@20>=baseline-1", system=first)
+    assert "mean or difference to the baseline" in both
 
 
 def test_a_figure_is_saved_by_the_ending_of_its_file(grades: Any, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from exampp.measures.leaderboard import grade_notes
 from exampp.records import Judgment
 from exampp.records.gradebook import GRADE_JUDGED, MISSING, Gradebook
 from exampp.records.wording import counted
-from exampp.results.notes import Note, listed, merge_notes, note
+from exampp.results.notes import Note, listed, merge_notes, note, with_code
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Interval, interval_text
 from exampp.sanitize import check_choice
@@ -241,9 +241,15 @@ class Agreements(Result):
             for one in self.pairs
             if (found := one.shown.get(statistic)) is not None
         ]
-        title = f"Agreement by {NAMES[statistic]}"
-        spread = "Bars: 95% interval"
-        return intervals_figure(rows, NAMES[statistic], title, spread, name="agreement", zero=True)
+        return intervals_figure(
+            rows,
+            NAMES[statistic],
+            f"Agreement by {NAMES[statistic]}",
+            "Bars: 95% interval",
+            name="agreement",
+            draft=any(with_code(self.notes, "draft")),
+            zero=True,
+        )
 
     def tables(self, *, mutual_counts: bool = False) -> dict[str, Table]:
         """Return confusion tables and statistics by pair; `mutual_counts` includes graders."""

@@ -28,7 +28,7 @@ from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
-from exampp.results.notes import DRAFT, Note, about, labelled, merge_notes, note
+from exampp.results.notes import DRAFT, Note, about, labelled, merge_notes, note, without_label
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, marked
 from exampp.sanitize import check_choice, check_integer
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 NOT_ASKED = "none was asked for"
 NEAR = 0.05
 POOR = 0.5
-DRAFT_PREFIX = f"{DRAFT}: "
-"""The start of the name of a method of draft grades."""
 NO_THRESHOLD = "any"
 """Stands for the threshold of measures that do not depend on it."""
 
@@ -141,7 +139,7 @@ class Correlations(Result):
         check_choice("statistic", chosen, names)
         rows = [
             Spread(
-                f"{one.method.removeprefix(DRAFT_PREFIX)}, {heading(one.measure, one.min_rating)}",
+                f"{without_label(one.method)}, {heading(one.measure, one.min_rating)}",
                 *(one.estimate.value, one.estimate.low, one.estimate.high),
             )
             for one in self.against(name)
@@ -155,7 +153,7 @@ class Correlations(Result):
             f"Correlation with {name}",
             spread,
             name="correlation",
-            draft=any(one.startswith(DRAFT_PREFIX) for one in self.methods),
+            draft=any(DRAFT in one for one in self.methods),
             zero=True,
         )
 

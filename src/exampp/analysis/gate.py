@@ -259,11 +259,17 @@ class GateResult(Result):
             )
             for one in self.rows
         ]
-        compared = any(one.difference is not None for one in self.rows)
-        quantity = "difference to the baseline" if compared else "mean"
+        shown = dict.fromkeys(one.difference is not None for one in self.rows)
+        quantity = " or ".join("difference to the baseline" if one else "mean" for one in shown)
         spread = f"Bars: {percent(self.level)} interval"
         return intervals_figure(
-            rows, quantity, self.headline, spread, name="gate", draft=self.is_draft, zero=compared
+            rows,
+            quantity,
+            self.headline,
+            spread,
+            name="gate",
+            draft=self.is_draft,
+            zero=True in shown,
         )
 
     def tables(self) -> Mapping[str, Table]:
@@ -731,7 +737,7 @@ def missing_of(
 
 
 def undefined_queries(expected: Iterable[str], column: MeasureColumn) -> list[str]:
-    """Return the queries on which a measure is defined for no system, as if nothing is covered."""
+    """Return the queries without a value for any system (nCover: no item is covered)."""
     counts = column.values.counts
     absent = _without_value(expected, column, np.ones(counts.shape[1], bool))
     undefined = _without_value(expected, column, np.asarray(counts.any(axis=0)))

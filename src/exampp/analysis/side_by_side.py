@@ -8,30 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from exampp.analysis.correlation import (
-    AS_GIVEN,
-    DRAFT_PREFIX,
-    Correlations,
-    Method,
-    Scoring,
-    compare_methods,
-)
+from exampp.analysis.correlation import AS_GIVEN, Correlations, Method, Scoring, compare_methods
 from exampp.errors import InputError
-from exampp.measures.board import (
-    Ranks,
-    official_columns,
-    official_rank,
-)
+from exampp.measures.board import Ranks, official_columns, official_rank
 from exampp.measures.names import heading
 from exampp.measures.values import Mean, spread_of
 from exampp.records.wording import counted
-from exampp.results.notes import listed, merge_notes, note
+from exampp.results.notes import DRAFT, listed, merge_notes, note, without_label
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, marked
-from exampp.stats.rank_correlation import (
-    correlate,
-    unite_ties,
-)
+from exampp.stats.rank_correlation import correlate, unite_ties
 
 if TYPE_CHECKING:
     from exampp.results.plots.figure import Figure
@@ -91,26 +77,21 @@ class SideBySide(Result):
         from exampp.results.plots.dots import method_scores
 
         scores = {
-            f"{one.method.removeprefix(DRAFT_PREFIX)} {one.measured}": [
+            f"{without_label(one.method)} {one.measured}": [
                 spread_of(system, mean, share=False) for system, mean in one.means.items()
             ]
             for one in self.series
         }
-        drawn = method_scores(
-            scores, self.systems, ordered_by=self.ordered_by.removeprefix(DRAFT_PREFIX)
-        )
-        return replace(drawn, draft=any(one.method.startswith(DRAFT_PREFIX) for one in self.series))
+        drawn = method_scores(scores, self.systems, ordered_by=without_label(self.ordered_by))
+        return replace(drawn, draft=any(DRAFT in one.method for one in self.series))
 
     @property
     def headline(self) -> str:
-        """How many columns each first system leads, in words."""
-        firsts = Counter(
-            system
-            for one in self.series
-            for scores in [one.scoring.scores]
-            for system, score in scores.items()
-            if round(score, _DECIMALS) == round(max(scores.values()), _DECIMALS)
-        )
+        """The systems that are first in some column, in words."""
+        firsts: Counter[str] = Counter()
+        for one in self.series:
+            scores = {name: round(score, _DECIMALS) for name, score in one.scoring.scores.items()}
+            firsts.update(name for name in scores if scores[name] == max(scores.values()))
         named = [f"{system} ({count})" for system, count in firsts.most_common()]
         columns = counted(len(self.series), "column")
         return f"Ranked first in {columns}: {listed(named)}." if named else ""
@@ -267,15 +248,11 @@ def pairwise_correlation(methods: Sequence[Method]) -> Iterator[MethodPair]:
                     # no more than their order
                     united = unite_ties([list(b.scores.values())])[0]
                     ranks = dict(zip(b.scores, (-united).tolist(), strict=True))
-                    correlation = correlate(a.scores, ranks)
+                    found = correlate(a.scores, ranks)
                     yield MethodPair(
                         *(one.name, a.min_rating, other.name, b.min_rating),
                         b.measure if a.measure == AS_GIVEN else a.measure,
-                        *(
-                            correlation.spearman.value,
-                            correlation.kendall.value,
-                            correlation.systems,
-                        ),
+                        *(found.spearman.value, found.kendall.value, found.systems),
                     )
 
 

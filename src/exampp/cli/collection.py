@@ -313,14 +313,13 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     """Return a rule for options of some kinds of files; `cited`: also for cited responses."""
 
     def holds(given: OptionValues) -> bool:
-        from exampp.formats.format import built_in_kind
+        from exampp.formats.format import ROLES, built_in_kind
         from exampp.formats.lines import accept, reading_from_memory
-        from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import Renaming, read_tables
+        from exampp.inputs.files import Renaming, given_files, read_tables
         from exampp.inputs.importing import file_kinds
 
-        files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
-        files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
+        by_role = [given[role] or () for role in ROLES]
+        files = given_files(given["files"] or (), given["kind"], by_role)
         citing = ("responses",) if cited and given["cited"] else ()
         # faults of records are reported when they are imported
         renaming = Renaming(columns_of(given["columns"]))
@@ -332,7 +331,6 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     return OptionRule((option,), f"for {words}", holds)
 
 
-_ROLES = ("queries", "passages", "bank", "runs", "qrels", "responses")
 _RANKED = ("run", "ranx", "candidates", "dataset", "beir")
 _GENERATED = ("responses", "texts")
 _BANKS = ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec-nuggets")
@@ -581,7 +579,7 @@ _NOUNS = {
     "qrels": "judgment",
     "pool": "pooled passage",
 }
-"""What the parts of one file hold."""
+"""Nouns for the records of one part of a file."""
 
 
 def _count_of(file: ImportedFile, *, is_part: bool) -> str:

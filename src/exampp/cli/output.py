@@ -72,11 +72,11 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
 
 def _draft_once(tables: Iterable[Table]) -> Iterator[Table]:
     """Leave out the label and the note of draft grades where an earlier table has them."""
-    from exampp.results.notes import DRAFT, with_code, without_code
+    from exampp.results.notes import DRAFT, with_code, without_code, without_label
 
     label, notes = False, False
     for table in tables:
-        caption = table.caption.replace(f"{DRAFT}: ", "") if label else table.caption
+        caption = without_label(table.caption) if label else table.caption
         left = tuple(without_code(table.notes, "draft")) if notes else table.notes
         label = label or DRAFT in caption
         notes = notes or any(with_code(table.notes, "draft"))

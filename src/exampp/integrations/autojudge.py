@@ -105,7 +105,7 @@ class JudgeSettings:
 
     @property
     def of_documents(self) -> bool:
-        """Whether the cited passages are graded instead of the reports."""
+        """Return whether the cited passages are graded instead of the reports."""
         return self.graded == "documents"
 
     @property

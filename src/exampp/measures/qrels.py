@@ -57,7 +57,7 @@ class Labelling:
 
     @property
     def needs_threshold(self) -> bool:
-        """Whether the labels themselves depend on the threshold."""
+        """Return whether the labels themselves depend on the threshold."""
         return self.kind == "count" or self.gains != "graded"
 
     def level(self, threshold: int) -> int:

@@ -52,7 +52,7 @@ class RankedExams:
 
     @property
     def answered(self) -> NDArray[np.bool_]:
-        """Whether each system returned passages, exams x systems."""
+        """Return whether each system returned passages, exams x systems."""
         by_exam = [one.layout.answered for one in self.exams]
         return np.array(by_exam, np.bool_).reshape(len(by_exam), len(self.systems))
 

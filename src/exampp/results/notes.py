@@ -14,6 +14,7 @@ from typing import Self, TypeVar
 
 DRAFT = "DRAFT GRADES"
 """The label of tables, figures and pages of draft grades."""
+_LABEL = f"{DRAFT}: "
 _SUBJECT = "\0"
 """Placeholder of the subject, so that notes of several subjects can be joined."""
 _LISTED = 5
@@ -100,7 +101,7 @@ Check = Callable[[Context], Iterable[str]]
 def notes_of(
     context: Context, checks: Iterable[Check[Context]], whole: Collection[str] = ()
 ) -> tuple[Note, ...]:
-    """Run the checks and return their notes in order, each once; see `joined`."""
+    """Run the checks and return their notes in order, each once; see `merge_notes`."""
     return merge_notes(chain.from_iterable(check(context) for check in checks), whole)
 
 
@@ -153,8 +154,13 @@ def more_notes(notes: Collection[str]) -> str:
 
 
 def labelled(text: str, *, draft: bool) -> str:
-    """Return a caption or title, prefixed with "draft" if it is about draft grades."""
-    return f"{DRAFT}: {text}" if draft else text
+    """Return a caption, title or name, prefixed with the label if it is about draft grades."""
+    return f"{_LABEL}{text}" if draft else text
+
+
+def without_label(text: str) -> str:
+    """Return a caption, title or name without the label of draft grades."""
+    return text.replace(_LABEL, "")
 
 
 # ---- the sentences -----------------------------------------------------------------------------
