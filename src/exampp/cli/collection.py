@@ -69,6 +69,7 @@ def check(
         raise click.exceptions.Exit(1)
 
 
+@option_rules(OptionRule(("--port",), "beside --serve", lambda given: given["serve"]))
 def demo(
     collection: Annotated[
         Path | None,
@@ -100,8 +101,6 @@ def demo(
     from exampp.formats.output import temporary_file
     from exampp.store.connection import link_collection
 
-    if port is not None and not serve:
-        raise InputError("--port counts only for --serve", hint="Add --serve, or leave it out")
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
@@ -314,14 +313,13 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     """Return a rule for options of some kinds of files; `cited`: also for cited responses."""
 
     def holds(given: OptionValues) -> bool:
-        from exampp.formats.format import built_in_kind
+        from exampp.formats.format import ROLES, built_in_kind
         from exampp.formats.lines import accept, reading_from_memory
-        from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import Renaming, read_tables
+        from exampp.inputs.files import Renaming, given_files, read_tables
         from exampp.inputs.importing import file_kinds
 
-        files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
-        files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
+        by_role = [given[role] or () for role in ROLES]
+        files = given_files(given["files"] or (), given["kind"], by_role)
         citing = ("responses",) if cited and given["cited"] else ()
         # faults of records are reported when they are imported
         renaming = Renaming(columns_of(given["columns"]))
@@ -333,7 +331,6 @@ def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> Opti
     return OptionRule((option,), f"for {words}", holds)
 
 
-_ROLES = ("queries", "passages", "bank", "runs", "qrels", "responses")
 _RANKED = ("run", "ranx", "candidates", "dataset", "beir")
 _GENERATED = ("responses", "texts")
 _BANKS = ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec-nuggets")
@@ -514,7 +511,7 @@ def import_(
     if style == "json":
         output.write(report.to_json())
     else:
-        _say(report)
+        _print_report(report)
 
 
 def _rating_scale(text: str | None) -> RatingScale | None:
@@ -545,7 +542,7 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
     return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}
 
 
-def _say(report: ImportReport) -> None:
+def _print_report(report: ImportReport) -> None:
     counts: dict[str, list[str]] = {}
     for one in report.files:
         path = one.file.removesuffix(f" ({one.kind})")
@@ -557,7 +554,7 @@ def _say(report: ImportReport) -> None:
     _report_bad_parts(report.skipped_first, report.skipped, "skipped", "bad line")
     _report_bad_parts(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
     if report.replaced.count:
-        print_message(f"{report.replaced}")
+        print_message(str(report.replaced))
     if report.findings.rows:
         show(report.findings)
     print_line("\n".join(_describe_changes(report)))
