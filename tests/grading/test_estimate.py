@@ -70,6 +70,17 @@ def test_what_was_graded_tells_what_the_rest_takes(exam: Path) -> None:
         assert estimate(run, Prices(hour=3600)).cost == pytest.approx(found.seconds)
 
 
+def test_a_dry_run_in_python_sends_and_stores_nothing(exam: Path) -> None:
+    grader = counting()
+    with exampp.Collection(exam) as opened:
+        before = opened.contents()
+        progress = opened.grade(grader, depth=PASSAGES, dry_run=True)
+        assert (progress.total, progress.done) == (2000, 0)
+        generated = opened.bank().generate(grader, prompt="dl-questions", dry_run=True)
+        assert generated["replies"].rows == ()
+        assert (grader.calls, opened.contents(), opened.graders) == ([], before, ())
+
+
 def test_the_command_needs_a_dry_run_for_its_price(exam: Path, exampp_command: Commands) -> None:
     grade = ("grade", exam, "--grader", "draft", "--depth", PASSAGES)
     assert exampp_command(*grade, "--max-queries", 1).code == 0

@@ -486,8 +486,14 @@ def split_bank(
     show(table, display)
 
 
+def _of_collection(values: OptionValues) -> bool:
+    from exampp.store.connection import is_collection
+
+    return values["against"] is not None or is_collection(values["file"])
+
+
 @app.verb("verify", rare=True)
-@option_rules(OptionRule(("--bank",), "for a collection", lambda given: _of_collection(given)))
+@option_rules(OptionRule(("--bank",), "for a collection", _of_collection))
 def verify_bank(
     file: Annotated[
         Path, argument(metavar="FILE", help="A file of sealed items, or a collection.")
@@ -544,9 +550,3 @@ def compare_parts(
     with opened_grades(selection, [measure]) as grades:
         table = grades.compare_parts(measure, min_rating=min_rating, subtopics=subtopics)
     show(table, display)
-
-
-def _of_collection(values: OptionValues) -> bool:
-    from exampp.store.connection import is_collection
-
-    return values["against"] is not None or is_collection(values["file"])

@@ -69,6 +69,7 @@ def check(
         raise click.exceptions.Exit(1)
 
 
+@option_rules(OptionRule(("--port",), "beside --serve", lambda given: given["serve"]))
 def demo(
     collection: Annotated[
         Path | None,
@@ -100,8 +101,6 @@ def demo(
     from exampp.formats.output import temporary_file
     from exampp.store.connection import link_collection
 
-    if port is not None and not serve:
-        raise InputError("--port counts only for --serve", hint="Add --serve, or leave it out")
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
@@ -512,7 +511,7 @@ def import_(
     if style == "json":
         output.write(report.to_json())
     else:
-        _say(report)
+        _print_report(report)
 
 
 def _rating_scale(text: str | None) -> RatingScale | None:
@@ -543,7 +542,7 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
     return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}
 
 
-def _say(report: ImportReport) -> None:
+def _print_report(report: ImportReport) -> None:
     counts: dict[str, list[str]] = {}
     for one in report.files:
         path = one.file.removesuffix(f" ({one.kind})")
@@ -555,7 +554,7 @@ def _say(report: ImportReport) -> None:
     _report_bad_parts(report.skipped_first, report.skipped, "skipped", "bad line")
     _report_bad_parts(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
     if report.replaced.count:
-        print_message(f"{report.replaced}")
+        print_message(str(report.replaced))
     if report.findings.rows:
         show(report.findings)
     print_line("\n".join(_describe_changes(report)))

@@ -428,6 +428,7 @@ def plan_run(
         select=select,
         max_failures=max_failures,
         notes=[note for note in notes if note],
+        dry_run=dry_run,
     )
 
 
