@@ -309,45 +309,45 @@ def _check_name(path: Path) -> None:
         )
 
 
-def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> OptionRule:
-    """Return a rule for options of some kinds of files; `cited`: also for cited responses."""
+def _of_files(
+    option: str, words: str, *roles: str, kinds: Sequence[str] = (), cited: bool = False
+) -> OptionRule:
+    """Return a rule for options of some files; `cited`: also for cited responses."""
 
     def holds(given: OptionValues) -> bool:
-        from exampp.formats.format import ROLES, built_in_kind
+        from exampp.formats.format import ROLES, role_of_format
         from exampp.formats.lines import accept, reading_from_memory
         from exampp.inputs.files import Renaming, given_files, read_tables
         from exampp.inputs.importing import file_kinds
 
         by_role = [given[role] or () for role in ROLES]
         files = given_files(given["files"] or (), given["kind"], by_role)
-        citing = ("responses",) if cited and given["cited"] else ()
+        wanted = {*kinds, "responses"} if cited and given["cited"] else {*kinds}
         # faults of records are reported when they are imported
         renaming = Renaming(columns_of(given["columns"]))
         files, rows = read_tables(files, given["system"], accept, renaming)
         with reading_from_memory(rows):
             found = file_kinds(files, system=given["system"] is not None)
-            return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
+            return any(one.kind in wanted or role_of_format(one.kind) in roles for one in found)
 
     return OptionRule((option,), f"for {words}", holds)
 
 
-_RANKED = ("run", "ranx", "candidates", "dataset", "beir")
-_GENERATED = ("responses", "texts")
-_BANKS = ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec-nuggets")
+_DATA_SETS = ("dataset", "beir")
 
 
 @option_rules(
     OptionRule(
         ("--as",), "for files that stand without an option", lambda given: bool(given["files"])
     ),
-    _of_files("--bank-name", "banks", *_BANKS, "assignments"),
-    _of_files("--depth", "runs", *_RANKED, cited=True),
-    _of_files("--unknown-passages", "runs", *_RANKED, cited=True),
-    _of_files("--corpus", "runs and judgments", *_RANKED, "qrels", "ranx-qrels", cited=True),
-    _of_files("--system", "responses", *_GENERATED, "candidates"),
-    _of_files("--passage-tokens", "responses", *_GENERATED),
-    _of_files("--cited", "responses", "responses"),
-    _of_files("--scale", "graded passages", "workbench"),
+    _of_files("--bank-name", "banks", "bank"),
+    _of_files("--depth", "runs", "runs", kinds=_DATA_SETS, cited=True),
+    _of_files("--unknown-passages", "runs", "runs", kinds=_DATA_SETS, cited=True),
+    _of_files("--corpus", "runs and judgments", "runs", "qrels", kinds=_DATA_SETS, cited=True),
+    _of_files("--system", "responses", "responses", kinds=["candidates"]),
+    _of_files("--passage-tokens", "responses", "responses"),
+    _of_files("--cited", "responses", kinds=["responses"]),
+    _of_files("--scale", "graded passages", kinds=["workbench"]),
 )
 def import_(
     collection: CollectionFile,
@@ -617,9 +617,9 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 
 
 def _exports_bank(given: OptionValues) -> bool:
-    from exampp.formats.format import built_in_kind
+    from exampp.formats.format import role_of_format
 
-    return built_in_kind(given["kind"] or kind_by_name(Path(given["to"]))) in _BANKS
+    return role_of_format(given["kind"] or kind_by_name(Path(given["to"]))) == "bank"
 
 
 @option_rules(OptionRule(("--bank", "--part"), "for banks", _exports_bank))
@@ -666,14 +666,14 @@ def export(
 
 def _about_sealed(opened: exampp.Collection, target: str, bank: str | None) -> str:
     """Return the sentence about sealed items in a file of this kind; empty if there are none."""
-    from exampp.formats.format import built_in_kind
+    from exampp.formats.format import role_of_format
 
     if target in _BESIDE:
         names = [*dict.fromkeys(str(row[0]) for row in opened.banks().rows)]
         sentence = "This file may have grades on {}. Do not publish it before the sealed part."
     elif target == "beir":
         names, sentence = [bank or "main"], "{} left out: the data set has the public part only."
-    elif built_in_kind(target) in _BANKS:
+    elif role_of_format(target) == "bank":
         names = [bank or "main"]
         sentence = "This file contains {}. --part public leaves them out."
     else:

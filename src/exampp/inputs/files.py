@@ -249,11 +249,8 @@ def _strip_ids(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-_RANKED = ("run", "ranx", "candidates")
-
-
 class GivenFile(NamedTuple):
-    """A file or folder of an import, with a `kind` (of `importing.KINDS`) or a `role` (of `ROLES`).
+    """A file or folder of an import, with a `kind` (a format) or a `role` (of `ROLES`).
 
     With `data`, these are rows from memory, `path` is the name in messages, and `system` is the
     system of rows that name none.
@@ -465,7 +462,7 @@ def _holds_runs(path: Path) -> bool:
     if not (files := _files(path)):
         return False
     try:
-        return detect_kind(files[0]).kind in _RANKED
+        return detect_kind(files[0]).kind in of_role("runs")
     except InputError:
         return False
 
@@ -477,7 +474,7 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
     names: dict[str, Path] = {}
     for file in files:
         detected = _detected(source._replace(path=file), system)
-        if detected.kind not in _RANKED:
+        if detected.kind not in of_role("runs"):
             yield Known(file, *detected)
             continue
         name = system_of(file)
