@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exampp.web.rendering import first_line, rating_shade, visible
+from exampp.web.rendering import rating_shade, visible
 
 
 def test_control_characters_are_shown_not_sent() -> None:
@@ -59,8 +59,3 @@ def test_what_scripts_and_emoji_need_stays(text: str) -> None:
 )
 def test_shades_span_the_scale(rating: int, lowest: int, highest: int, expected: int) -> None:
     assert rating_shade(rating, lowest, highest) == expected
-
-
-def test_the_start_of_a_text_is_one_line() -> None:
-    assert first_line("a\n b\tc", 20) == "a b c"
-    assert len(first_line("word " * 100, 20)) <= 20

@@ -93,7 +93,7 @@ class WorkerPool(Protocol):
         """Set how requests are created, before the first batch."""
         ...
 
-    def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
+    def give(self, worker: str, batch: int, requests: Sequence[Request]) -> None:
         """Send a batch to a worker that has joined."""
         ...
 
@@ -105,8 +105,8 @@ class WorkerPool(Protocol):
 class _Batch:
     """Requests that are sent together, the number of lost workers, and the time of sending."""
 
-    def __init__(self, asks: Sequence[Request]) -> None:
-        self.asks = {ask.key: ask for ask in asks}
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.requests = {one.key: one for one in requests}
         self.losses = 0
         self.given = 0.0
 
@@ -123,7 +123,7 @@ class _Member:
         """Adapt the batch size to the time of a batch."""
         now = monotonic()
         took, self.since = now - max(batch.given, self.since), now
-        if took < SHORT and len(batch.asks) >= self.size:
+        if took < SHORT and len(batch.requests) >= self.size:
             self.size = min(MOST, self.size * 2)
         elif took > LONG:
             self.size = max(1, self.size // 2)
@@ -132,15 +132,15 @@ class _Member:
 class _Passages:
     """Pull requests in batches that end between passages, unless a passage has very many."""
 
-    def __init__(self, asks: Iterable[Request]) -> None:
-        self._asks = iter(asks)
+    def __init__(self, requests: Iterable[Request]) -> None:
+        self._requests = iter(requests)
         self._next: Request | None = None
 
     def pull(self, size: int) -> list[Request]:
         """Return about this number of requests, none at the end."""
         batch: list[Request] = []
         while len(batch) < MOST:
-            ask, self._next = self._next or next(self._asks, None), None
+            ask, self._next = self._next or next(self._requests, None), None
             if ask is None:
                 break
             if len(batch) >= size and ask.passage != batch[-1].passage:
@@ -225,13 +225,13 @@ class SpreadGrader(Grader):
         """Send nothing more, and end within `grace` seconds."""
         self._until = min(self._until, monotonic() + grace)
 
-    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every request with its reply, as batches come back.
 
         Raises:
             Unfinished: No worker is left, or an error of a worker ends the run.
         """
-        source = _Passages(asks)
+        source = _Passages(requests)
         self._until = float("inf")
         for member in self._members.values():
             member.batches.clear()
@@ -280,19 +280,19 @@ class SpreadGrader(Grader):
             return False
         number = self._orphans.popleft()
         batch = self._batches[number]
-        self._again += len(batch.asks) if batch.losses else 0
+        self._again += len(batch.requests) if batch.losses else 0
         batch.given = monotonic()
         member.batches[number] = None
-        self._pool.give(worker, number, list(batch.asks.values()))
+        self._pool.give(worker, number, list(batch.requests.values()))
         return True
 
     def _prepare(self, source: _Passages, size: int) -> bool:
         """Prepare the next batch; return whether there is one."""
-        if asks := source.pull(size):
+        if requests := source.pull(size):
             self._number += 1
-            self._batches[self._number] = _Batch(asks)
+            self._batches[self._number] = _Batch(requests)
             self._orphans.append(self._number)
-        return bool(asks)
+        return bool(requests)
 
     def _receive(self, event: BatchAnswered) -> Iterator[tuple[Request, Reply]]:
         if isinstance(event.replies, ExamError):
@@ -306,7 +306,7 @@ class SpreadGrader(Grader):
             member.paced(batch)
         replies = dict(event.replies)
         missing = Reply("", fault="the worker did not answer this request")
-        yield from ((ask, replies.get(key, missing)) for key, ask in batch.asks.items())
+        yield from ((one, replies.get(key, missing)) for key, one in batch.requests.items())
 
     def _lose(self, event: WorkerLost) -> Iterator[tuple[Request, Reply]]:
         """Requeue the requests of a lost worker; yield a fault for those that lost several."""
@@ -319,7 +319,7 @@ class SpreadGrader(Grader):
                 self._orphans.append(number)
                 continue
             fault = Reply("", fault=f"{TRIES} workers were lost with it, the last: {event.reason}")
-            yield from ((ask, fault) for ask in batch.asks.values())
+            yield from ((one, fault) for one in batch.requests.values())
             del self._batches[number]
 
     def _first(self) -> WorkerFacts:
@@ -369,10 +369,10 @@ _row = attrgetter(
 )
 
 
-def rows_of_requests(asks: Iterable[Request]) -> list[Row]:
+def rows_of_requests(requests: Iterable[Request]) -> list[Row]:
     """Return requests as rows; equal texts are one object, so that each is sent once."""
     texts: dict[Any, Any] = {}
-    return [tuple(texts.setdefault(one, one) for one in _row(ask)) for ask in asks]
+    return [tuple(texts.setdefault(one, one) for one in _row(ask)) for ask in requests]
 
 
 class GradingWorker:
@@ -419,19 +419,19 @@ class GradingWorker:
                 self._checked.add((prompt, kind))
             replies: list[tuple[int, Reply]] = []
             lengths: dict[int, int] = {}
-            asks = []
+            requests = []
             for key, *texts in rows:
                 try:
                     filled = build_request(prompt, kind, self._grader, key, _pending_cells(*texts))
                 except InputError as error:
                     replies.append((key, Reply("", fault=str(error))))
                     continue
-                asks.append(filled.request)
+                requests.append(filled.request)
                 if filled.kept is not None:
                     lengths[key] = filled.kept
             replies += (
                 (one.key, _cut(reply, lengths.get(one.key)))
-                for one, reply in self._grader.answer(asks)
+                for one, reply in self._grader.answer(requests)
             )
         except InputError as error:
             return error
@@ -527,10 +527,10 @@ class RayWorkers:
         ready, _ = self._ray.wait(list(self._under), timeout=seconds)
         return self._event(ready[0]) if ready else None
 
-    def give(self, worker: str, batch: int, asks: Sequence[Request]) -> None:
+    def give(self, worker: str, batch: int, requests: Sequence[Request]) -> None:
         """Send a batch to a worker that has joined."""
         prompt, kind = self._asked or (None, "")
-        reference = self._actors[worker].answer.remote(prompt, kind, rows_of_requests(asks))
+        reference = self._actors[worker].answer.remote(prompt, kind, rows_of_requests(requests))
         self._under[reference] = _ActorCall(worker, batch)
 
     def dismiss(self, worker: str) -> None:

@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from exampp.errors import InputError
 from exampp.records.graders import grader_label
+from exampp.records.wording import cut_text
 from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
 from exampp.results.result import Table
@@ -155,12 +156,6 @@ def sentence(text: object) -> str:
     return f"{str(text)[:1].upper()}{str(text)[1:]}"
 
 
-def first_line(text: str, length: int = 120) -> str:
-    """Return the start of a text in one line, at most `length` characters."""
-    line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + ELLIPSIS
-
-
 def table(of: Table) -> Markup:
     """Render a table of a result as HTML."""
     return Markup(view_html(of.view()))
@@ -212,7 +207,7 @@ def templates() -> Environment:
     environment.globals.update(link=link, static=static, plural=plural, shade=rating_shade)
     environment.filters.update(
         short_id=shorten_digests,
-        brief=first_line,
+        brief=cut_text,
         label=grader_label,
         fixed=fixed,
         count=count,

@@ -119,7 +119,7 @@ def load_model(
     )
     loader = getattr(transformers, TASKS[kind])
     options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}
-    with _unsaid(transformers):
+    with _silenced(transformers):
         loaded, info = map_model_errors(
             model,
             lambda: loader.from_pretrained(source, dtype=getattr(torch, precision), **options),
@@ -142,7 +142,7 @@ def load_model(
 
 
 @contextmanager
-def _unsaid(transformers: Any) -> Iterator[None]:
+def _silenced(transformers: Any) -> Iterator[None]:
     """Silence the report of transformers on weights; this module reports what matters."""
     logging: Any = transformers.utils.logging
     verbosity = logging.get_verbosity()

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Dossier
 from exampp.records.selection import SearchKind
+from exampp.records.wording import cut_text
 from exampp.review.evidence import item_coverage, passage_order, returned
 from exampp.store.search import (
     LONGEST,
@@ -30,13 +31,15 @@ from exampp.web.cells import (
     visible_cells,
 )
 from exampp.web.page_request import CurrentRequest, TableColumn, is_own, page_of
-from exampp.web.rendering import first_line, link
+from exampp.web.rendering import link
 
 router = APIRouter()
 QUERIES = 200
 """Queries per page."""
 PASSAGES = 100
 """Passages per page of the heat map."""
+START = 120
+"""Characters of the start of a passage."""
 REPLY = 20_000
 """Maximum characters of a reply on a page."""
 
@@ -207,7 +210,7 @@ def _start(dossier: Dossier, passage: int) -> str:
     return (
         ""
         if text is None
-        else first_line(f"{text.title}: {text.text}" if text.title else text.text)
+        else cut_text(f"{text.title}: {text.text}" if text.title else text.text, START)
     )
 
 
