@@ -60,7 +60,7 @@ class MeasureKind:
 
     @property
     def labelled(self) -> bool:
-        """Whether the measure reads labels of passages instead of ratings of items."""
+        """Return whether the measure reads labels of passages instead of ratings of items."""
         return not (self.cover or self.subtopics or self.formula)
 
 
@@ -269,7 +269,7 @@ class Measure:
 
     @property
     def takes_level(self) -> bool:
-        """Whether the measure depends on a rating threshold."""
+        """Return whether the measure depends on a rating threshold."""
         kind = self.kind
         return kind.cover or kind.threshold or (kind.level and self.param("rel") is None)
 
