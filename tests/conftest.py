@@ -43,7 +43,7 @@ ROOM = 2 << 30
 """Bytes; the folders of all tests that run take a tenth of it."""
 
 # a slow machine is no fault, and what CI says must not depend on the draw; campaigns draw more
-settings.register_profile("here", deadline=None, max_examples=20)
+settings.register_profile("here", deadline=None, max_examples=30)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 

@@ -250,7 +250,7 @@ def test_a_scale_may_be_of_whole_numbers_of_any_library(tmp_path: Path) -> None:
     with exampp.create(tmp_path / "my.exam") as made:
         made.add(queries={"q1": "Why?"}, passages={"p1": "So."}, bank={"q1": ["Is it so?"]})
         made.add(runs={"one": {"q1": ["p1"]}})
-        made.grade(lambda item, passage: 3, name="mine", scale=scale)
+        made.grade(lambda *_: 3, name="mine", scale=scale)
         identity = made.grades("mine").grader
         assert (type(identity.highest), identity.highest) == (int, 3)
 

@@ -202,6 +202,7 @@ def test_what_could_not_be_asked_is_an_error_and_goes_on(tmp_path: Path) -> None
         ({"decode": "auto"}, "requests that cannot be cached"),
         ({"graded": "web"}, "Use report or documents"),
         ({"measures": ["Covr"]}, "Did you mean Cover"),
+        ({"kind": "claim"}, "kind is 'claim'. It must be one of question, nugget, query"),
     ],
 )
 def test_wrong_settings_are_sentences(tmp_path: Path, settings: Any, said: str) -> None:

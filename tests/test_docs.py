@@ -116,8 +116,8 @@ def run_page(page: Path, *, write: bool = False) -> Shell:
 def run_console(block: Block, shell: Shell, wrong: list[str]) -> str:
     """Run a console block; return it with the real outputs."""
     lines = []
-    todo = steps(block.text)
-    for step, following in zip(todo, [*todo[1:], Step("", [])], strict=True):
+    commands = steps(block.text)
+    for step, following in zip(commands, [*commands[1:], Step("", [])], strict=True):
         real = shell.run(step.line)
         if step.shown and block.compared:
             step.shown = compared(step.shown, real, f"$ {step.command}", wrong)

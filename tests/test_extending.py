@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,12 @@ from support import exams
 from support.commands import Commands
 
 import exampp
+from exampp.bank import Bank
+from exampp.cli.main import app
 from exampp.formats.format import FORMATS
 from exampp.graders.base import Request
-from exampp.graders.registry import GRADERS
+from exampp.graders.options import declared_options
+from exampp.graders.registry import GRADERS, RESERVED
 from exampp.measures.names import MEASURES, parse_measure
 from exampp.plugins import Registry
 from exampp.prompts import find_prompt, load_grading_prompt
@@ -214,6 +218,16 @@ F = exampp.Format("cells")
     ):
         with pytest.raises(exampp.InputError, match=said):
             registry.get(name)
+
+
+def test_every_option_beside_those_of_a_grader_is_reserved() -> None:
+    methods = (exampp.Collection.grading, exampp.Collection.grade, Bank.generation, Bank.generate)
+    names = {name for one in methods for name in inspect.signature(one).parameters}
+    verbs: Any = app.commands
+    for command in (verbs["grade"], verbs["bank"].commands["generate"]):
+        names |= {str(parameter.name) for parameter in command.params}
+    known = {name for one in GRADERS.built_in.values() for name in declared_options(one.options)}
+    assert names - known - RESERVED == {"self", "options"}
 
 
 def test_names_that_clash_are_told(exam: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,6 +161,16 @@ def test_the_core_imports_nothing_on_top_of_it() -> None:
             assert not wrong, f"{name} imports {', '.join(wrong)}"
 
 
+def test_the_core_loads_plots_only_to_draw_them() -> None:
+    for module in modules():
+        name = dotted(module)
+        if within(name, CORE) and not within(name, (*ON_TOP, *BY_NAME, "results.plots")):
+            # module level: neither in a function nor for types alone
+            body = [ast.unparse(one) for one in ast.parse(text_of(module)).body]
+            wrong = [one for one in body if one.startswith("from exampp.results.plots")]
+            assert not wrong, f"{name}: {', '.join(wrong)}"
+
+
 def test_no_module_is_a_fragment_of_another() -> None:
     assert [str(m.relative_to(ROOT)) for m in modules() if FRAGMENT.search(m.stem)] == []
 

@@ -171,7 +171,7 @@ def write_runs(systems: Mapping[str, Rankings]) -> None:
 
 
 def write_queries(queries: Mapping[str, str]) -> None:
-    """The queries as topics of TREC, and as a table with headers of its own."""
+    """Write the queries as TREC topics, and as a table with custom headers."""
     write(
         "topics.trec",
         (f"<top>\n<num> Number: {q}\n<title> {text}\n</top>" for q, text in queries.items()),

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,16 +91,19 @@ class Bank:
         """Return a card for notebooks: the items and the next step."""
         from exampp.results.card import card
 
+        sealed = self._sealed_keys()
         items: list[ItemState] = []
         with suppress(InputError):  # an empty collection has no bank yet
             items = [one for one in self._states() if one.active]
         facts: dict[str, int | str] = {
             "queries": len({one.query_id for one in items}),
             "items": len(items),
+            "sealed": sum(one.key in sealed for one in items),
             "with an answer key": sum(bool(one.answers) for one in items),
             "kind": ", ".join(dict.fromkeys(one.kind for one in items)),
         }
-        examples = [one.text for one in items[:3] if one.text]
+        public = (one.text for one in items if one.text and one.key not in sealed)
+        examples = list(islice(public, 3))
         steps = ("Check the items:", "bank.lint()"), ("Add items:", "exam.add(bank=frame)")
         return card(f"Bank {self.name}", facts, examples, *steps[not items])
 
@@ -115,8 +119,7 @@ class Bank:
             items = [state for state in items if state.query_id == query_id]
             if not items:
                 raise InputError(f"the bank {self.name!r} has no items of query {brief(query_id)}")
-        split = stored.newest_split(self.connection, self.name)
-        sealed = split.items if split else frozenset()
+        sealed = self._sealed_keys()
         if part is not None:
             keys = sealing.split_of(self.connection, self.name).items
             items = [
@@ -141,8 +144,12 @@ class Bank:
     @property
     def sealed(self) -> int:
         """The number of active items in the sealed part."""
+        keys = self._sealed_keys()
+        return sum(s.active and s.key in keys for s in self._states()) if keys else 0
+
+    def _sealed_keys(self) -> frozenset[int]:
         split = stored.newest_split(self.connection, self.name)
-        return sum(s.active and s.key in split.items for s in self._states()) if split else 0
+        return split.items if split else frozenset()
 
     def items(self, query_id: str) -> list[ItemState]:
         """Return the current items of a query, including retired ones."""
@@ -457,7 +464,7 @@ class Bank:
         is made per query or per subtopic (`per`). `keys` requests answer keys, `more` the number of
         further items for the query `query_id`, and `grounded` the number of the query's best
         passages to include in the request. Items with the same meaning as another item of the query
-        are dropped. With `dry_run`, nothing is sent to a server; use it for the preview.
+        are dropped. With `dry_run`, nothing is generated; use it for the preview.
         """
         loaded = load_generation(prompt)
         if isinstance(grader, str):
@@ -478,6 +485,7 @@ class Bank:
             per=per,
             query_id=query_id,
             wish=GenerationRequest(keys, more, grounded),
+            dry_run=dry_run,
         )
 
     @with_grader_options("generation", writes=True)

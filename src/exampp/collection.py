@@ -542,7 +542,7 @@ class Collection:
         `select="failed"` retries failed cells, `max_queries` limits the run to the first queries,
         `shard` to a part (`3/16`), `pool` to `ranked`, `judged` or `all` passages. `on` is the Ray
         cluster to use; `batches` uses the batch API of a server at half the price. With `dry_run`,
-        nothing is sent to a server; use it for `estimate`.
+        nothing is graded; use it for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run

@@ -32,7 +32,7 @@ def test_settings_and_answer_are_enough(tmp_path: Path) -> None:
         assert collection.grade(Least()).done
         run = collection.grading(Least())
         assert run.grading.identity.model == "Least"
-        assert not run.count_due().cells
+        assert not run.count_pending().cells
     grader = Least()
     assert (grader.limit, grader.note, grader.stopped, grader.late) == (None, "", "", ())
     assert grader.readings == WRITTEN
@@ -62,7 +62,7 @@ def test_what_derives_from_nothing_is_told_what_it_lacks(tmp_path: Path) -> None
     class Bare:
         settings: Mapping[str, Any] = {"name": "bare"}
 
-        def answer(self, asks: Any) -> Any:
+        def answer(self, _: Any) -> Any:
             return iter(())
 
     with exams.make(tmp_path) as collection:
@@ -88,7 +88,7 @@ def test_an_option_that_nobody_would_heed_is_refused(tmp_path: Path) -> None:
 
 def test_a_grader_without_settings_or_a_count_of_tokens_is_told_so(tmp_path: Path) -> None:
     class Nameless(exampp.Grader):
-        def answer(self, asks: Any) -> Any:
+        def answer(self, _: Any) -> Any:
             return iter(())
 
     class Limited(Least):

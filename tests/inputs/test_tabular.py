@@ -264,6 +264,49 @@ def test_columns_decide_in_every_kind_of_table(
     assert [one.system for one in empty_exam.systems] == systems
 
 
+RANKED = table("query_id,passage_id,rank,score", [("1", "p1", 1, 2.5), ("1", "p2", 2, 1.5)])
+JUDGED = table("query_id,passage_id,relevance", [("1", "p1", 1), ("1", "p2", 0)])
+
+
+@pytest.mark.parametrize("stated", [{}, {"role": "qrels"}, {"kind": "qrels"}])
+@pytest.mark.parametrize("name", ["judged.csv", "qrels.csv"])
+def test_a_table_of_judgments_is_read_under_its_role_and_kind(
+    tmp_path: Path, empty_exam: exampp.Collection, stated: Any, name: str
+) -> None:
+    empty_exam.add(queries={"1": "a b"}, passages={"p1": "x", "p2": "y"})
+    (tmp_path / name).write_text(JUDGED)
+    report = imported(empty_exam, tmp_path / name, **stated)
+    assert {one.kind: one.records for one in report.files} == {"qrels": 2}
+
+
+@pytest.mark.parametrize("stated", [{}, {"role": "runs"}, {"kind": "run"}])
+def test_a_table_of_rankings_is_read_under_its_role_and_kind(
+    tmp_path: Path, empty_exam: exampp.Collection, stated: Any
+) -> None:
+    empty_exam.add(queries={"1": "a b"}, passages={"p1": "x", "p2": "y"})
+    (tmp_path / "dense.csv").write_text(RANKED)
+    report = imported(empty_exam, tmp_path / "dense.csv", **stated)
+    assert {one.kind: one.records for one in report.files} == {"run": 2}
+    assert [one.system for one in empty_exam.systems] == ["dense"]
+
+
+def test_a_ranking_is_not_read_as_judgments(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    empty_exam.add(queries={"1": "a b"}, passages={"p1": "x", "p2": "y"})
+    (tmp_path / "a.csv").write_text(RANKED)
+    with pytest.raises(InputError, match=r"no column holds the judgments\. Name it: --columns rel"):
+        empty_exam.import_files(qrels=[tmp_path / "a.csv"])
+    (tmp_path / "b.csv").write_text(table("query_id,passage_id,rank,label", [("1", "p1", 1, 2)]))
+    report = empty_exam.import_files(tmp_path / "b.csv")
+    assert report.remarks == (f"{tmp_path / 'b.csv'}: 1 field not read: rank (1 record)",)
+
+
+def imported(exam: exampp.Collection, path: Path, **stated: Any) -> exampp.ImportReport:
+    role = stated.pop("role", None)
+    if role:
+        stated[role] = [path]
+    return exam.import_files(*(() if role else (path,)), **stated)
+
+
 def test_columns_of_objects_of_a_known_kind_are_renamed(
     tmp_path: Path, empty_exam: exampp.Collection
 ) -> None:

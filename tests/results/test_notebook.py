@@ -59,6 +59,20 @@ def test_cards_of_banks_and_grades_escape_texts(tmp_path: Path) -> None:
         assert "Draft grades" in html
 
 
+def test_a_card_of_a_bank_shows_no_sealed_text(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "new.exam") as exam:
+        questions = [f"What is number {n}?" for n in range(4)]
+        exam.add(queries={"q": "Why not?"}, bank={"q": questions})
+        bank = exam.bank()
+        bank.split(0.75)
+        html = shown(bank)
+        texts = {row[4]: row[7] for row in bank.show().rows}
+        assert {text for text in questions if text in html} == {
+            text for text, status in texts.items() if status == "active"
+        }
+        assert "<dt>sealed</dt><dd>3</dd>" in html
+
+
 @pytest.fixture
 def grades(tmp_path: Path) -> Any:
     with exams.make(tmp_path) as exam:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import time
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import exams
+from support.forked import forked
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING, QueryGrades, Ranking
+from exampp.store import read_model
 from exampp.store.cells import count_pending, scope_of
 from exampp.store.connection import connect, transaction
 from exampp.store.grades import StoredGrader, graders
@@ -306,6 +310,60 @@ def test_pages_equal_rows_after_any_statement(tmp_path: Path) -> None:
             check_pages(exam.connection)
 
 
+# ---- several processes ---------------------------------------------------------------------------
+
+
+def test_a_gradebook_is_of_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = read_model._systems
+
+    def names_before_an_import(connection: sqlite3.Connection) -> dict[int, str]:
+        known = names(connection)
+        with exampp.open(exam.path) as other:
+            other.add(runs={"late": {"q1": {"p4": 5.0}}}, update=True)
+        return known
+
+    with exams.make(tmp_path) as exam:
+        exam.grade("draft")
+        monkeypatch.setattr(read_model, "_systems", names_before_an_import)
+        assert exam.grades().gradebook.systems == ("alpha", "beta")
+        (first, _) = exam.grades().dossiers()
+        assert {one.system for one in first.grades.rankings} == {"alpha", "beta", "late"}
+
+
+def work(path: Path, seed: int) -> None:
+    random_ = random.Random(seed)
+    with exampp.open(path) as exam:
+        while True:
+            do(exam, random_, path.parent)
+
+
+def test_pages_equal_rows_after_kills_of_processes_that_write_together(tmp_path: Path) -> None:
+    (tmp_path / "bank.tsv").write_text(ITEMS)
+    with exams.make(tmp_path) as exam:
+        exam.import_files(tmp_path / "bank.tsv", bank=BANK)
+        grade(exam, "rater")
+    shutil.copy(exam.path, tmp_path / "other.exam")
+    edits: list[int] = []
+    for seed in range(4):
+        said = [tmp_path / f"{seed}-{number}.txt" for number in range(2)]
+        workers = [
+            forked(partial(work, exam.path, 2 * seed + number), place)
+            for number, place in enumerate(said)
+        ]
+        until = time.monotonic() + 0.6 + 0.1 * seed
+        while time.monotonic() < until:
+            with exampp.open(exam.path) as reader:
+                reader.grades("rater", bank=BANK).evaluate(["Cover@20", "nDCG@20"], min_rating=1)
+        for worker in workers:
+            assert worker.is_alive(), [place.read_text() for place in said]
+            worker.kill()
+            worker.join()
+        with closing(connect(exam.path)) as opened:
+            check_pages(opened)
+            edits.append(len(rows_of(opened, "item_edit")))
+    assert edits == sorted(set(edits)), "every pair of processes edited the bank"
+
+
 # ---- pages that are missing or wrong -------------------------------------------------------------
 
 
@@ -331,6 +389,21 @@ def test_an_import_and_a_run_leave_all_pages(path: Path) -> None:
         (grader,) = graders(exam.connection)
         assert has_all_pages(exam.connection, grader.key)
         assert count_pages(exam.connection) == 4
+
+
+def test_a_failed_run_leaves_nothing_although_another_process_stored_its_pages(
+    tmp_path: Path,
+) -> None:
+    def fail(_: exampp.Request) -> str:
+        with closing(connect(exam.path)) as other, other, transaction(other):
+            write_pages(other)
+        raise ConnectionError("the server is down")
+
+    with exams.make(tmp_path) as exam:
+        with pytest.raises(ConnectionError, match="the server is down"):
+            exam.grade(ScriptedGrader(fail), model="m")
+        assert graders(exam.connection) == []
+        assert count_pages(exam.connection) == 2
 
 
 def test_an_import_of_the_same_changes_nothing(path: Path, tmp_path: Path) -> None:

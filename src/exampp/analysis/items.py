@@ -391,7 +391,8 @@ class ItemAnalysis(Result):
         look, whole = self.look, self.exams[0]
         if whole.alpha is None:
             return f"The reliability of the exam is undefined, because {self.undefined}."
-        value = f"{self.statistic} of {counted(self.distinct, 'item')}: {whole.alpha:.3f}"
+        name = self.statistic[0].upper() + self.statistic[1:]
+        value = f"{name} of {counted(self.distinct, 'item')}: {whole.alpha:.3f}"
         if whole.alpha <= 0:
             return (
                 "The items do not agree on which system is better, so the order of systems may be "
@@ -410,7 +411,7 @@ class ItemAnalysis(Result):
             review, rank, cover = f"{len(look)} items", "rank", "cover"
         return (
             f"Review {review} first, which {rank} systems opposite to the rest of the exam or "
-            f"{cover} passages that are not relevant (worst: {look[0].item_id}). {value}."
+            f"{cover} passages that are not relevant. {value}."
         )
 
     def _exam_notes(self) -> tuple[Note, ...]:

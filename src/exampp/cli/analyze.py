@@ -353,6 +353,7 @@ app = Group(
 )
 for _function in (
     *(correlation, agreement, significance, audit.reliability, audit.items, audit.sensitivity),
-    *(audit.corrected, audit.calibration, audit.attacks, audit.citations, audit.unsaid),
+    *(audit.corrected, audit.calibration, audit.attacks, audit.unsaid),
 ):
-    app.verb(_function.__name__, rare=_function is audit.citations)(_function)
+    app.verb(_function.__name__)(_function)
+app.verb("citations", rare=True)(audit.citations)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from typing import Annotated, Any, Literal
 
-from exampp.graders.options import ModelOptions, Option, declared_options
+from exampp.graders.options import ModelOptions, Option, shown_options
 from exampp.records.options import keyword
 
 OPTIONS = "options"
@@ -26,8 +26,7 @@ def backend_options(
     def shown(record: Any) -> dict[str, Option]:
         return {
             name: one._replace(help=(helps or {}).get(name, one.help))
-            for name, one in declared_options(record).items()
-            if one.shown and (one.writes or not writes)
+            for name, one in shown_options(record, writes=writes).items()
         }
 
     def extend(function: Callable[..., None]) -> Callable[..., None]:
@@ -35,7 +34,9 @@ def backend_options(
             from exampp.graders.registry import GRADERS
 
             backend = GRADERS.get(grader)
-            return None if backend is None else _extended(function, shown(backend.options))
+            if backend is None or (writes and backend.writes is None):
+                return None
+            return _extended(function, shown(backend.options))
 
         command = _extended(function, shown(ModelOptions), common=_COMMON)
         vars(command)["for_grader"] = for_grader
@@ -50,9 +51,7 @@ def graders_with(name: str) -> str:
 
     name = name.lstrip("-").replace("-", "_")
     found = [
-        grader
-        for grader, backend in BUILT_IN.items()
-        if name in (known := declared_options(backend.options)) and known[name].shown
+        grader for grader, backend in BUILT_IN.items() if name in shown_options(backend.options)
     ]
     return ", ".join(found)
 

@@ -69,6 +69,7 @@ def check(
         raise click.exceptions.Exit(1)
 
 
+@option_rules(OptionRule(("--port",), "beside --serve", lambda given: given["serve"]))
 def demo(
     collection: Annotated[
         Path | None,
@@ -100,8 +101,6 @@ def demo(
     from exampp.formats.output import temporary_file
     from exampp.store.connection import link_collection
 
-    if port is not None and not serve:
-        raise InputError("--port counts only for --serve", hint="Add --serve, or leave it out")
     started = time.monotonic()
     path = collection or (files or Path(tempfile.mkdtemp(prefix="exampp-"))) / "demo.exam"
     if path.exists():
@@ -310,47 +309,45 @@ def _check_name(path: Path) -> None:
         )
 
 
-def _of_files(option: str, words: str, *kinds: str, cited: bool = False) -> OptionRule:
-    """Return a rule for options of some kinds of files; `cited`: also for cited responses."""
+def _of_files(
+    option: str, words: str, *roles: str, kinds: Sequence[str] = (), cited: bool = False
+) -> OptionRule:
+    """Return a rule for options of some files; `cited`: also for cited responses."""
 
     def holds(given: OptionValues) -> bool:
-        from exampp.formats.format import built_in_kind
+        from exampp.formats.format import ROLES, role_of_format
         from exampp.formats.lines import accept, reading_from_memory
-        from exampp.inputs.files import GivenFile as File
-        from exampp.inputs.files import Renaming, read_tables
+        from exampp.inputs.files import Renaming, given_files, read_tables
         from exampp.inputs.importing import file_kinds
 
-        files = [File(Path(path), given["kind"]) for path in given["files"] or ()]
-        files += [File(Path(p), role=role) for role in _ROLES for p in given[role] or ()]
-        citing = ("responses",) if cited and given["cited"] else ()
+        by_role = [given[role] or () for role in ROLES]
+        files = given_files(given["files"] or (), given["kind"], by_role)
+        wanted = {*kinds, "responses"} if cited and given["cited"] else {*kinds}
         # faults of records are reported when they are imported
         renaming = Renaming(columns_of(given["columns"]))
         files, rows = read_tables(files, given["system"], accept, renaming)
         with reading_from_memory(rows):
             found = file_kinds(files, system=given["system"] is not None)
-            return any(built_in_kind(file.kind) in (*kinds, *citing) for file in found)
+            return any(one.kind in wanted or role_of_format(one.kind) in roles for one in found)
 
     return OptionRule((option,), f"for {words}", holds)
 
 
-_ROLES = ("queries", "passages", "bank", "runs", "qrels", "responses")
-_RANKED = ("run", "ranx", "candidates", "dataset", "beir")
-_GENERATED = ("responses", "texts")
-_BANKS = ("bank", "plain-bank", "questions", "tqa", "nuggetizer", "argue", "trec-nuggets")
+_DATA_SETS = ("dataset", "beir")
 
 
 @option_rules(
     OptionRule(
         ("--as",), "for files that stand without an option", lambda given: bool(given["files"])
     ),
-    _of_files("--bank-name", "banks", *_BANKS, "assignments"),
-    _of_files("--depth", "runs", *_RANKED, cited=True),
-    _of_files("--unknown-passages", "runs", *_RANKED, cited=True),
-    _of_files("--corpus", "runs and judgments", *_RANKED, "qrels", "ranx-qrels", cited=True),
-    _of_files("--system", "responses", *_GENERATED, "candidates"),
-    _of_files("--passage-tokens", "responses", *_GENERATED),
-    _of_files("--cited", "responses", "responses"),
-    _of_files("--scale", "graded passages", "workbench"),
+    _of_files("--bank-name", "banks", "bank"),
+    _of_files("--depth", "runs", "runs", kinds=_DATA_SETS, cited=True),
+    _of_files("--unknown-passages", "runs", "runs", kinds=_DATA_SETS, cited=True),
+    _of_files("--corpus", "runs and judgments", "runs", "qrels", kinds=_DATA_SETS, cited=True),
+    _of_files("--system", "responses", "responses", kinds=["candidates"]),
+    _of_files("--passage-tokens", "responses", "responses"),
+    _of_files("--cited", "responses", kinds=["responses"]),
+    _of_files("--scale", "graded passages", kinds=["workbench"]),
 )
 def import_(
     collection: CollectionFile,
@@ -514,7 +511,7 @@ def import_(
     if style == "json":
         output.write(report.to_json())
     else:
-        _say(report)
+        _print_report(report)
 
 
 def _rating_scale(text: str | None) -> RatingScale | None:
@@ -545,7 +542,7 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
     return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}
 
 
-def _say(report: ImportReport) -> None:
+def _print_report(report: ImportReport) -> None:
     counts: dict[str, list[str]] = {}
     for one in report.files:
         path = one.file.removesuffix(f" ({one.kind})")
@@ -557,7 +554,7 @@ def _say(report: ImportReport) -> None:
     _report_bad_parts(report.skipped_first, report.skipped, "skipped", "bad line")
     _report_bad_parts(report.bad_cells_first, report.bad_cells, "kept as unparsed", "rating")
     if report.replaced.count:
-        print_message(f"{report.replaced}")
+        print_message(str(report.replaced))
     if report.findings.rows:
         show(report.findings)
     print_line("\n".join(_describe_changes(report)))
@@ -582,7 +579,7 @@ _NOUNS = {
     "qrels": "judgment",
     "pool": "pooled passage",
 }
-"""What the parts of one file hold."""
+"""Nouns for the records of one part of a file."""
 
 
 def _count_of(file: ImportedFile, *, is_part: bool) -> str:
@@ -620,9 +617,9 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 
 
 def _exports_bank(given: OptionValues) -> bool:
-    from exampp.formats.format import built_in_kind
+    from exampp.formats.format import role_of_format
 
-    return built_in_kind(given["kind"] or kind_by_name(Path(given["to"]))) in _BANKS
+    return role_of_format(given["kind"] or kind_by_name(Path(given["to"]))) == "bank"
 
 
 @option_rules(OptionRule(("--bank", "--part"), "for banks", _exports_bank))
@@ -669,14 +666,14 @@ def export(
 
 def _about_sealed(opened: exampp.Collection, target: str, bank: str | None) -> str:
     """Return the sentence about sealed items in a file of this kind; empty if there are none."""
-    from exampp.formats.format import built_in_kind
+    from exampp.formats.format import role_of_format
 
     if target in _BESIDE:
         names = [*dict.fromkeys(str(row[0]) for row in opened.banks().rows)]
         sentence = "This file may have grades on {}. Do not publish it before the sealed part."
     elif target == "beir":
         names, sentence = [bank or "main"], "{} left out: the data set has the public part only."
-    elif built_in_kind(target) in _BANKS:
+    elif role_of_format(target) == "bank":
         names = [bank or "main"]
         sentence = "This file contains {}. --part public leaves them out."
     else:

@@ -385,8 +385,10 @@ class Command(click.Command):
         """Write the example, in one line: it is there to be copied."""
         super().format_epilog(ctx, formatter)
         if "for_grader" in vars(self.callback):
+            from exampp.cli.backend_options import graders_with
+
             with formatter.section("Options of a grader"):
-                for name in ("hf", "openai"):
+                for name in graders_with("--model").split(", "):
                     formatter.write_text(f"{ctx.command_path} --grader {name} --help")
         if self.example:
             with formatter.section("Example"):

@@ -12,6 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import SupportsFloat, cast
 
 from exampp.errors import InputError, Repeated
 from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS
@@ -64,7 +65,7 @@ def real(text: str | bytes, field: str) -> float:
 def number(value: object, field: str) -> float:
     """Return a JSON value as a finite number; raise InputError if it is not one."""
     try:
-        parsed = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+        parsed = math.nan if isinstance(value, bool) else float(cast("SupportsFloat", value))
     except (TypeError, ValueError, OverflowError):
         parsed = math.nan
     if isinstance(value, str) or not math.isfinite(parsed):

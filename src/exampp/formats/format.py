@@ -390,10 +390,10 @@ def format_of(name: str) -> Format | None:
     return FORMATS.get(name)
 
 
-def built_in_kind(name: str) -> str:
-    """Return the built-in format that has the same records as a format."""
-    form = None if name in FORMATS.built_in else FORMATS.get(name)
-    return name if form is None else {"runs": "run"}.get(form.role, form.role)
+def role_of_format(name: str) -> str:
+    """Return the role of a format; empty for none."""
+    form = FORMATS.get(name)
+    return form.role if form else ""
 
 
 def of_packages() -> list[str]:

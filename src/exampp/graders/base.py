@@ -203,7 +203,7 @@ class Grader(ABC):
 
     @overridable
     def varies(self) -> bool:
-        """Whether a repeated request can get another reply; unreadable replies are then retried."""
+        """Return whether a repeated request can get another reply, and so is retried."""
         return False
 
     @overridable
@@ -238,7 +238,7 @@ class Grader(ABC):
 
     @overridable
     def exact_tokens(self) -> bool:
-        """Whether `offsets` and `length` count the model's own tokens."""
+        """Return whether `offsets` and `length` count the model's own tokens."""
         return True
 
     def offsets(self, text: str) -> list[tuple[int, int]]:

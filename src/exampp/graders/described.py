@@ -59,16 +59,17 @@ class _Described:
 
 def _options_of_backends(*, writes: bool) -> dict[tuple[str, ...], dict[str, str]]:
     """Return a line of help for each option, by the backends of this package that have it."""
-    from exampp.graders.options import declared_options
+    from exampp.graders.options import shown_options
     from exampp.graders.registry import BUILT_IN
 
     owners: dict[tuple[str, str], list[str]] = {}
     for name, backend in BUILT_IN.items():
-        for option, one in declared_options(backend.options).items():
-            if one.shown and (not writes or (one.writes and backend.writes is not None)):
-                choices = f" One of {', '.join(one.choices)}." if one.choices else ""
-                line = f"{one.type.__name__}. {one.help}{choices}"
-                owners.setdefault((option, line), []).append(name)
+        if writes and backend.writes is None:
+            continue
+        for option, one in shown_options(backend.options, writes=writes).items():
+            choices = f" One of {', '.join(one.choices)}." if one.choices else ""
+            line = f"{one.type.__name__}. {one.help}{choices}"
+            owners.setdefault((option, line), []).append(name)
     backends: dict[tuple[str, ...], dict[str, str]] = {}
     for (option, line), names in owners.items():
         backends.setdefault(tuple(names), {})[option] = line

@@ -295,6 +295,12 @@ def declared_options(record: Any) -> Mapping[str, Option]:
     return options
 
 
+def shown_options(record: Any, *, writes: bool = False) -> dict[str, Option]:
+    """Return the options that users see; with `writes`, those for generating banks."""
+    options = declared_options(record).items()
+    return {name: one for name, one in options if one.shown and (one.writes or not writes)}
+
+
 def read_options(
     record: type[Record], given: Mapping[str, Any], owner: str, also: Iterable[str] = ()
 ) -> Record:
@@ -309,10 +315,10 @@ def read_options(
     Raises:
         InputError: An option is unknown, or a value is invalid.
     """
-    known: Mapping[str, Option] = declared_options(record)
+    known = declared_options(record)
     values = {key: value for key, value in given.items() if value is not None}
     if unknown := next((key for key in values if key not in known), None):
-        visible = sorted(key for key, one in known.items() if one.shown)
+        visible = sorted(shown_options(record))
         hint = suggest(unknown, (*visible, *also))
         raise InputError(
             f"{owner} has no option {dashed(unknown)}",

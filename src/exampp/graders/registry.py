@@ -70,13 +70,13 @@ BUILT_IN: Mapping[str, Backend] = {
     "openai": Backend(_openai, OpenAIOptions, writes={"decode": "text"}),
 }
 RESERVED = frozenset(
-    {"collection", "grader", "bank", "depth", "select", "answers_of", "max_failures"}
-    | {"max_queries", "retry_failed", "grace", "dry_run", "on_progress", "on_reply"}
+    {"collection", "grader", "bank", "depth", "pool", "select", "answers_of", "max_failures"}
+    | {"max_queries", "shard", "retry_failed", "grace", "dry_run", "on_progress", "on_reply"}
     | {"per", "keys", "query", "query_id", "more", "grounded", "author", "reason"}
-    | {"format", "style", "name", "batch", "batches", "batch_file", "replies", "cancel_batches"}
-    | {"poll"}
+    | {"format", "style", "name", "scale", "same_text_same_grade", "on", "workers", "price_hour"}
+    | {"batch", "batches", "batch_file", "replies", "cancel_batches", "poll"}
 )
-"""Options of the commands that use graders; backends cannot have these."""
+"""Options of the commands and methods that use graders; backends cannot have these."""
 
 
 def _check_backend(_: str, declared: object) -> Backend:

@@ -153,11 +153,11 @@ UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
 """States of an unreadable reply. The grader itself retries failed requests."""
 
 
-class DueCount(NamedTuple):
+class PendingCount(NamedTuple):
     """Pending cells, and the requests that grade them; equal texts share one."""
 
     cells: int
-    asks: int
+    requests: int
 
 
 class PendingRequest(NamedTuple):
@@ -181,7 +181,7 @@ class GradingRun:
     consecutive replies without a grade it raises Unfinished with the last of them; committed grades
     remain. A cell that ends as it did before counts only if the server failed. However `steps`
     ends, even by an interrupt at any bytecode, all yielded replies are stored and no transaction is
-    open.
+    open. With `dry_run`, `steps` only counts the pending cells.
     """
 
     def __init__(
@@ -193,6 +193,7 @@ class GradingRun:
         select: str = "pending",
         max_failures: int = MAX_FAILURES,
         notes: Sequence[str] = (),
+        dry_run: bool = False,
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", hint=f"Use one of {', '.join(SELECTIONS)}")
@@ -203,6 +204,7 @@ class GradingRun:
         self.select = select
         self.max_failures = max_failures
         self.notes = tuple(notes)
+        self.dry_run = dry_run
         self.stopped = False
         self.why_stopped = ""
         self._owner = new_owner()
@@ -227,13 +229,13 @@ class GradingRun:
         note = self.grading.grader.note
         return "" if note in self.notes else note
 
-    def count_due(self) -> DueCount:
+    def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
-        cells = asks = 0
+        cells = requests = 0
         for one in self.pending():
             cells += len(one.cells)
-            asks += self.is_asked(one)
-        return DueCount(cells, asks)
+            requests += self.is_asked(one)
+        return PendingCount(cells, requests)
 
     def pending(self) -> Iterator[PendingCells]:
         """Return the cells that are pending now."""
@@ -250,14 +252,15 @@ class GradingRun:
 
     def steps(self) -> Iterator[Progress]:
         """Grade all pending cells; yield the progress after each commit."""
-        self._verify_again()
+        if not self.dry_run:
+            self._verify_again()
         self._progress = Progress(0)
         for one in self.pending():
             self._progress.total += len(one.cells)
             if one.before is not None:
                 self._tried.update(one.cells)
         yield self._progress
-        if not self._progress.total:
+        if self.dry_run or not self._progress.total:
             return
         with self.connection, transaction(self.connection):
             rules = self.grading.rules.stored

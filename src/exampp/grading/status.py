@@ -30,7 +30,7 @@ from exampp.store.cells import (
     items_without_key,
     scope_of,
 )
-from exampp.store.connection import one_moment
+from exampp.store.connection import read_transaction
 from exampp.store.grades import (
     StoredGrader,
     failure_reasons,
@@ -80,7 +80,7 @@ class GraderStatus(NamedTuple):
 
 def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
     """Return one entry per grader and bank of its kind."""
-    with one_moment(connection):
+    with read_transaction(connection):
         return [
             _status(connection, grader, bank, depth)
             for grader in graders(connection)

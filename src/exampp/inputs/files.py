@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.formats import data_sets, passages, queries, rag, responses, tables, trec
 from exampp.formats.columns import SYNONYMS, Roles, role_of, roles_of, value_of
-from exampp.formats.detect import DetectedKind, detect_kind
+from exampp.formats.detect import DetectedKind, detect_kind, of_role
 from exampp.formats.fields import (
     BANK_COLUMNS,
     BANK_NAMES,
@@ -249,11 +249,8 @@ def _strip_ids(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-_RANKED = ("run", "ranx", "candidates")
-
-
 class GivenFile(NamedTuple):
-    """A file or folder of an import, with a `kind` (of `importing.KINDS`) or a `role` (of `ROLES`).
+    """A file or folder of an import, with a `kind` (a format) or a `role` (of `ROLES`).
 
     With `data`, these are rows from memory, `path` is the name in messages, and `system` is the
     system of rows that name none.
@@ -283,7 +280,9 @@ def given_files(
 ) -> list[GivenFile]:
     """Return files of a `kind` (None: detected), then those of each role."""
     check_lists(**dict(zip(ROLES, by_role, strict=True)))
-    sources = [GivenFile(check_path(file), kind) for file in files]
+    # a table with custom columns can be of these kinds, as with their roles
+    stated = next((role for role, one in _KIND_OF_TABLE.items() if one == kind), None)
+    sources = [GivenFile(check_path(file), kind, stated) for file in files]
     for role, some in zip(ROLES, by_role, strict=True):
         sources += [GivenFile(check_path(file), role=role) for file in some]
     return sources
@@ -322,7 +321,9 @@ def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
     return next(of_datasets, None) or next(of_folders, None)
 
 
-_KIND_OF_DATA = {"runs": "run"} | {one: one for one in ("queries", "qrels", "responses")}
+_KIND_OF_TABLE = {"runs": "run", "qrels": "qrels"}
+"""The kind of a custom table by the role that the user named."""
+_KIND_OF_DATA = _KIND_OF_TABLE | {"queries": "queries", "responses": "responses"}
 """Banks have several kinds of rows, as do passages, with or without their query."""
 
 
@@ -461,7 +462,7 @@ def _holds_runs(path: Path) -> bool:
     if not (files := _files(path)):
         return False
     try:
-        return detect_kind(files[0]).kind in _RANKED
+        return detect_kind(files[0]).kind in of_role("runs")
     except InputError:
         return False
 
@@ -473,7 +474,7 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
     names: dict[str, Path] = {}
     for file in files:
         detected = _detected(source._replace(path=file), system)
-        if detected.kind not in _RANKED:
+        if detected.kind not in of_role("runs"):
             yield Known(file, *detected)
             continue
         name = system_of(file)
@@ -537,8 +538,8 @@ def _parts(
         rows = [*renaming.long_rows(path, rag.raw_rows(path, on_error))]
         _check_rows(path, rows)
         renaming.seen.setdefault(str(path), [*dict.fromkeys(chain(*(row for _, row in rows)))])
-        is_run = source.role == "runs"
-        return table_parts(path, rows, roles, renaming.columns, named, on_error, is_run=is_run)
+        stated = _KIND_OF_TABLE.get(source.role or "")
+        return table_parts(path, rows, roles, renaming.columns, named, on_error, stated=stated)
     given = [*renaming.long_rows(path, rag.raw_rows(path, on_error, preset.rows))]
     _check_rows(path, given)
     options = preset, on_error, renaming.columns, renaming.seen
@@ -617,10 +618,17 @@ def _is_readable(path: Path) -> bool:
 
 def _strict_kind(source: GivenFile) -> str | None:
     """Return the kind of which a file has all fields; None for none, or several."""
-    if source.role is None:
+    lines = lines_in_memory(source.path)
+    is_table = not lines and rag.is_text_table(source.path)
+    if source.role is None or (is_table and source.role in _KIND_OF_TABLE):
         with suppress(InputError):
-            lines = lines_in_memory(source.path)
-            return _kind_of_rows(source, lines) if lines else detect_kind(source.path).kind
+            if lines:
+                return _kind_of_rows(source, lines)
+            kind, by_name = detect_kind(source.path)
+            # a name alone does not make a table a run or qrels
+            is_named = is_table and by_name and kind in _KIND_OF_TABLE.values()
+            is_other = source.role is not None and kind not in of_role(source.role)
+            return None if is_named or is_other else kind
         return None
     names = {normalize_name(name) for name in rag.first_columns(source.path)}
     has_query = not names.isdisjoint(trec.QUERY_KEYS)
@@ -654,7 +662,7 @@ def _is_bank(path: Path, kind: str, columns: Mapping[str, str]) -> bool:
 def _table_roles(source: GivenFile, renaming: Renaming) -> Roles | None:
     """Return the columns of a custom table that no strict format reads, by role."""
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
-        is_stated = bool(source.kind) and source.data is None
+        is_stated = source.kind is not None and source.role is None
         is_table = source.role in (None, "passages", "runs", "qrels") and not is_stated
         if is_table and _is_readable(source.path):
             names = renaming.long_names(rag.first_columns(source.path))

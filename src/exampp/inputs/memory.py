@@ -53,7 +53,7 @@ def data_lines(name: str, role: str, data: object, on_error: OnError) -> MemoryL
 def plain_rows(
     name: str, role: str, data: object, on_error: OnError = raise_error
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of an argument with their numbers from 1; see `memory_lines`."""
+    """Yield the rows of an argument with their numbers from 1; see `data_lines`."""
     for number, row in enumerate(_rows(role, data), 1):
         try:
             yield number, _plain_row(row)

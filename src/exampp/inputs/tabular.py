@@ -19,6 +19,8 @@ _ROLES = (
 )
 _BARE_TEXTS = frozenset({"text", "content", "body"})
 """Names of a text that may be an answer as well as a passage."""
+_NOT_READ = {"run": ("relevance",), "qrels": ("rank", "score", "system")}
+"""Roles that a kind of table does not have."""
 
 
 def table_roles(names: Sequence[str], columns: Mapping[str, str]) -> Roles | None:
@@ -52,7 +54,7 @@ def table_parts(
     system: str,
     on_error: OnError,
     *,
-    is_run: bool,
+    stated: str | None,
 ) -> Mapping[str, Rows]:
     """Return the rows of queries, passages, and rankings, judgments, responses or the pool.
 
@@ -66,21 +68,28 @@ def table_parts(
         columns: The roles whose column the user named.
         system: The system of a ranking that does not name one.
         on_error: Takes the error of a row without a query, a passage or an answer.
-        is_run: Whether the table is stated to be a ranking.
+        stated: The kind of the table, if the user named it: `run` or `qrels`.
 
     Raises:
-        InputError: A role is ambiguous.
+        InputError: A role is ambiguous, or judgments have no column.
     """
     plain = [row for _, row in rows]
     roles = settle(path, plain, roles)
-    _check_ambiguous(path, plain, roles, columns)
+    _check_ambiguous(path, plain, roles, {*columns, "score"} if stated else columns)
+    kind = stated or _kind(roles)
+    if kind == "qrels" and "relevance" not in roles:
+        raise InputError(
+            "no column holds the judgments",
+            file=path,
+            hint="Name it: --columns relevance=COLUMN",
+        )
+    roles = {role: names for role, names in roles.items() if role not in _NOT_READ.get(kind, ())}
     if "question" in roles and not _has_certain_id(roles):
         # a bare id may number the rows or the passages: the text of the question is certain
         roles = {role: names for role, names in roles.items() if role != "query_id"}
         if _are_ids(plain, roles):
             roles = {**roles, "query_id": roles["question"], "question": ()}
     used = {name for names in roles.values() for name in names}
-    kind = "run" if is_run else _kind(roles)
     parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {
         one: {} for one in ("queries", "passages", kind)
     }

@@ -47,10 +47,8 @@ from exampp.records.gradebook import MISSING, Gradebook, Ratings
 from exampp.records.ids import content_hash
 from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.records.wording import suggest
-from exampp.store.bank import bank_names
+from exampp.store.bank import item_kinds
 
-PROMPTS = {"question": "question-self-rating", "nugget": "nugget-self-rating"}
-"""Default prompts by the kind of the nuggets."""
 LIMIT = 6000
 """Tokens of a prompt: set here, because asking the server could not be cached."""
 _LOG = logging.getLogger(__name__)
@@ -107,7 +105,7 @@ class JudgeSettings:
 
     @property
     def of_documents(self) -> bool:
-        """Whether the cited passages are graded instead of the reports."""
+        """Return whether the cited passages are graded instead of the reports."""
         return self.graded == "documents"
 
     @property
@@ -359,12 +357,10 @@ def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any])
     if not case.rows:
         raise InputError(f"no run has a {case.settings.graded} with text for these topics")
     with _collection(case, llm_config, given) as exam:
-        prompt = case.settings.prompt or PROMPTS[_kind(exam, case.settings)]
-        options = {
-            "prompt": prompt,
-            "kind": case.settings.kind,
-            **_model(llm_config, case.settings),
-        }
+        prompt, kind = case.settings.prompt, case.settings.kind
+        if prompt is None and kind is None:
+            kind = _only_kind(exam)
+        options = {"prompt": prompt, "kind": kind, **_model(llm_config, case.settings)}
         for select in ("new", "failed"):
             run = exam.grading("openai", select=select, depth=_ALL, **options)
             for progress in run.steps():
@@ -380,11 +376,11 @@ def _gradebook(case: _Case, llm_config: LlmConfigBase, given: Mapping[str, Any])
     raise Unfinished(f"{failed} requests failed: {reasons}")
 
 
-def _kind(exam: Collection, settings: JudgeSettings) -> str:
+def _only_kind(exam: Collection) -> str:
     """Return the kind of the graded nuggets; raise InputError for none or several."""
-    kinds = [kind for kind in PROMPTS if bank_names(exam.connection, kind)]
-    if settings.kind or len(kinds) == 1:
-        return settings.kind or kinds[0]
+    kinds = item_kinds(exam.connection)
+    if len(kinds) == 1:
+        return kinds[0]
     if kinds:
         raise InputError(
             "the banks have questions and claims; which are to be graded?",
@@ -409,7 +405,7 @@ def _model(llm_config: LlmConfigBase, settings: JudgeSettings) -> dict[str, Any]
 
 def _banks_of(exam: Collection) -> dict[str, Any]:
     """Return the bank of a collection as NuggetBanks, by topic; empty if it has no items."""
-    if not any(bank_names(exam.connection, kind) for kind in PROMPTS):
+    if not item_kinds(exam.connection):
         return {}
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "nuggets.jsonl"

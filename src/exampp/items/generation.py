@@ -102,6 +102,7 @@ class GenerationRun:
         per: str | None = None,
         query_id: str | None = None,
         wish: GenerationRequest | None = None,
+        dry_run: bool = False,
     ) -> None:
         self.connection = connection
         self.bank = bank
@@ -124,6 +125,7 @@ class GenerationRun:
         self._hash = prompt_hash(prompt, self.wish)
         self.per = self._checked_per(per)
         self.pending = self._plan(query_id)
+        self.dry_run = dry_run
 
     def _check(self, query_id: str | None) -> None:
         if not self.bank.strip():
@@ -215,8 +217,10 @@ class GenerationRun:
     def steps(self) -> Iterator[GenerationOutcome]:
         """Send all pending requests; yield each result after it is committed.
 
-        Received replies are always stored, even after an interrupt.
+        Received replies are always stored, even after an interrupt. A dry run sends nothing.
         """
+        if self.dry_run:
+            return
         self._load()
         failures = 0
         self.left = len(self.pending)

@@ -69,13 +69,13 @@ class GenerationPrompt:
 
     @property
     def needs_subtopic(self) -> bool:
-        """Whether it needs a subtopic of a query."""
+        """Return whether it needs a subtopic of a query."""
         texts = (self.user, self.system, self.instruction, self.keys_instruction)
         return any("query_subtopic" in placeholders(text) for text in texts)
 
     @property
     def needs_passages(self) -> bool:
-        """Whether it generates items from passages."""
+        """Return whether it generates items from passages."""
         return "passages" in placeholders(self.user)
 
 

@@ -90,17 +90,17 @@ class Prompt:
 
     @property
     def is_verdict(self) -> bool:
-        """Whether its ratings are only 0 (no) and 1 (yes)."""
+        """Return whether its ratings are only 0 (no) and 1 (yes)."""
         return (self.lowest, self.highest) == (0, 1)
 
     @property
     def verifies(self) -> bool:
-        """Whether known answers matter, in the prompt or in reading its reply."""
+        """Return whether known answers matter, in the prompt or in reading its reply."""
         return self.reading == "extraction" or self.asks_key
 
     @property
     def asks_key(self) -> bool:
-        """Whether the prompt shows the known answers, so that its reply depends on them."""
+        """Return whether the prompt shows the known answers, so that its reply depends on them."""
         return "correct_answer" in self.slots
 
 
@@ -383,7 +383,7 @@ def fit_prompt(
 ) -> Filled:
     """Fill the prompt within `limit` tokens, truncating its `cut` slot if necessary.
 
-    The slot is cut at the end of a token of its own text, which is sliced and never decoded from
+    The slot is cut at the end of a token of the slot's text, which is sliced and never decoded from
     ids. A text can have other tokens inside the prompt than alone, so every candidate is counted as
     a whole.
 

@@ -4,7 +4,7 @@ Decisions are appended, never changed. Several people may decide the same cell:
 
 - A decision of an assessor replaces all earlier decisions of this person on the cell, including
   those made as an adjudicator. A decision without a rating withdraws them.
-- An adjudication replaces all earlier adjudications, whoever made them. One without a rating
+- An adjudication replaces all earlier adjudications by anybody. One without a rating
   withdraws them. Decisions of assessors stay.
 - An adjudication that is neither replaced nor withdrawn is in force. Without one the newest
   decision of an assessor is in force, and the cell is disputed if assessors differ.

@@ -127,8 +127,8 @@ def refuse_unsound(connection: sqlite3.Connection, unread: Sequence[str] = ()) -
     for problem in _broken(connection, rules, 1):
         fault = f"{problem.table} {problem.row}: {problem.column} {problem.value} {problem.problem}"
         raise Damaged(str(file_of(connection)), fault, "it contains an impossible value")
-    # within a transaction checksums are not up to date
-    if guarded and not guarded.in_transaction:
+    # during a write transaction checksums are not up to date
+    if guarded and not guarded.writing:
         # a damaged index disagrees with its table
         for problem in (*_sqlite_pages(guarded, unread), *_checksums(guarded, unread)):
             what = " ".join(filter(None, problem))

@@ -32,9 +32,9 @@ from exampp.store.sql import (
 )
 
 APPLICATION_ID = 0x4558414D  # "EXAM"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The number of the schema (`PRAGMA user_version`)."""
-DIGEST = "3ae1d107d90b31a07afa89e470c1a366"
+DIGEST = "722cba02f3d2e1be3567f91d2274a701"
 """The digest of the schema, which is faster to compare than the schema."""
 _OBJECTS = (
     "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master "
@@ -417,12 +417,16 @@ def transaction(
         raise storage_fault(str(file_of(connection)), error) or error from None
     if isinstance(connection, GuardedConnection):
         connection.written += 1
+        connection.writing = True
     return connection
 
 
 @contextmanager
-def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+def read_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Read a consistent snapshot within the block, even while others write."""
+    if connection.in_transaction:
+        yield
+        return
     with connection:
         connection.execute("BEGIN")
         yield

@@ -448,13 +448,13 @@ def read_plans(connection: sqlite3.Connection) -> list[SamplePlan]:
     return [_plan(connection, *row) for row in rows]
 
 
-def _plan(connection: sqlite3.Connection, number: int, systems: str, *values: object) -> SamplePlan:
+def _plan(connection: sqlite3.Connection, number: int, systems: str, *values: Any) -> SamplePlan:
     units = connection.execute(
         "SELECT query_id, unit_id, pi FROM sample_unit WHERE plan = ? ORDER BY unit", (number,)
     )
     drawn_units = tuple(DrawnUnit(*row) for row in units.fetchall())
     known = dict(zip(_PLANS_COLUMNS, values, strict=True))
-    return SamplePlan(systems=tuple(from_json(systems)), drawn=drawn_units, number=number, **known)  # type: ignore[arg-type]
+    return SamplePlan(systems=tuple(from_json(systems)), drawn=drawn_units, number=number, **known)
 
 
 def put_judgment(

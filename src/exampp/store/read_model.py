@@ -37,6 +37,7 @@ from exampp.records.readings import (
 from exampp.store.bank import PARTS, has_items_without_text, newest_split
 from exampp.store.cells import items_without_key, scope_of
 from exampp.store.checking import PAGED, refuse_unsound
+from exampp.store.connection import read_transaction
 from exampp.store.decisions import VersionCell, decisions_on
 from exampp.store.grades import IN_FORCE, WITHOUT_KEY, StoredGrader
 from exampp.store.pages import (
@@ -48,7 +49,7 @@ from exampp.store.pages import (
     has_all_pages,
     query_page,
 )
-from exampp.store.sql import from_json
+from exampp.store.sql import from_json, pairs
 
 _ITEMS = f"""
 SELECT i.item, i.item_id, i.version, f.subtopic_id, i.weight, coalesce(v.text, ''), i.answers,
@@ -107,17 +108,18 @@ def read_gradebook(
     part, or if the bank was never split.
     """
     verify = partial(refuse_unsound, connection)
-    verify(PAGED if has_all_pages(connection, grader.key) else ())
-    among = items_of_part(connection, bank, part)
-    systems = dict(connection.execute("SELECT system, name FROM system ORDER BY name").fetchall())
-    queries = connection.execute("SELECT query, query_id FROM query ORDER BY query_id").fetchall()
-    graded = [
-        query_grades(query_rows(connection, query, name, grader, bank, among, verify), systems)
-        for query, name in queries
-    ]
-    counts = count_readings(connection, grader.key, bank)
+    with read_transaction(connection):
+        verify(PAGED if has_all_pages(connection, grader.key) else ())
+        among = items_of_part(connection, bank, part)
+        systems = _systems(connection)
+        graded = [
+            query_grades(query_rows(connection, query, name, grader, bank, among, verify), systems)
+            for name, query, _ in _queries(connection)
+        ]
+        counts = count_readings(connection, grader.key, bank)
+        keyless = items_without_key(connection, scope_of(connection, grader, bank))
+        graded_items = has_items_without_text(connection, bank, grader.identity.kind)
     notes = list(counts.deviations.describe())
-    keyless = items_without_key(connection, scope_of(connection, grader, bank))
     notes += [describe_items_without_key(keyless)] if keyless else []
     pending = by_state(counts.rules)
     pending.pop("graded", None)
@@ -127,7 +129,7 @@ def read_gradebook(
         part=part,
         queries=tuple(graded),
         systems=tuple(systems.values()),
-        bank_is_graded_items=has_items_without_text(connection, bank, grader.identity.kind),
+        bank_is_graded_items=graded_items,
         pending=pending,
         count_readings=lambda: counts.rules,
         notes=(
@@ -136,6 +138,16 @@ def read_gradebook(
             *notes_of_vote(grader.identity),
         ),
     )
+
+
+def _systems(connection: sqlite3.Connection) -> dict[int, str]:
+    return pairs(connection, "SELECT system, name FROM system ORDER BY name")
+
+
+def _queries(connection: sqlite3.Connection) -> list[tuple[str, int, str]]:
+    return connection.execute(
+        "SELECT query_id, query, text FROM query ORDER BY query_id"
+    ).fetchall()
 
 
 def items_of_part(
@@ -287,18 +299,16 @@ def read_dossiers(
     With `passages` (by id), only grades of their cells and of decided cells are read, because a
     page shows few of many. Raises InputError for an unknown query.
     """
-    known = connection.execute(
-        "SELECT query_id, query, text FROM query ORDER BY query_id"
-    ).fetchall()
-    selected = {query_id: (key, text) for query_id, key, text in known}
-    systems = dict(connection.execute("SELECT system, name FROM system").fetchall())
+    selected = {query_id: (key, text) for query_id, key, text in _queries(connection)}
     for query_id in selected if query_ids is None else query_ids:
         if query_id not in selected:
             raise InputError(f"the collection has no query {query_id!r}")
         key, text = selected[query_id]
-        rows = query_rows(connection, key, query_id, grader, bank)
-        cells = None if passages is None else _cells(rows, passages)
-        yield _dossier(connection, grader, bank, rows, text, systems, cells)
+        with read_transaction(connection):
+            rows = query_rows(connection, key, query_id, grader, bank)
+            cells = None if passages is None else _cells(rows, passages)
+            dossier = _dossier(connection, grader, bank, rows, text, cells)
+        yield dossier
 
 
 def read_texts(
@@ -326,7 +336,6 @@ def _dossier(
     bank: str,
     rows: QueryRows,
     text: str,
-    systems: Mapping[int, str],
     cells: AbstractSet[VersionCell] | None,
 ) -> Dossier:
     grades = _grades(connection, grader.key, rows, cells)
@@ -344,7 +353,7 @@ def _dossier(
         subtopic_texts={
             subtopic_id: subtopic_text for subtopic_id, _, subtopic_text in rows.subtopics
         },
-        grades=query_grades(rows, systems),
+        grades=query_grades(rows, _systems(connection)),
         items=tuple(_items(rows, grader.identity.kind)),
         texts=(*(texts[version] for version in versions), *padding),
         automatic=_Automatic(rows, grades),
@@ -375,8 +384,8 @@ def _items(rows: QueryRows, kind: str) -> Iterator[Item]:
 
 def _cells(rows: QueryRows, passages: Collection[str]) -> AbstractSet[VersionCell]:
     """Return the cells of some passages, and those with decisions, by the keys of their texts."""
-    pairs = zip(rows.inputs.passage_ids, rows.row, strict=False)
-    versions = [version for passage_id, version in pairs if passage_id in passages]
+    by_id = zip(rows.inputs.passage_ids, rows.row, strict=False)
+    versions = [version for passage_id, version in by_id if passage_id in passages]
     return {*rows.decisions, *((item, passage) for item in rows.column for passage in versions)}
 
 

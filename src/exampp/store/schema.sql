@@ -364,7 +364,7 @@ CREATE TABLE query_page (
 ) STRICT;
 
 CREATE TABLE grade_page (
-    grader INTEGER NOT NULL REFERENCES grader,
+    grader INTEGER NOT NULL REFERENCES grader ON DELETE CASCADE,
     query INTEGER NOT NULL REFERENCES query,
     content BLOB NOT NULL,
     PRIMARY KEY (grader, query)

@@ -197,7 +197,8 @@ class Damaged(InputError):
 class GuardedConnection(sqlite3.Connection):
     """An SQLite connection that raises exampp errors.
 
-    `file` is the name in errors of the file at `path`; `written` counts transactions that write.
+    `file` is the name in errors of the file at `path`; `written` counts transactions that write,
+    and `writing` is whether one is open.
     `checksums` is None until the schema is known to be exampp's. `verified`: all rows agreed with
     their checksums; `partly_verified`: those did that evaluation reads beside pages.
     `graded_notes` are the notes on the graded file that it was made from, by grader ("": of all),
@@ -207,6 +208,7 @@ class GuardedConnection(sqlite3.Connection):
     file = ""
     path = Path()
     written = 0
+    writing = False
     checksums: Checksums | None = None
     verified = False
     partly_verified = False
@@ -233,6 +235,8 @@ class GuardedConnection(sqlite3.Connection):
             return super().__exit__(kind, error, trace)
         except FAULTS as fault:
             raise map_error(self, fault) from None
+        finally:
+            self.writing = self.writing and self.in_transaction
 
     def close(self) -> None:
         """Close the file; StorageFault if it does not contain all commits."""

@@ -148,7 +148,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def varies(self) -> bool:
-        """Whether a repeated request can get another reply; label probabilities are fixed.
+        """Return whether a repeated request can get another reply; label probabilities are fixed.
 
         Texts vary: servers batch requests, so that even temperature 0 does not fix a reply.
         """

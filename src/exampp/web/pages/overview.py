@@ -177,9 +177,9 @@ def tasks(request: PageRequest) -> list[Task]:
     if not swaps:
         why = "no single decision would swap systems"
     cells = plural(len(queue), "cell") if len(queue) < LONGEST_QUEUE else f"{LONGEST_QUEUE}+ cells"
-    todo = [("Decide on grades", cells, "/queue", why)]
+    tasks = [("Decide on grades", cells, "/queue", why)]
     if counts is None:
-        return todo
+        return tasks
     findings, oversight = sum(counts.findings.values()), counts.oversight
     for number, noun, name, address, why in (
         (
@@ -213,8 +213,8 @@ def tasks(request: PageRequest) -> list[Task]:
         ),
     ):
         if number:
-            todo.append((name, plural(number, noun), address, why))
-    return todo
+            tasks.append((name, plural(number, noun), address, why))
+    return tasks
 
 
 # ---- two systems compared ------------------------------------------------------------------------
