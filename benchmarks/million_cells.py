@@ -62,7 +62,7 @@ def main() -> None:
             model="scripted",
             depth=options.passages,
         )
-        planned = run.count_due()
+        planned = run.count_pending()
         print(f"plan: {planned.cells} cells, {time.process_time() - started:.1f} s of CPU")
         started = time.process_time()
         seen = 0

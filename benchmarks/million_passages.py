@@ -68,7 +68,7 @@ def grade(path: Path, queries: int) -> None:
 
     with exampp.Collection(path) as exam:
         run = exam.grading(ScriptedGrader(rate, record=False), max_queries=queries)
-        print(run.count_due().cells, "cells")
+        print(run.count_pending().cells, "cells")
         for _ in run.steps():
             pass
 

@@ -62,10 +62,10 @@ def test_what_was_graded_tells_what_the_rest_takes(exam: Path) -> None:
         done(opened.grading(grader, depth=PASSAGES, max_queries=1))
         asked = len(grader.calls)
         found = estimate(run, Prices(read=1, cached=0.5, written=10, hour=0))
-        assert (found.cells, found.asks) == (2000 - asked, 2000 - asked)
-        assert (found.tokens, found.written) == (100 * found.asks, 2 * found.asks)
+        assert (found.cells, found.requests) == (2000 - asked, 2000 - asked)
+        assert (found.tokens, found.written) == (100 * found.requests, 2 * found.requests)
         # 60 fresh at 1, 40 cached at .5, 2 written at 10, in millionths
-        assert found.cost == pytest.approx((60 + 20 + 20) * found.asks / 1e6)
+        assert found.cost == pytest.approx((60 + 20 + 20) * found.requests / 1e6)
         assert found.replies == asked
         assert estimate(run, Prices(hour=3600)).cost == pytest.approx(found.seconds)
 

@@ -29,7 +29,7 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import (
     interruptible,
-    print_line,
+    print_dry_run,
     print_message,
     progress_bar,
     show,
@@ -162,14 +162,14 @@ def _show(run: GenerationRun, outcomes: list[GenerationOutcome], display: Displa
 def _preview(run: GenerationRun, price_read: float | None, price_written: float | None) -> None:
     found = run.preview(price_read, price_written)
     about = "" if found.exact else "about "
-    cost = "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}"
-    print_line(f"requests        {found.requests}, one per {run.per}")
-    print_line(f"prompt tokens   {about}{found.tokens}")
-    print_line(f"cost            {cost}")
+    values = {
+        "requests": f"{found.requests}, one per {run.per}",
+        "prompt tokens": f"{about}{found.tokens}",
+        "cost": "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}",
+    }
     for note in found.notes:
         print_message(note)
-    for number, text in enumerate(found.prompts, 1):
-        print_line(f"\n--- prompt {number} ---\n{text}")
+    print_dry_run(values, found.prompts)
 
 
 app = Group(

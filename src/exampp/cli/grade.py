@@ -13,6 +13,7 @@ from exampp.cli.command import OptionRule, OptionValues, former_arguments, optio
 from exampp.cli.options import LIMITS, Grace, UnnumberedText
 from exampp.cli.output import (
     interruptible,
+    print_dry_run,
     print_line,
     print_message,
     progress_bar,
@@ -299,19 +300,16 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
         which = f"more ({share:.0%} of all)" if more else f"of these ({share:.0%})"
         judged = f"{found.judged_only} {which}: no run ranks their passages"
         judged += "; --pool all" * more
-    for name, value in {
+    values = {
         "cells pending": str(found.cells),
         "judged only": judged,
-        "requests": str(found.asks),
+        "requests": str(found.requests),
         "prompt tokens": f"{about}{found.tokens}",
         "reply tokens": f"about {found.written}",
         "time": seconds,
         "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
-    }.items():
-        if value:
-            print_line(f"{name:<15} {value}")
-    for number, text in enumerate(found.prompts, 1):
-        print_line(f"\n--- prompt {number} ---\n{text}")
+    }
+    print_dry_run(values, found.prompts)
 
 
 def _duration(seconds: float) -> str:

@@ -574,7 +574,7 @@ class GradingEstimate:
     """
 
     cells: int
-    asks: int
+    requests: int
     tokens: int
     exact: bool
     written: int
@@ -587,7 +587,7 @@ class GradingEstimate:
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
     """Estimate the cost of a run without sending a request."""
-    planned = run.count_due()
+    planned = run.count_pending()
     grader = run.grading.grader
     measured = grader.limit is not None
     sample = list(_sample(run))
@@ -597,13 +597,13 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
     each = _Each.of(spent, lengths)
     return GradingEstimate(
         planned.cells,
-        planned.asks,
-        round(each.read * planned.asks),
+        planned.requests,
+        round(each.read * planned.requests),
         measured and grader.exact_tokens and not spent.tokens_read,
-        round(each.written * planned.asks),
+        round(each.written * planned.requests),
         spent.asked,
-        None if each.seconds is None else each.seconds * planned.asks,
-        (prices or Prices()).at(grader.share).of(each, planned.asks),
+        None if each.seconds is None else each.seconds * planned.requests,
+        (prices or Prices()).at(grader.share).of(each, planned.requests),
         tuple(_texts_of(one) for one in sample[:2]),
         count_judged_only(run.connection, key, run.exam)[0],
     )
@@ -643,7 +643,7 @@ class Prices(NamedTuple):
         read, cached, written = (None if one is None else one * share for one in self[:3])
         return Prices(read, cached, written, self.hour)
 
-    def of(self, each: _Each, asks: int) -> float | None:
+    def of(self, each: _Each, requests: int) -> float | None:
         """Return the cost of this number of requests; None without prices or if the time is
         unknown.
         """
@@ -652,9 +652,9 @@ class Prices(NamedTuple):
             cached = self.read if self.cached is None else self.cached
             fresh = each.read - each.cached
             millions = fresh * self.read + each.cached * cached + each.written * self.written
-            cost, known = cost + millions * asks / 1e6, True
+            cost, known = cost + millions * requests / 1e6, True
         if self.hour is not None and each.seconds is not None:
-            cost, known = cost + each.seconds * asks / 3600 * self.hour, True
+            cost, known = cost + each.seconds * requests / 3600 * self.hour, True
         return cost if known else None
 
 

@@ -153,11 +153,11 @@ UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
 """States of an unreadable reply. The grader itself retries failed requests."""
 
 
-class DueCount(NamedTuple):
+class PendingCount(NamedTuple):
     """Pending cells, and the requests that grade them; equal texts share one."""
 
     cells: int
-    asks: int
+    requests: int
 
 
 class PendingRequest(NamedTuple):
@@ -229,13 +229,13 @@ class GradingRun:
         note = self.grading.grader.note
         return "" if note in self.notes else note
 
-    def count_due(self) -> DueCount:
+    def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
-        cells = asks = 0
+        cells = requests = 0
         for one in self.pending():
             cells += len(one.cells)
-            asks += self.is_asked(one)
-        return DueCount(cells, asks)
+            requests += self.is_asked(one)
+        return PendingCount(cells, requests)
 
     def pending(self) -> Iterator[PendingCells]:
         """Return the cells that are pending now."""
