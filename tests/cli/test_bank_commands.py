@@ -72,19 +72,22 @@ def test_export_edit_apply(exam: Path, tmp_path: Path, exampp_command: Commands)
     assert exampp_command("bank", "apply", exam, file, "--force").code == 0
 
 
-def test_lint_shows_three_examples_of_a_rule_that_most_items_break(
+def test_lint_shows_three_examples_of_every_rule_that_most_items_break(
     tmp_path: Path, exampp_command: Commands
 ) -> None:
     bank = tmp_path / "bank.csv"
-    facts = [f"q,a fact with number {n} and words" for n in range(5)]
+    facts = [f"q,{n}. a fact with number {n} and words" for n in range(5)]
     bank.write_text("\n".join(["query_id,nugget", *facts, "q,short fact", ""]))
     exam = tmp_path / "facts.exam"
     assert exampp_command("import", exam, bank).code == 0
     text = exampp_command("bank", "lint", exam).out
-    assert text.count("a fact with number") == 3
-    assert "* 3 of 5 long-nugget are shown; --format json has all" in text
+    assert text.count("a fact with number") == 6
+    for rule in ("list-mark", "long-nugget"):
+        assert f"* 3 of 5 {rule} are shown; --format json has all" in text
     for style in ("json", "tsv"):
-        assert exampp_command("bank", "lint", exam, "--format", style).out.count("a fact with") == 5
+        assert (
+            exampp_command("bank", "lint", exam, "--format", style).out.count("a fact with") == 10
+        )
 
 
 def test_lint_in_all_formats(exam: Path, exampp_command: Commands) -> None:

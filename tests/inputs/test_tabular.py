@@ -290,11 +290,33 @@ def test_a_table_of_rankings_is_read_under_its_role_and_kind(
     assert [one.system for one in empty_exam.systems] == ["dense"]
 
 
-def test_a_ranking_is_not_read_as_judgments(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+@pytest.mark.parametrize("stated", [{}, {"role": "responses"}, {"kind": "responses"}])
+@pytest.mark.parametrize("header", ["query_id,question,model,answer", "query_id,model,answer"])
+def test_a_table_of_answers_is_read_under_its_role_and_kind(
+    tmp_path: Path, empty_exam: exampp.Collection, stated: Any, header: str
+) -> None:
+    rows = [(str(QUESTIONS.index(question)), question, *rest) for question, *rest in ROWS]
+    if "question" not in header:
+        empty_exam.add(queries=dict(zip("01", QUESTIONS, strict=True)))
+        rows = [(number, *rest) for number, _, *rest in rows]
+    (tmp_path / "a.csv").write_text(table(header, rows))
+    report = imported(empty_exam, tmp_path / "a.csv", **stated)
+    assert {one.kind: one.records for one in report.files}["responses"] == 4
+    assert [one.system for one in empty_exam.systems] == RESPONSES
+
+
+def test_a_ranking_is_not_read_as_judgments_or_answers(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
     empty_exam.add(queries={"1": "a b"}, passages={"p1": "x", "p2": "y"})
     (tmp_path / "a.csv").write_text(RANKED)
-    with pytest.raises(InputError, match=r"no column holds the judgments\. Name it: --columns rel"):
+    with pytest.raises(InputError, match=r"no column holds the relevance\. Name it: --columns rel"):
         empty_exam.import_files(qrels=[tmp_path / "a.csv"])
+    with pytest.raises(InputError, match=r"no column holds the answer\. Name it: --columns answer"):
+        empty_exam.import_files(responses=[tmp_path / "a.csv"])
+    (tmp_path / "c.csv").write_text("Frage,Antwort\nWhy?,So.\n")
+    with pytest.raises(InputError, match=r"columns found: Frage, Antwort; unknown file type"):
+        empty_exam.import_files(responses=[tmp_path / "c.csv"])
     (tmp_path / "b.csv").write_text(table("query_id,passage_id,rank,label", [("1", "p1", 1, 2)]))
     report = empty_exam.import_files(tmp_path / "b.csv")
     assert report.remarks == (f"{tmp_path / 'b.csv'}: 1 field not read: rank (1 record)",)

@@ -41,7 +41,7 @@ def test_another_schema_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as opened:
         opened.execute("PRAGMA user_version = 12")
     before = path.read_bytes()
-    with pytest.raises(InputError, match=r"another version of exampp \(schema 12, .* reads 2\)"):
+    with pytest.raises(InputError, match=r"another version of exampp \(schema 12, .* reads 3\)"):
         connect(path)
     assert path.read_bytes() == before
 

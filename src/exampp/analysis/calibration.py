@@ -67,7 +67,7 @@ class CalibrationFindings(Result):
 
     @property
     def headline(self) -> str:
-        """How well the ratings predict people's labels on held-out queries, in words."""
+        """The prediction of people's labels on held-out queries, in words."""
         loss, kappa = (self.calibration.score(name) for name in ("log loss", "kappa"))
         calibrated, constant = loss.calibrated, loss.constant
         if calibrated is not None and constant is not None and calibrated >= constant:

@@ -266,7 +266,7 @@ class SystemComparison(Result):
 
     @property
     def headline(self) -> str:
-        """Whether the difference is significant, and how large it is, in words."""
+        """The difference of the systems and its significance, in words."""
         pair, first, second = self.pair, self.first, self.second
         difference = pair.difference.value
         if difference is None or pair.p is None:
@@ -298,17 +298,12 @@ class SystemComparison(Result):
         from exampp.results.plots.dots import intervals_figure
         from exampp.results.plots.figure import Spread
 
-        known = [one for one in self.queries if one.difference is not None]
-        shown = sorted(known, key=lambda one: -abs(one.difference or 0.0))[:queries]
-        ids = {one.query_id for one in shown}
-        texts = {one.query_id: one.query_text for one in self.read([*ids])}
+        known = {one.query_id: one.difference for one in self.queries if one.difference is not None}
+        shown = list(known)[:queries]
+        texts = {one.query_id: one.query_text for one in self.read(shown)}
         rows = [
-            Spread(_titled(one.query_id, texts.get(one.query_id, "")), one.difference, 0.0, 0.0)
-            for one in known
-            if one.query_id in ids
-        ]
-        rows = [
-            one._replace(low=min(one.value or 0, 0), high=max(one.value or 0, 0)) for one in rows
+            Spread(_titled(one, texts.get(one, "")), known[one], *sorted((0.0, known[one])))
+            for one in shown
         ]
         quantity = f"{self.column.name} of {self.second} minus {self.first}"
         few = f"{len(rows)} of {len(known)} queries: the largest differences"

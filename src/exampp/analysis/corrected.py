@@ -297,7 +297,7 @@ class Corrected(Result):
 
     @property
     def headline(self) -> str:
-        """How far off the scores by the grades are, in words."""
+        """The error of the scores by the grades, in words."""
         off = self.graded - self.shown.scores
         side = "high" if off.mean() > 0 else "low"
         systems = counted(len(self.systems), "system")

@@ -116,8 +116,7 @@ class Correlations(Result):
         ]
         notes = (text for name in ("", *self.officials) for text in self.notes[name])
         caption = "Rank correlation with official leaderboards"
-        verdict = " ".join(map(self.headline, self.officials))
-        table = Table.of(columns, rows, caption, merge_notes(notes), verdict=verdict)
+        table = Table.of(columns, rows, caption, merge_notes(notes), verdict=self.headline)
         return {"correlation": table}
 
     def plot(self, official: str | None = None, statistic: str | None = None) -> Figure:
@@ -146,10 +145,9 @@ class Correlations(Result):
             if one.statistic == chosen
         ]
         spread = f"Bars: {percent(self.level)} interval" if self.has_intervals(name) else ""
-        meaning = self.statistics[names.index(chosen)].meaning.partition(",")[0]
         return intervals_figure(
             rows,
-            meaning,
+            self.statistics[names.index(chosen)].title,
             f"Correlation with {name}",
             spread,
             name="correlation",
@@ -161,7 +159,12 @@ class Correlations(Result):
         """Return the notes on the official leaderboards and on rounding, each once."""
         return list(merge_notes(n for name in (*self.officials, "") for n in self.notes[name]))
 
-    def headline(self, official: str) -> str:
+    @property
+    def headline(self) -> str:
+        """The range of the last statistic with every leaderboard, in words."""
+        return " ".join(map(self.headline_of, self.officials))
+
+    def headline_of(self, official: str) -> str:
         """Return the range of the last statistic with one leaderboard, in words."""
         statistic = self.statistics[-1]
         known = [
@@ -176,8 +179,7 @@ class Correlations(Result):
         scores = f"{best.method}, {heading(best.measure, best.min_rating)}"
         lowest = min(value for value, _ in known)
         values = f"{highest:.3f}" if lowest == highest else f"{lowest:.3f} to {highest:.3f}"
-        name = statistic.meaning.partition(",")[0]
-        return f"{name} with {official} over {systems}: {values}, highest for {scores}."
+        return f"{statistic.title} with {official} over {systems}: {values}, highest for {scores}."
 
     def against(self, official: str) -> list[MethodCorrelation]:
         """Return the correlations with one official leaderboard."""
@@ -232,7 +234,7 @@ def wide_correlations(comparison: Correlations, official: str) -> Table:
         notes=notes,
         legend={"near": f"within {NEAR} of it", "weak": f"below {POOR}"},
         grouped=True,
-        verdict=comparison.headline(official),
+        verdict=comparison.headline_of(official),
     )
 
 
@@ -275,7 +277,7 @@ def of_board(comparison: Correlations, board: Leaderboard) -> Table:
         rows,
         "Rank correlation with the official leaderboard",
         [*_gaps(comparison.found, intervals=False), *comparison.all_notes()],
-        verdict=" ".join(map(comparison.headline, comparison.officials)),
+        verdict=comparison.headline,
     )
 
 

@@ -177,16 +177,16 @@ def find_omissions(
 ) -> Omissions:
     """Compare what RAG systems retrieved with their answers, by covered items.
 
-    `pairs` maps an answering system to the one that holds what it was given; by default those whose
-    names say so (`NAME` and `NAME:cited` or `NAME:contexts`). Raises
-    InputError if there is no pair, or a system is unknown.
+    `pairs` maps the system of answers to that of their sources, by default those named so: `NAME`
+    and `NAME:cited` or `NAME:contexts`. Raises InputError if there is no pair, or a system is
+    unknown.
     """
     pairs = find_pairs(scores.systems) if pairs is None else pairs
     if not pairs:
         raise InputError(
             "no system has both an answer and the passages behind it",
             hint="Import cited passages with --cited, or name both: --pair ANSWER=RETRIEVED, "
-            f'in Python {{"ANSWER": "RETRIEVED"}}. '
+            'in Python {"ANSWER": "RETRIEVED"}. '
             f"Systems: {', '.join(scores.systems)}",
         )
     place = {name: number for number, name in enumerate(scores.systems)}
@@ -195,12 +195,15 @@ def find_omissions(
             hint = f"Known: {', '.join(scores.systems)}"
             raise InputError(f"unknown system {name!r}", hint=hint)
     covered = scores.credit > 0
+    item_texts = {
+        (entry.query_id, item.item_id): item.text for entry in texts.entries for item in entry.items
+    }
     rows, items, missed = [], [], []
     for answer, retrieved in pairs.items():
         in_answer, in_retrieved = covered[place[answer]], covered[place[retrieved]]
         rows.append(_shares(scores, answer, retrieved, in_answer, in_retrieved, level))
-        items += list(_left_out(scores, texts, answer, in_retrieved & ~in_answer))
-        missed += list(_left_out(scores, texts, answer, ~in_retrieved & ~in_answer))
+        items += list(_left_out(scores, item_texts, answer, in_retrieved & ~in_answer))
+        missed += list(_left_out(scores, item_texts, answer, ~in_retrieved & ~in_answer))
     notes = tuple(_notes(scores, level))
     return Omissions(tuple(rows), tuple(items), tuple(missed), level, notes)
 
@@ -223,15 +226,12 @@ def _shares(
 
 
 def _left_out(
-    scores: ItemScores, texts: BankTexts, answer: str, left: NDArray[np.bool_]
+    scores: ItemScores, texts: Mapping[tuple[str, str], str], answer: str, left: NDArray[np.bool_]
 ) -> Iterator[OmittedItem]:
-    item_texts = {
-        (entry.query_id, item.item_id): item.text for entry in texts.entries for item in entry.items
-    }
     for number in np.flatnonzero(left).tolist():
         item = scores.item_ids[number]
         query = scores.queries[scores.query[number]]
-        yield OmittedItem(answer, query, item, item_texts.get((query, item), ""))
+        yield OmittedItem(answer, query, item, texts.get((query, item), ""))
 
 
 def _notes(scores: ItemScores, level: float) -> Iterator[Note]:

@@ -300,7 +300,7 @@ class Reliability(Result):
 
     @property
     def headline(self) -> str:
-        """How reliable the order is, and whether the worst systems cause it, in words."""
+        """The reliability of the order, and the part of the worst systems in it, in words."""
         known = self._distinct
         if not known:
             return f"Reliability is undefined, because {self.studies[0].erho2.reason}."

@@ -106,7 +106,7 @@ class Significance:
 
     @property
     def headline(self) -> str:
-        """How many pairs of systems differ, in words."""
+        """The number of pairs of systems that differ, in words."""
         name, alpha = self.column.name, self.settings.alpha
         tested = [pair for pair in self.pairs if pair.p is not None]
         if not tested:
@@ -267,10 +267,10 @@ class Significances(Result):
 
     def tables(self) -> dict[str, Table]:
         """Return leaderboards; systems that share a letter do not differ significantly."""
-        tables = [leaderboard_table(one, self.board) for one in self.found]
-        for at, one in enumerate(self.found[1:], 1):
-            tables[at] = replace(tables[at], notes=pair_notes(one))
-        return {one.column.name: table for one, table in zip(self.found, tables, strict=True)}
+        later = replace(self.board, notes=())
+        boards = [self.board, *(later for _ in self.found)]
+        pairs = zip(self.found, boards, strict=False)
+        return {one.column.name: leaderboard_table(one, board) for one, board in pairs}
 
     def records(self) -> dict[str, Table]:
         """Return a row per pair: difference (system - other), interval, p-values, effect sizes."""

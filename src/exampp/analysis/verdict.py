@@ -597,7 +597,7 @@ def _official(data: ReportData) -> Iterator[Line]:
         if not values:
             continue
         shown = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-        sentence = f"{statistic.meaning.partition(',')[0]} with {official}: {shown}."
+        sentence = f"{statistic.title} with {official}: {shown}."
         own = values.get(data.name)
         weakest = own is not None and len(values) > 1 and own <= min(values.values())
         if weakest:

@@ -99,7 +99,8 @@ def detect_kind(path: str | Path, role: str | None = None, *, system: bool = Fal
     for candidates in (fitting, by_header, by_name):
         if len(candidates) == 1:
             return DetectedKind(candidates[0], candidates is by_name)
-    if role:
+    # responses are JSON: their reader cannot report the columns of a table
+    if role and (role != "responses" or sample.is_json):
         return DetectedKind(_likeliest(sample, role))
     raise _undecided(path, sample, fitting)
 

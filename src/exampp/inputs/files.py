@@ -321,9 +321,9 @@ def own_corpus(files: Sequence[str | Path]) -> str | Path | None:
     return next(of_datasets, None) or next(of_folders, None)
 
 
-_KIND_OF_TABLE = {"runs": "run", "qrels": "qrels"}
+_KIND_OF_TABLE = {"runs": "run", "qrels": "qrels", "responses": "responses"}
 """The kind of a custom table by the role that the user named."""
-_KIND_OF_DATA = _KIND_OF_TABLE | {"queries": "queries", "responses": "responses"}
+_KIND_OF_DATA = _KIND_OF_TABLE | {"queries": "queries"}
 """Banks have several kinds of rows, as do passages, with or without their query."""
 
 
@@ -574,7 +574,7 @@ def _without_repetitions(
 
 def _preset(source: GivenFile, renaming: Renaming) -> rag.Preset | None:
     """Return the preset that reads a file; None if it is not of a RAG program."""
-    if source.kind and source.data is None:
+    if source.kind and not source.role:
         return rag.preset_of(source.kind)
     if source.role not in (None, "responses") or not _is_readable(source.path):
         return None
@@ -625,7 +625,7 @@ def _strict_kind(source: GivenFile) -> str | None:
             if lines:
                 return _kind_of_rows(source, lines)
             kind, by_name = detect_kind(source.path)
-            # a name alone does not make a table a run or qrels
+            # a file name alone does not make it a run or qrels
             is_named = is_table and by_name and kind in _KIND_OF_TABLE.values()
             is_other = source.role is not None and kind not in of_role(source.role)
             return None if is_named or is_other else kind
@@ -663,7 +663,7 @@ def _table_roles(source: GivenFile, renaming: Renaming) -> Roles | None:
     """Return the columns of a custom table that no strict format reads, by role."""
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
         is_stated = source.kind is not None and source.role is None
-        is_table = source.role in (None, "passages", "runs", "qrels") and not is_stated
+        is_table = source.role in (None, "passages", *_KIND_OF_TABLE) and not is_stated
         if is_table and _is_readable(source.path):
             names = renaming.long_names(rag.first_columns(source.path))
             roles = table_roles(names, renaming.columns)

@@ -19,6 +19,7 @@ _ROLES = (
 )
 _BARE_TEXTS = frozenset({"text", "content", "body"})
 """Names of a text that may be an answer as well as a passage."""
+_NEEDED = {"qrels": "relevance", "responses": "answer"}
 _NOT_READ = {"run": ("relevance",), "qrels": ("rank", "score", "system")}
 """Roles that a kind of table does not have."""
 
@@ -68,20 +69,21 @@ def table_parts(
         columns: The roles whose column the user named.
         system: The system of a ranking that does not name one.
         on_error: Takes the error of a row without a query, a passage or an answer.
-        stated: The kind of the table, if the user named it: `run` or `qrels`.
+        stated: The kind of the table, if the user named it: `run`, `qrels` or `responses`.
 
     Raises:
-        InputError: A role is ambiguous, or judgments have no column.
+        InputError: A role is ambiguous, or judgments or answers have no column.
     """
     plain = [row for _, row in rows]
     roles = settle(path, plain, roles)
     _check_ambiguous(path, plain, roles, {*columns, "score"} if stated else columns)
     kind = stated or _kind(roles)
-    if kind == "qrels" and "relevance" not in roles:
+    needed = _NEEDED.get(kind, "")
+    if needed and needed not in roles:
         raise InputError(
-            "no column holds the judgments",
+            f"no column holds the {needed}",
             file=path,
-            hint="Name it: --columns relevance=COLUMN",
+            hint=f"Name it: --columns {needed}=COLUMN",
         )
     roles = {role: names for role, names in roles.items() if role not in _NOT_READ.get(kind, ())}
     if "question" in roles and not _has_certain_id(roles):

@@ -16,6 +16,7 @@ from exampp.formats.fields import brief, check_weight, real
 from exampp.formats.fields import number as finite
 from exampp.records import ITEM_KINDS, BankEntry, Item, content_hash, item_id
 from exampp.records.items import MODEL, importance, makers_of
+from exampp.results.notes import listed
 from exampp.results.result import Table
 from exampp.sanitize import check_choice, check_id, check_text
 from exampp.store.bank import ItemChange, ItemState, LoggedEdit
@@ -171,7 +172,7 @@ def find_item(
         raise InputError(
             f"the bank has no item {brief(prefix)}{where}", hint="List them: exampp bank show"
         )
-    listed = "".join(
+    candidates = "".join(
         f"\n  {s.query_id}: {s.item_id}  {s.text or ''}  ({s.kind})"
         for s in fitting[:_ITEMS_LISTED]
     )
@@ -179,7 +180,7 @@ def find_item(
     more = f"\n  and {left} more" if left > 0 else ""
     raise InputError(
         f"{len(fitting)} items match {brief(prefix)}. Give a longer id, the query with --query, "
-        f"or the kind with --kind:{listed}{more}"
+        f"or the kind with --kind:{candidates}{more}"
     )
 
 
@@ -349,8 +350,6 @@ def parse_version(text: str) -> Version | None:
 
 # ---- an edited file ------------------------------------------------------------------------------
 
-_LISTED = 3
-
 
 def changes_to_apply(
     base: Sequence[ItemState],
@@ -493,13 +492,8 @@ def not_applied(
         "ids cannot be changed, but the file changes: {}": renamed,
         "{} of the lines of the file; only items can be edited": keys,
     }
-    return [f"not applied: {note.format(_listed(some))}" for note, some in notes.items() if some]
-
-
-def _listed(names: Iterable[str]) -> str:
-    names_once = list(dict.fromkeys(names))
-    more = f" and {len(names_once) - _LISTED} more" if len(names_once) > _LISTED else ""
-    return ", ".join(names_once[:_LISTED]) + more
+    unique = {note: dict.fromkeys(some) for note, some in notes.items() if some}
+    return [f"not applied: {note.format(listed(some))}" for note, some in unique.items()]
 
 
 def logged_as(change: ItemChange) -> str:

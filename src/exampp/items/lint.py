@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -115,15 +117,15 @@ def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Tab
 
 
 def shorten_lint(table: Table, items: int) -> Table:
-    """Return the table for people: three examples of a rule that most of the items break."""
-    counts = Counter(str(row[0]) for row in table.rows)
-    (rule, count), *_ = [*counts.most_common(1), ("", 0)]
-    if count <= max(items / 2, EXAMPLES):
-        return table
-    examples = [row for row in table.rows if row[0] == rule][:EXAMPLES]
-    rows = tuple(row for row in table.rows if row[0] != rule or row in examples)
-    shown = f"{EXAMPLES} of {count} {rule} are shown; --format json has all"
-    return replace(table, rows=rows, notes=(shown, *table.notes))
+    """Return the table for people: three examples of each rule that most of the items break."""
+    notes, rows = [], []
+    for rule, found in groupby(table.rows, key=itemgetter(0)):
+        of_rule = [*found]
+        if len(of_rule) > max(items / 2, EXAMPLES):
+            notes.append(f"{EXAMPLES} of {len(of_rule)} {rule} are shown; --format json has all")
+            of_rule = of_rule[:EXAMPLES]
+        rows += of_rule
+    return replace(table, rows=tuple(rows), notes=(*notes, *table.notes))
 
 
 def missing_texts_note(entries: Iterable[BankEntry]) -> str:

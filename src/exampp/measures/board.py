@@ -201,7 +201,7 @@ class Leaderboard(Result):
     def column(self, measure: Measure | str, min_rating: int | None = None) -> MeasureColumn:
         """Return the column of a measure; `min_rating` is optional if there is only one.
 
-        A measure that does not depend on the min rating is found with any.
+        A measure that does not depend on the minimum rating matches any.
 
         Raises:
             InputError: No column or several columns match.
@@ -258,11 +258,17 @@ def _rows(
     )
     for at in order:
         yield BoardRow(
-            systems[at],
-            str(column.measure),
-            column.min_rating,
-            *means[at],
-            *(low[at], high[at], column.ungraded[at], column.missing_cells[at], column.chance),
+            system=systems[at],
+            measure=str(column.measure),
+            min_rating=column.min_rating,
+            mean=means[at].mean,
+            stderr=means[at].stderr,
+            queries=means[at].queries,
+            low=low[at],
+            high=high[at],
+            ungraded=column.ungraded[at],
+            missing_cells=column.missing_cells[at],
+            chance=column.chance,
         )
 
 
@@ -275,8 +281,8 @@ def _query_rows(
         for query_id, value, count in zip(column.query_ids, values, counts, strict=True):
             whole = query_id.rpartition("/")[0]
             ranking = rankings.get((system, query_id)) or rankings.get((system, whole))
-            value_or_none = value if count else None
-            yield QueryRow(system, measure, column.min_rating, query_id, value_or_none, ranking)
+            counted = value if count else None
+            yield QueryRow(system, measure, column.min_rating, query_id, counted, ranking)
 
 
 Ranks = Mapping[str, float]

@@ -136,8 +136,7 @@ def exam_labels(
 
 
 def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
-    """Yield the items as subtopics for alpha-nDCG and similar measures, with the passages that
-    cover them.
+    """Yield the items as subtopics of diversity measures, with the passages that cover them.
 
     An item that no passage covers gets a placeholder passage that does, because ndeval would
     otherwise drop the item and score an easier exam. Items of weight 0 are excluded, as in Cover.

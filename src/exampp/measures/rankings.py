@@ -15,6 +15,7 @@ from exampp.measures.qrels import Labelling, Labels, graded_passages, label_pass
 from exampp.records import check_system_names
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.wording import counted
+from exampp.results.notes import listed
 
 Scores = NDArray[np.float32]
 Run = dict[str, dict[str, int]]
@@ -220,8 +221,8 @@ def with_runs(gradebook: Gradebook, runs: Mapping[str, ScoredRun]) -> Gradebook:
     queries = tuple(_with_rankings(q, rankings.get(q.query_id, {})) for q in gradebook.queries)
     notes = gradebook.notes
     if unknown:
-        first_names = ", ".join(list(unknown)[:3]) + (" and others" if len(unknown) > 3 else "")
-        notes += (f"Skipped {counted(len(unknown), 'unknown query')} of the runs: {first_names}.",)
+        count = counted(len(unknown), "unknown query")
+        notes += (f"Skipped {count} of the runs: {listed(unknown)}.",)
     return replace(gradebook, queries=queries, systems=tuple(runs), notes=notes)
 
 

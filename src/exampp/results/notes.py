@@ -22,7 +22,7 @@ _LISTED = 5
 
 
 class Severity(IntEnum):
-    """How much a note changes the meaning of a result."""
+    """The effect of a note on the meaning of a result."""
 
     DETAIL = 1
     """Good to know: how something was computed."""

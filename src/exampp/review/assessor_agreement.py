@@ -218,7 +218,7 @@ def _counted_ratings(cell: JudgedCell, counts: Callable[[Decision], bool]) -> As
 
 
 def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
-    """Yield the ratings of each cell by assessor, from the decisions that count."""
+    """Return the ratings of each cell by assessor, from the decisions that count."""
     rated = ((cell, _counted_ratings(cell, counts)) for cell in cells)
     return [_Rated(cell.query_id, cell.automatic, ratings) for cell, ratings in rated if ratings]
 

@@ -618,36 +618,36 @@ def _grid(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator
 
 
 def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
-    oversight = MissingAndSpurious.of((dossier for dossier, _ in dossiers), options.criteria)
+    lists = MissingAndSpurious.of((dossier for dossier, _ in dossiers), options.criteria)
     # graded files are read in the order of their lines
-    entries = sorted(oversight.missing, key=lambda entry: entry.item.query_id)
+    entries = sorted(lists.missing, key=lambda entry: entry.item.query_id)
     queries = len({entry.item.query_id for entry in entries})
     passages = counted(len(entries), "relevant passage")
     covers = "covers" if len(entries) == 1 else "cover"
     verdict = f"{passages} of {counted(queries, 'query')} {covers} no item."
-    notes = _notes(options, oversight.bases, len(entries))
-    if oversight.ungraded:
-        notes.append(note("relevant-ungraded", passages=counted(oversight.ungraded, "passage")))
+    notes = _notes(options, lists.bases, len(entries))
+    if lists.ungraded:
+        notes.append(note("relevant-ungraded", passages=counted(lists.ungraded, "passage")))
     yield replace(_missing_table(entries[: options.limit], options, notes), verdict=verdict)
 
 
 def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
-    graded: set[tuple[str, str]] = set()
+    selected: set[tuple[str, str]] = set()
 
     def dossiers() -> Iterator[Dossier]:
         for dossier, _ in answered:
             columns = chosen_items(dossier, options.item_id)
-            graded.update((dossier.query_id, dossier.grades.item_ids[one]) for one in columns)
+            selected.update((dossier.query_id, dossier.grades.item_ids[one]) for one in columns)
             yield dossier
 
-    oversight = MissingAndSpurious.of(dossiers(), options.criteria)
-    entries = [one for one in oversight.spurious if (one.item.query_id, one.item.item_id) in graded]
+    lists = MissingAndSpurious.of(dossiers(), options.criteria)
+    entries = [one for one in lists.spurious if (one.item.query_id, one.item.item_id) in selected]
     entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
     covered = [entry.item.query_id for entry in entries if entry.count]
     queries = len(set(covered))
     items = f"{counted(len(covered), 'item')} of {counted(queries, 'query')}"
     verdict = f"Passages that are not relevant cover {items}."
-    notes = _notes(options, oversight.bases, len(entries))
+    notes = _notes(options, lists.bases, len(entries))
     yield replace(_spurious_table(entries[: options.limit], options, notes), verdict=verdict)
 
 

@@ -447,6 +447,11 @@ class RankStatistic:
     meaning: str
     rows: Rows
 
+    @property
+    def title(self) -> str:
+        """The usual name, such as "Spearman's rho"."""
+        return self.meaning.partition(",")[0]
+
 
 _STATISTICS = {
     "spearman": RankStatistic("spearman", "S", "Spearman's rho", spearman_rows),
