@@ -444,6 +444,9 @@ def other_page(content: bytes) -> bytes:
         lambda content: content[:40] + bytes([content[40] ^ 1]) + content[41:],
         lambda content: content[:-3],
         lambda _: b"",
+        lambda _: zlib.compress(b"another program"),
+        lambda _: zlib.compress(b'{"key": [1, 1]}\n'),
+        lambda content: zlib.compress(zlib.decompress(content)[:-1]),
         other_page,
     ],
 )

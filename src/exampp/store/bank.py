@@ -80,7 +80,7 @@ BeforeCommit = Callable[[sqlite3.Connection], None]
 
 
 def do_nothing(_connection: sqlite3.Connection) -> None:
-    """The default `Settle`: do nothing."""
+    """Do nothing: the default of `BeforeCommit`."""
 
 
 def bank_key(connection: sqlite3.Connection, name: str) -> int:

@@ -15,7 +15,8 @@ import json
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from itertools import chain, groupby
 from operator import itemgetter
@@ -121,44 +122,31 @@ class Places:
 
 
 def query_page(
-    connection: sqlite3.Connection, query: int, verify: Callable[[], None] | None = None
+    connection: sqlite3.Connection, query: int, verify: Callable[[], None] = lambda: None
 ) -> QueryPage:
     """Return the page of a query; call `verify` and build it if it is missing or damaged."""
-    row = connection.execute("SELECT content FROM query_page WHERE query = ?", (query,)).fetchone()
-    page = _decoded(QueryPage, [query], row)
-    if page is None and verify is not None:
-        verify()
-    return page or _built(_query_page, connection, query)
+    return _page(QueryPage, connection, [query], verify)
 
 
 def grade_page(
     connection: sqlite3.Connection,
     grader: int,
     query: int,
-    verify: Callable[[], None] | None = None,
+    verify: Callable[[], None] = lambda: None,
 ) -> GradePage:
     """Return the page of a grader and a query; see `query_page`."""
-    row = connection.execute(
-        "SELECT content FROM grade_page WHERE grader = ? AND query = ?", (grader, query)
-    ).fetchone()
-    page = _decoded(GradePage, [grader, query], row)
-    if page is None and verify is not None:
-        verify()
-    return page or _built(_grade_page, connection, grader, query)
+    return _page(GradePage, connection, [grader, query], verify)
 
 
 def write_pages(connection: sqlite3.Connection) -> None:
     """Store all missing pages, in the caller's transaction."""
-    queries = "SELECT query FROM query EXCEPT SELECT query FROM query_page"
-    for key in connection.execute(queries).fetchall():
-        content = _content(key, _built(_query_page, connection, *key))
-        row = (*key, zlib.compress(content, _LEVEL))
-        connection.execute("INSERT INTO query_page VALUES (?, ?)", row)
-    pairs = "SELECT grader, query FROM grader, query EXCEPT SELECT grader, query FROM grade_page"
-    for key in connection.execute(pairs).fetchall():
-        content = _content(key, _built(_grade_page, connection, *key))
-        row = (*key, zlib.compress(content, _LEVEL))
-        connection.execute("INSERT INTO grade_page VALUES (?, ?, ?)", row)
+    for kind, source in _SOURCES.items():
+        names = ", ".join(source.key)
+        missing = f"SELECT {names} FROM {names} EXCEPT SELECT {names} FROM {source.table}"
+        places = ", ".join("?" * (len(source.key) + 1))
+        for key in connection.execute(missing).fetchall():
+            content = zlib.compress(_content(key, _built(kind, connection, key)), _LEVEL)
+            connection.execute(f"INSERT INTO {source.table} VALUES ({places})", (*key, content))
 
 
 def count_pages(connection: sqlite3.Connection) -> int:
@@ -178,15 +166,21 @@ def has_all_pages(connection: sqlite3.Connection, grader: int) -> bool:
 
 def damaged_pages(connection: sqlite3.Connection) -> Iterator[tuple[str, list[int]]]:
     """Yield the table and the key of every stored page that differs from its rows."""
-    kinds: tuple[tuple[str, str, Callable[..., Any]], ...] = (
-        ("query_page", "query", _query_page),
-        ("grade_page", "grader, query", _grade_page),
-    )
-    for table, keys, build in kinds:
-        for *key, row in connection.execute(f"SELECT {keys}, rowid FROM {table}").fetchall():
-            stored = connection.execute(f"SELECT content FROM {table} WHERE rowid = ?", (row,))
-            if _raw(stored.fetchone()) != _content(key, _built(build, connection, *key)):
+    for kind, (table, names, _) in _SOURCES.items():
+        keys = connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
+        for key in map(list, keys):
+            if _stored(kind, connection, key) != _content(key, _built(kind, connection, key)):
                 yield table, key
+
+
+def _page(
+    kind: type[Page], connection: sqlite3.Connection, key: Sequence[int], verify: Callable[[], None]
+) -> Page:
+    with suppress(ValueError, TypeError, KeyError, IndexError):
+        if (raw := _stored(kind, connection, key)) is not None:
+            return _decoded(kind, key, raw)
+    verify()
+    return _built(kind, connection, key)
 
 
 def _content(key: Sequence[int], page: QueryPage | GradePage) -> bytes:
@@ -211,23 +205,23 @@ def _narrowest(values: Ints) -> np.dtype[Any]:
     return np.result_type(*(np.min_scalar_type(int(end)) for end in ends))
 
 
-def _raw(row: tuple[bytes] | None) -> bytes | None:
+def _stored(kind: type[Page], connection: sqlite3.Connection, key: Sequence[int]) -> bytes | None:
     """Return the bytes of a stored page; None if it is missing or damaged."""
+    table, names, _ = _SOURCES[kind]
+    where = " AND ".join(f"{name} = ?" for name in names)
+    row = connection.execute(f"SELECT content FROM {table} WHERE {where}", key).fetchone()
     try:
         return None if row is None else zlib.decompress(row[0])
     except zlib.error:
         return None
 
 
-def _decoded(kind: type[Page], key: list[int], row: tuple[bytes] | None) -> Page | None:
-    """Return a stored page; None if it is missing, damaged or has another key."""
-    raw = _raw(row)
-    if raw is None:
-        return None
+def _decoded(kind: type[Page], key: Sequence[int], raw: bytes) -> Page:
+    """Return a stored page. Raises ValueError or the like for bytes of anything else."""
     start = raw.index(b"\n") + 1
     head = json.loads(raw[: start - 1])
     if head["key"] != key:
-        return None
+        raise ValueError("the page has another key")
     values: dict[str, Any] = {}
     for field in fields(kind):
         value = head[field.name]
@@ -263,15 +257,16 @@ CROSS JOIN grade g ON g.grader = ? AND g.item_version = v.version WHERE i.query 
 """
 
 
-def _built(build: Callable[..., Page], connection: sqlite3.Connection, *key: int) -> Page:
+def _built(kind: type[Page], connection: sqlite3.Connection, key: Sequence[int]) -> Page:
     """Build a page from its rows; Damaged if they have impossible values."""
     try:
-        return build(connection, *key)
+        page: Page = _SOURCES[kind].build(connection, *key)
+        return page
     except (TypeError, ValueError, OverflowError) as error:
         raise Damaged(str(file_of(connection)), error) from None
 
 
-def _query_page(connection: sqlite3.Connection, query: int) -> QueryPage:
+def _build_query_page(connection: sqlite3.Connection, query: int) -> QueryPage:
     rows = connection.execute(_PASSAGES, {"query": query}).fetchall()
     rows.sort(key=lambda row: (row[2] == 0, row[1]))
     ids = _texts(row[1] for row in rows)
@@ -309,7 +304,7 @@ def _numbers(connection: sqlite3.Connection, select: str, query: int) -> NDArray
     return values.reshape(-1, width).T
 
 
-def _grade_page(connection: sqlite3.Connection, grader: int, query: int) -> GradePage:
+def _build_grade_page(connection: sqlite3.Connection, grader: int, query: int) -> GradePage:
     rows = connection.execute(_GRADES, (grader, query)).fetchall()
     rows.sort(key=itemgetter(0, 1, 2))
     *numbers, rules, deviations = zip(*rows, strict=True) if rows else [()] * 7
@@ -347,6 +342,20 @@ def _codes(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     known = _texts(dict.fromkeys(texts))
     code = {text: number for number, text in enumerate(known)}
     return known, np.array([code[text] for text in texts], np.int64)
+
+
+class _Source(NamedTuple):
+    """The table and the key of a kind of page, and the function that builds one from its rows."""
+
+    table: str
+    key: tuple[str, ...]
+    build: Callable[..., Any]
+
+
+_SOURCES: Mapping[type, _Source] = {
+    QueryPage: _Source("query_page", ("query",), _build_query_page),
+    GradePage: _Source("grade_page", ("grader", "query"), _build_grade_page),
+}
 
 
 # ---- counts of grades ----------------------------------------------------------------------------

@@ -173,7 +173,7 @@ def query_rows(
     grader: StoredGrader,
     bank: str,
     among: Callable[[int], bool] = lambda _: True,
-    verify: Callable[[], None] | None = None,
+    verify: Callable[[], None] = lambda: None,
 ) -> QueryRows:
     """Read the rows of one query; `among` selects items by key.
 
