@@ -295,6 +295,10 @@ def test_a_comparison_in_a_sentence() -> None:
         "Not significant: new has 0.417 more Cover@2 \u22654 than old on 3 queries. "
         "They differ on 2 of them, and at least 6 must differ."
     )
+    close = replace(found.pair, difference=replace(found.pair.difference, value=-0.0004))
+    assert replace(found, pair=close).headline.startswith(
+        "Not significant: new and old differ by less than 0.001 in Cover@2 \u22654 on 3 queries."
+    )
 
 
 def test_whole_quotes_are_those_of_the_grader_and_none_of_the_lowest_rating() -> None:

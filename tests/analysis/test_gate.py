@@ -178,6 +178,13 @@ def test_the_worst_requirement_is_the_verdict(
     assert (found.verdict, found.exit_code) == (verdict, code)
 
 
+def test_the_headline_names_what_is_not_met() -> None:
+    result = judged(book_of({"low": [0] * 40, "even": [10, 0] * 20}), "Cover@20>=0.5")
+    assert result.headline == (
+        "Gate failed: of 2 checks, 1 failed, 1 cannot be told. Not met: low Cover@20>=0.5."
+    )
+
+
 def test_so_few_queries_cannot_meet_a_bound_and_the_gate_says_how_many_it_takes() -> None:
     found = judged(book_of({"new": [10, 10, 10]}), "Cover@20>=0.93")
     (row,) = found.rows

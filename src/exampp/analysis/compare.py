@@ -276,10 +276,10 @@ class SystemComparison(Result):
             same = " and returned the same passages" * (pair.difference.high == 0)
             return f"{second} and {first} have the same mean{same}."
         more, queries = "more" if difference > 0 else "less", counted(pair.queries, "query")
-        size = (
-            f"{second} has {abs(difference):.3f} {more} {self.column.name} than {first} on "
-            f"{queries}"
-        )
+        size = f"{second} has {abs(difference):.3f} {more} {self.column.name} than {first}"
+        if abs(difference) < 0.0005:
+            size = f"{second} and {first} differ by less than 0.001 in {self.column.name}"
+        size += f" on {queries}"
         if pair.p_mean is not None and pair.p_mean <= _ALPHA:
             return f"Significant: {size}; the interval shows it {OVER_ALL}."
         if pair.p <= _ALPHA:

@@ -247,8 +247,8 @@ class GateResult(Result):
         checks = counted(len(self.rows), "check")
         failed = [row for row in self.rows if row.verdict in ("failed", "missing")]
         named = [f"{row.system} {row.requirement}".strip() for row in failed]
-        which = f" ({listed(named)})" if named else ""
-        return f"Gate {word}: of {checks}, {counts}{which}."
+        not_met = f" Not met: {listed(named)}." if named else ""
+        return f"Gate {word}: of {checks}, {counts}.{not_met}"
 
     def plot(self) -> Figure:
         """Plot the mean of every requirement, or its difference to the baseline, with bounds."""
