@@ -71,7 +71,8 @@ def vote(
         ),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean"], keyword(help="Combine the votes by this rule.")
+        Literal["majority", "median", "mean", "criteria-sum"],
+        keyword(help="Combine the votes by this rule."),
     ] = "majority",
     at_least: Annotated[
         int | None,

@@ -71,9 +71,9 @@ class Panel(GradesBase):
     def vote(self, rule: str = "majority", *, at_least: int | None = None) -> Voted:
         """Combine the grades by a vote, cell by cell, and store it as a new grader.
 
-        `rule` is one of `grading.derived.RULES`: majority, median or mean. A cell gets a grade if
-        `at_least` that many members (default: all) graded it. Human decisions do not count. Raises
-        InputError for a graded file, or if kinds or scales differ.
+        `rule` is one of `grading.derived.RULES`: majority, median, mean or criteria-sum. A cell
+        gets a grade if `at_least` that many members (default: all) graded it. Human decisions do
+        not count. Raises InputError for a graded file, or if kinds or scales differ.
         """
         from exampp.grading.derived import vote_cells
 

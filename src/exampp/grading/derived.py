@@ -218,10 +218,17 @@ def _labelled(
 
 # ---- votes ---------------------------------------------------------------------------------------
 
+CRITERIA, CRITERIA_SCALE = 4, (0, 3)
+CRITERIA_SUMS = (5, 7, 10)
+"""Number and scale of relevance criteria, and the least sum of their ratings for 1, 2 and 3.
+
+After the sum of Farzi and Dietz, Criteria-Based LLM Relevance Judgments (arXiv 2507.09488).
+"""
 RULES: Mapping[str, Callable[[Sequence[int]], int]] = {
     "majority": lambda ratings: min(multimode(ratings)),
     "median": median_low,
     "mean": lambda ratings: -((len(ratings) - 2 * sum(ratings)) // (2 * len(ratings))),
+    "criteria-sum": lambda ratings: sum(sum(ratings) >= least for least in CRITERIA_SUMS),
 }
 """Rules that combine ratings on one scale. Ties and halves are rounded down."""
 
@@ -297,7 +304,8 @@ def _voted_grade(
         return Grade(cell.query_id, State.FAILED, None, rule=readings.VOTED, detail=detail)
     rating = RULES[vote["rule"]](ratings)
     detail["spread"] = max(ratings) - min(ratings)
-    detail["expected"] = sum(ratings) / len(ratings)
+    if vote["rule"] != "criteria-sum":  # its label is not on the scale of the sum
+        detail["expected"] = sum(ratings) / len(ratings)
     agree = sum(one == rating for one in ratings) / len(ratings)
     return Grade(
         cell.query_id, State.GRADED, rating, rule=readings.VOTED, confidence=agree, detail=detail
@@ -330,6 +338,16 @@ def _identity_of_vote(
     if not 1 <= least <= len(members):
         raise InputError(
             f"at-least is {least}, of {len(members)} members", hint=f"Use 1 to {len(members)}"
+        )
+    if rule == "criteria-sum" and (
+        (len(members), (first.lowest, first.highest)) != (CRITERIA, CRITERIA_SCALE)
+        or least < CRITERIA
+    ):
+        raise InputError(
+            f"criteria-sum adds {CRITERIA} ratings from 0 to 3, not {least} of {len(members)} "
+            f"from {first.lowest} to {first.highest}",
+            hint="Grade with --prompt criteria-exactness, criteria-coverage, criteria-topicality "
+            "and criteria-contextual-fit, and name these four graders",
         )
     named = [{"name": one.identity.name, "key": one.identity.key} for one in members]
     # the members identify the grader, not their order
