@@ -175,8 +175,8 @@ def state(path: Path) -> Mapping[str, Any]:
             kept = ", ".join(f'"{column}"' for column in columns if column not in PASSING)
             rows = opened.execute(f"SELECT {kept} FROM {name}")
             found[name] = sorted(re.sub(MOMENT, "", repr(row)) for row in rows)
-    # how often and in how many pieces something was done does not count, nor which pages are stored;
-    # checksums depend on times
+    # how often and in how many pieces something was done does not count, nor which pages are
+    # stored; checksums depend on times
     passing = ("run", "generation", "step", "checksum", "query_page", "grade_page")
     return {k: v for k, v in found.items() if k not in passing}
 

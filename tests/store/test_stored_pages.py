@@ -357,7 +357,8 @@ def test_pages_equal_rows_after_kills_of_processes_that_write_together(tmp_path:
                 try:
                     grades = reader.grades("rater", bank=BANK)
                 except InputError as error:  # all of its items are retired at the moment
-                    assert f"no bank '{BANK}' has questions" in str(error)
+                    if f"no bank '{BANK}' has questions" not in str(error):
+                        raise
                     continue
                 grades.evaluate(["Cover@20", "nDCG@20"], min_rating=1)
         for worker in workers:
