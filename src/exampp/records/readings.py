@@ -23,7 +23,7 @@ OTHERWISE = "read otherwise"
 CALIBRATED = "calibrated"
 """The label is computed by a calibration."""
 VOTED = "voted"
-"""The rating is a vote of several graders."""
+"""The rating is combined from grades of other graders."""
 WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED, VOTED}
 LITTLE_MASS = "little mass"
 """The labels of the prompt have too little probability for a grade."""
@@ -59,7 +59,7 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
     ),
     WITHOUT_EVIDENCE: ("is a rating without evidence", "are ratings without evidence"),
     IMPORTED: ("is copied from the file", "are copied from the file"),
-    VOTED: ("is a vote of several graders", "are votes of several graders"),
+    VOTED: ("is combined from other grades", "are combined from other grades"),
     CALIBRATED: ("is a label of the calibration", "are labels of the calibration"),
 }
 """Phrases (singular, plural) for rules with an indirect rating."""
