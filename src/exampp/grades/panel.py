@@ -73,9 +73,10 @@ class Panel(GradesBase):
 
         `rule` is one of `grading.derived.RULES`: majority, median, mean, weighted (by agreement
         with people), expected (ratings weighted by the probabilities that the model gave them) or
-        criteria-sum (of four criteria of relevance). A cell gets a grade if `at_least` that many members (default: all) graded it. `steps` 10
-        makes a scale of tenths of a rating. Human decisions do not count as votes. Raises
-        InputError for a graded file, or if kinds or scales differ.
+        criteria-sum (of four criteria of relevance). A cell gets a grade if `at_least` that many
+        members (default: all) graded it. `steps` 10 makes a scale of tenths of a rating. Human
+        decisions do not count as votes. Raises InputError for a graded file, or if kinds or scales
+        differ.
         """
         from exampp.grading.derived import vote_cells
 
