@@ -325,6 +325,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
+            "--duplicates": "found",
             **READ,
         },
         choices("evaluate"),
@@ -761,6 +762,7 @@ OPTIONS: Mapping[str, Uses] = {
         },
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
+    "bank duplicates": Uses(("bank duplicates banks.exam",), {**BANK, **FORMAT}),
     "bank lint": Uses(("bank lint banks.exam",), {**BANK, **FORMAT}),
     "bank split": Uses(
         ("bank split banks.exam --secret 0.5",),
