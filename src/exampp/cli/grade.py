@@ -116,6 +116,7 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --on",
         lambda given: given["on"] is not None,
     ),
+    OptionRule(("--min-rating",), "beside --for", lambda given: bool(given["measure"])),
     OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
     OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
 )

@@ -77,6 +77,8 @@ class QueryPlan:
         self._places: dict[tuple[Cell, ...], list[tuple[int, int]]] = {}
         for place, one in requests.items():
             self._places.setdefault(one.cells, []).append(place)
+        several = (places for places in self._places.values() if len(places) > 1)
+        needs.shared = {place: places for places in several for place in places}
 
     @property
     def at_least(self) -> int:
@@ -99,13 +101,8 @@ class QueryPlan:
 
     def next_round(self) -> list[PendingCells]:
         """Return the requests of the next round; they are returned once."""
-        requests: dict[tuple[Cell, ...], PendingCells] = {}
-        for place in self._needs.next_round():
-            one = self._requests[place]
-            requests[one.cells] = one
-            for other in self._places[one.cells]:
-                self._needs.candidates[other] = False
-        return list(requests.values())
+        requests = (self._requests[place] for place in self._needs.next_round())
+        return list({one.cells: one for one in requests}.values())
 
     def rate(self, one: PendingCells, rating: int) -> None:
         """Record the grade of a request."""

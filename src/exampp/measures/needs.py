@@ -13,8 +13,8 @@ so on. Each of these cells is needed whatever the grades of those before it are,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 from exampp.measures.cover import EXAM, NUGGET_SCORES, CoverPolicy, cover_exams, shares_of
 from exampp.measures.exams import Subtopics
 from exampp.measures.names import Measure
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings, without_decisions
+from exampp.records.gradebook import (
+    MISSING,
+    Cell,
+    Gradebook,
+    QueryGrades,
+    Ratings,
+    without_decisions,
+)
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -49,7 +56,8 @@ class _Version(NamedTuple):
 class QueryNeeds:
     """The needed cells of one query, [passages, items], while its cells are graded.
 
-    `candidates` are the cells that may be graded: pending, and not yet requested.
+    `candidates` are the cells that may be graded: pending, and not yet requested. `shared` are the
+    cells that one request grades, by each of them, if there are several.
     """
 
     candidates: Bools
@@ -57,6 +65,7 @@ class QueryNeeds:
     readers: Sequence[_Readers]
     needs_all: bool
     versions: Sequence[_Version]
+    shared: Mapping[Cell, Sequence[Cell]] = field(default_factory=dict)
 
     @property
     def needed(self) -> Bools:
@@ -79,13 +88,13 @@ class QueryNeeds:
             least = max(least, int(np.ceil(systems / np.maximum(most, 1)).sum()))
         return least
 
-    def next_round(self) -> list[tuple[int, int]]:
+    def next_round(self) -> list[Cell]:
         """Return the next cells to grade, in order; they are no longer candidates."""
         if self.needs_all:
-            cells = np.argwhere(self.candidates)
+            cells = np.argwhere(self.candidates).tolist()
             self.candidates[:] = False
-            return [(int(passage), int(item)) for passage, item in cells]
-        chosen: list[tuple[int, int]] = []
+            return [(passage, item) for passage, item in cells]
+        chosen: list[Cell] = []
         left = self._open()
         while True:
             votes = np.where(self.candidates, self._votes(left), 0)
@@ -93,10 +102,14 @@ class QueryNeeds:
                 return chosen
             items = np.flatnonzero(votes.max(axis=0))
             passages = votes[:, items].argmax(axis=0)
+            cells = list(zip(passages.tolist(), items.tolist(), strict=True))
+            chosen += cells
+            if more := [other for one in cells for other in self.shared.get(one, ())]:
+                passages, items = np.array([*cells, *more]).T
             self.candidates[passages, items] = False
-            chosen += zip(passages.tolist(), items.tolist(), strict=True)
             for readers, is_open in zip(self._all_readers(), left, strict=True):
-                is_open[:, items] &= readers.reads[:, passages] == 0
+                # several passages may close one item
+                np.logical_and.at(is_open.T, items, readers.reads[:, passages].T == 0)
 
     @property
     def automatic(self) -> Ratings:
