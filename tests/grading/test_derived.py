@@ -36,6 +36,13 @@ from exampp.grading.derived import RULES, combine, weights_of
         ("mean", [0, 0, 1], 0),
         ("mean", [1, 2, 2, 1], 1),
         ("mean", [5, 5, 5], 5),
+        ("criteria-sum", [0, 0, 1, 3], 0),  # 4
+        ("criteria-sum", [1, 1, 1, 2], 1),  # 5
+        ("criteria-sum", [0, 3, 3, 0], 1),  # 6
+        ("criteria-sum", [3, 3, 1, 0], 2),  # 7
+        ("criteria-sum", [3, 2, 2, 2], 2),  # 9
+        ("criteria-sum", [3, 3, 3, 1], 3),  # 10
+        ("criteria-sum", [3, 3, 3, 3], 3),
     ],
 )
 def test_the_rules(rule: str, ratings: Sequence[int], voted: int) -> None:
@@ -104,7 +111,7 @@ def test_other_members_or_rules_are_other_graders_and_the_order_is_not(tmp_path:
             exam.panel(*names).vote(rule).grader.key
             for names in (("ann", "bob"), ("bob", "ann"), ("ann", "cy"))
             for rule in RULES
-            if rule != "expected"
+            if rule not in ("expected", "criteria-sum")
         }
         assert len(keys) == 8
 
@@ -173,6 +180,23 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     assert exampp_command("evaluate", file, "--grader", "vote-mean").code == 0
     wrong = exampp_command(*asked, "--grader", "nobody")
     assert wrong.code == 2
+
+
+def test_four_criteria_make_one_relevance_label(tmp_path: Path) -> None:
+    """As the paper does: each criterion is asked alone, and their sum is the label."""
+    names = ("exactness", "coverage", "topicality", "contextual-fit")
+    with exams.make(tmp_path) as exam:
+        for number, name in enumerate(names):
+            script = ScriptedGrader(str(min(3, number + 1)), name=name)
+            exam.grade(script, prompt=f"criteria-{name}", model="m", kind="query")
+        panel = [f"m:criteria-{name}" for name in names]
+        with pytest.raises(InputError, match="criteria-sum adds 4 ratings from 0 to 3, not 3 of 3"):
+            exam.panel(*panel[:3]).vote("criteria-sum")
+        with pytest.raises(InputError, match="not 2 of 4"):
+            exam.panel(*panel).vote("criteria-sum", at_least=2)
+        found = exam.panel(*panel).vote("criteria-sum")
+        assert (found.grader.kind, found.grader.lowest, found.grader.highest) == ("query", 0, 3)
+        assert {tuple(row[2:4]) for row in rows(exam, "vote-criteria-sum")} == {(0, 2)}  # sum 9
 
 
 # ---- expected ratings ----------------------------------------------------------------------------

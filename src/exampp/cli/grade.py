@@ -71,7 +71,7 @@ def vote(
         ),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean", "weighted", "expected"],
+        Literal["majority", "median", "mean", "weighted", "expected", "criteria-sum"],
         keyword(
             help="Combine the votes by this rule. weighted: by agreement with people; expected: "
             "ratings weighted by the probabilities that the model gave them."

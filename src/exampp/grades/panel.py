@@ -72,10 +72,11 @@ class Panel(GradesBase):
         """Combine the grades by a vote, cell by cell, and store it as a new grader.
 
         `rule` is one of `grading.derived.RULES`: majority, median, mean, weighted (by agreement
-        with people) or expected (ratings weighted by the probabilities that the model gave them).
-        A cell gets a grade if `at_least` that many members (default: all) graded it. `steps` 10
-        makes a scale of tenths of a rating. Human decisions do not count as votes. Raises
-        InputError for a graded file, or if kinds or scales differ.
+        with people), expected (ratings weighted by the probabilities that the model gave them) or
+        criteria-sum (of four criteria of relevance). A cell gets a grade if `at_least` that many
+        members (default: all) graded it. `steps` 10 makes a scale of tenths of a rating. Human
+        decisions do not count as votes. Raises InputError for a graded file, or if kinds or scales
+        differ.
         """
         from exampp.grading.derived import vote_cells
 

@@ -224,12 +224,19 @@ def _labelled(
 
 # ---- votes ---------------------------------------------------------------------------------------
 
+CRITERIA, CRITERIA_SCALE = 4, (0, 3)
+CRITERIA_SUMS = (5, 7, 10)
+"""Number and scale of relevance criteria, and the least sum of their ratings for 1, 2 and 3.
+
+After the sum of Farzi and Dietz, Criteria-Based LLM Relevance Judgments (arXiv 2507.09488).
+"""
 RULES: Mapping[str, Callable[[Sequence[float], Sequence[float]], float]] = {
     "majority": lambda ratings, _: min(multimode(ratings)),
     "median": lambda ratings, _: median_low(ratings),
     "mean": fmean,
     "weighted": fmean,
     "expected": fmean,
+    "criteria-sum": lambda ratings, _: sum(sum(ratings) >= least for least in CRITERIA_SUMS),
 }
 """Rules that combine ratings on one scale, with the weights of the members.
 
@@ -237,7 +244,7 @@ RULES: Mapping[str, Callable[[Sequence[float], Sequence[float]], float]] = {
 expected ratings, that is ratings weighted by the probabilities of the labels (G-Eval, Liu et al.,
 EMNLP 2023, section 2); one member is enough. All other rules weigh members equally.
 """
-EXPECTED, WEIGHTED = "expected", "weighted"
+EXPECTED, WEIGHTED, CRITERIA_SUM = "expected", "weighted", "criteria-sum"
 PRIOR_CELLS = 10.0
 """Number of cells with the mean squared error of all members that each member's error starts from.
 
@@ -386,7 +393,8 @@ def _voted_grade(
     of_cell = [weights[key] for key in votes]
     rating = combine(rule, ratings, of_cell, steps)
     detail["spread"] = max(ratings) - min(ratings)
-    detail["expected"] = fmean(ratings, of_cell) * steps
+    if rule != CRITERIA_SUM:  # the sum is not on the scale of its label
+        detail["expected"] = fmean(ratings, of_cell) * steps
     confidence = None
     if rule != EXPECTED and steps == 1:
         confidence = sum(one == rating for one in ratings) / len(ratings)
@@ -426,8 +434,18 @@ def _check_vote(members: Sequence[StoredGrader], rule: str, least: int | None, s
         raise InputError(
             f"at-least is {least}, of {len(members)} members", hint=f"Use 1 to {len(members)}"
         )
+    if rule == CRITERIA_SUM and (
+        (len(members), (first.lowest, first.highest)) != (CRITERIA, CRITERIA_SCALE)
+        or least < CRITERIA
+    ):
+        raise InputError(
+            f"criteria-sum adds {CRITERIA} ratings from 0 to 3, not {least} of {len(members)} "
+            f"from {first.lowest} to {first.highest}",
+            hint="Grade with --prompt criteria-exactness, criteria-coverage, criteria-topicality "
+            "and criteria-contextual-fit, and name these four graders",
+        )
     check_integer("steps", steps, 1)
-    if steps > 1 and rule in ("majority", "median"):
+    if steps > 1 and rule in ("majority", "median", CRITERIA_SUM):
         raise InputError(
             f"the {rule} of ratings is a rating, without steps between",
             hint="Remove steps, or use the rule mean, weighted or expected",
