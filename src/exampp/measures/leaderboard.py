@@ -27,6 +27,7 @@ from exampp.measures.cover import (
     missing_share,
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
+from exampp.measures.formulas import check_gains
 from exampp.measures.names import CUTOFF, Measure, as_measures
 from exampp.measures.needs import count_missing_needed
 from exampp.measures.qrels import Labelling
@@ -348,6 +349,7 @@ def evaluate(
     )
     for measure in requested:
         check_partial(measure, gradebook.grader)
+        check_gains(measure, gradebook.grader)
     _check_enough(requested, settings.thresholds, settings.labelling)
     _refuse_not_needed(gradebook, requested, settings)
     board = _evaluate(gradebook, requested, settings)
