@@ -91,9 +91,9 @@ class QueryNeeds:
     def next_round(self) -> list[Cell]:
         """Return the next cells to grade, in order; they are no longer candidates."""
         if self.needs_all:
-            cells = np.argwhere(self.candidates).tolist()
+            rest = [(passage, item) for passage, item in np.argwhere(self.candidates).tolist()]
             self.candidates[:] = False
-            return [(passage, item) for passage, item in cells]
+            return rest
         chosen: list[Cell] = []
         left = self._open()
         while True:
