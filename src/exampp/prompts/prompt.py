@@ -62,6 +62,7 @@ class Prompt:
         highest: Highest rating; 1 for a verdict.
         labels: The possible replies if they are few and single tokens.
         field: The relevant value of a JSON reply.
+        properties: The fields of a JSON reply without a rating, as properties of a JSON schema.
         cut: The slot that is truncated if the prompt is too long.
         user: Text for the model; without it, nothing is sent.
         workbench: Fields of the reference's `prompt_info`; under `verified` those that differ if
@@ -82,6 +83,7 @@ class Prompt:
     labels: tuple[str, ...] = ()
     field: str = ""
     workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+    properties: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
     def reply_field(self) -> str:

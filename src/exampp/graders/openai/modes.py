@@ -75,7 +75,8 @@ class Completion:
 class Mode:
     """Form of requests and replies; `decode` is text, json (with a `field`) or labels.
 
-    One request can serve up to `most` cells.
+    `properties` are the fields of a JSON reply without a rating, as in a JSON schema. One request
+    can serve up to `most` cells.
 
     Raises:
         InputError: The labels or the field do not match the decode.
@@ -86,6 +87,7 @@ class Mode:
     labels: tuple[str, ...] = ()
     field: str = ""
     top: int = TOP_LOGPROBS
+    properties: Mapping[str, Any] | None = None
 
     most = 1
     path = "/chat/completions"
@@ -93,7 +95,7 @@ class Mode:
     def __post_init__(self) -> None:
         if self.decode == "labels":
             check_labels(self.labels)
-        if self.decode == "json" and not self.field:
+        if self.decode == "json" and not (self.field or self.properties):
             raise InputError(
                 "decode 'json' needs a field of the reply",
                 field="field",
@@ -134,7 +136,7 @@ class Mode:
         if self.decode == "labels":
             body |= {"logprobs": True, "top_logprobs": self.top}
         elif self.decode == "json":
-            body |= json_format("grade", self._schema())
+            body |= json_format("items" if self.properties else "grade", self._schema())
         return body
 
     def text_body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
@@ -188,7 +190,7 @@ class Mode:
             value = {"type": "integer", "enum": [int(label) for label in self.labels]}
         elif self.labels:
             value["enum"] = list(self.labels)
-        return object_schema(self.field, value)
+        return object_schema(self.properties or {self.field: value})
 
 
 def check_labels(labels: Sequence[str]) -> None:
@@ -206,12 +208,12 @@ def _fold(token: str) -> str:
     return token.strip(BLANKS).casefold()
 
 
-def object_schema(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with one field."""
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these fields, in this order."""
     return {
         "type": "object",
-        "properties": {name: value},
-        "required": [name],
+        "properties": dict(properties),
+        "required": list(properties),
         "additionalProperties": False,
     }
 
