@@ -465,8 +465,9 @@ class Bank:
         is made per query or per subtopic (`per`), for `count` items (0: the number in the prompt);
         one that gets fewer is followed by a second one for the rest. `keys` requests answer keys,
         `more` the number of further items for the query `query_id`, and `grounded` the number of
-        the query's best passages to include in the request. Items with the same meaning as another
-        item of the query are dropped. With `dry_run`, nothing is generated; use it for the preview.
+        the query's best passages to include in the request. Items that equal another item of the
+        query in all but form are dropped, paraphrases are marked. With `dry_run`, nothing is
+        generated; use it for the preview.
         """
         loaded = load_generation(prompt)
         wish = GenerationRequest(keys, more, grounded, count)

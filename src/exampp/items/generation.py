@@ -109,8 +109,8 @@ class GenerationRun:
     another thread, ends the run early. `why_stopped` is the reason for an early end, such as a
     limit on requests or cost; `left` is the number of remaining first requests, `requests` the
     number of all that are planned so far. A query that gets fewer items than requested is asked
-    once more, with its items named. Items equivalent to others of their query are dropped; near
-    duplicates are marked.
+    once more, with its items named. Items equivalent to others of their query are dropped;
+    paraphrases are marked.
     """
 
     def __init__(
@@ -489,7 +489,10 @@ def _verdict(run: GenerationRun, outcomes: Sequence[GenerationOutcome]) -> str:
     )
     duplicates = counted(sum(one.duplicates for one in outcomes), "duplicate")
     failed = sum(one.state == FAILED for one in outcomes)
-    text = f"{counts} added to the bank {run.bank!r} by {counted(len(outcomes), 'request')}"
+    marked = sum(bool(pair.differs) for one in outcomes for pair in one.near)
+    paraphrases = f" ({counted(marked, 'paraphrase')})" * bool(marked)
+    text = f"{counts} added to the bank {run.bank!r}{paraphrases}"
+    text += f" by {counted(len(outcomes), 'request')}"
     text += f"; {duplicates} dropped, {failed} failed."
     short = sum(made[place] < number for place, number in asked.items())
     if short:
@@ -500,5 +503,5 @@ def _verdict(run: GenerationRun, outcomes: Sequence[GenerationOutcome]) -> str:
 
 _FATES = {
     "dropped": "dropped as duplicates",
-    "kept": "marked as near duplicates",
+    "kept": "marked as paraphrases",
 }

@@ -95,6 +95,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         options: OpenAIOptions,
         labels: Sequence[str] = (),
         field: str = "",
+        reply: Sequence[str] = (),
         *,
         properties: Mapping[str, Any] | None = None,
     ) -> None:
@@ -104,6 +105,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._address = ServerAddress(options.base_url, options.api_key)
         self._labels = tuple(labels)
         self._field = field
+        self._reply = tuple(reply)
         self._properties = properties
         self._quirks = ServerQuirks(self._address.limit_name, options.assumed)
         self._budget = Budget(options)
@@ -240,7 +242,9 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return self._mode_of("text")
 
     def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS) -> Mode:
-        return Mode(self.options, decode, self._labels, self._field, top, self._properties)
+        return Mode(
+            self.options, decode, self._labels, self._field, top, self._reply, self._properties
+        )
 
     def _checked_mode(self) -> Mode:
         """Return the mode after the server has shown that it supports it."""
@@ -256,7 +260,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
             if not self._obeys_schemas():
                 raise self._unable("does not obey JSON schemas (response_format)", "labels")
             return self._mode_of(decode)
-        if (top := self._find_labels()) is not None:
+        if not self._reply and (top := self._find_labels()) is not None:
             return self._mode_of("labels", top=top)
         has_schema = self._properties or (self._labels and self._field)
         return self._mode_of("json" if has_schema and self._obeys_schemas() else "text")

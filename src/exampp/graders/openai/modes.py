@@ -22,6 +22,7 @@ from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
 from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
+from exampp.prompts.reply_fields import reply_schema
 
 TOP_LOGPROBS = 20
 """Maximum of most servers."""
@@ -87,6 +88,7 @@ class Mode:
     labels: tuple[str, ...] = ()
     field: str = ""
     top: int = TOP_LOGPROBS
+    reply: tuple[str, ...] = ()
     properties: Mapping[str, Any] | None = None
 
     most = 1
@@ -95,6 +97,12 @@ class Mode:
     def __post_init__(self) -> None:
         if self.decode == "labels":
             check_labels(self.labels)
+            if self.reply:
+                raise InputError(
+                    f"the prompt asks for {', '.join(self.reply)}; labels give only the rating",
+                    field="decode",
+                    hint="Use --decode json or text",
+                )
         if self.decode == "json" and not (self.field or self.properties):
             raise InputError(
                 "decode 'json' needs a field of the reply",
@@ -184,13 +192,8 @@ class Mode:
         return chances
 
     def _schema(self) -> dict[str, Any]:
-        """Return the schema: a field with one of the labels (numbers if all are), or a text."""
-        value: dict[str, Any] = {"type": "string"}
-        if self.labels and all(map(is_whole, self.labels)):
-            value = {"type": "integer", "enum": [int(label) for label in self.labels]}
-        elif self.labels:
-            value["enum"] = list(self.labels)
-        return object_schema(self.properties or {self.field: value})
+        """Return the schema of a reply: its rating, and the reason or evidence that it has."""
+        return object_schema(self.properties or reply_schema(self.field, self.labels, self.reply))
 
 
 def check_labels(labels: Sequence[str]) -> None:
@@ -227,14 +230,6 @@ def json_format(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 def replace_surrogates(text: str) -> str:
     """Return the text with lone surrogates as `?`, because requests cannot contain them."""
     return text.encode(errors="replace").decode()
-
-
-def is_whole(label: str) -> bool:
-    """Return whether a label is a whole number in JSON notation."""
-    try:
-        return str(int(label)) == label
-    except ValueError:
-        return False
 
 
 def read_usage(data: Any) -> Usage | None:
