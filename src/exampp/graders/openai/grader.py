@@ -94,6 +94,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
         labels: Sequence[str] = (),
         field: str = "",
         reply: Sequence[str] = (),
+        *,
+        properties: Mapping[str, Any] | None = None,
     ) -> None:
         # only the address has the key
         self.options = replace(options, api_key=None)
@@ -102,6 +104,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._labels = tuple(labels)
         self._field = field
         self._reply = tuple(reply)
+        self._properties = properties
         self._quirks = ServerQuirks(self._address.limit_name, options.assumed)
         self._budget = Budget(options)
         self._server_context: tuple[int | None] | None = None
@@ -237,7 +240,9 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return self._mode_of("text")
 
     def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS) -> Mode:
-        return Mode(self.options, decode, self._labels, self._field, top, self._reply)
+        return Mode(
+            self.options, decode, self._labels, self._field, top, self._reply, self._properties
+        )
 
     def _checked_mode(self) -> Mode:
         """Return the mode after the server has shown that it supports it."""
@@ -255,8 +260,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return self._mode_of(decode)
         if not self._reply and (top := self._find_labels()) is not None:
             return self._mode_of("labels", top=top)
-        json_works = self._labels and self._field and self._obeys_schemas()
-        return self._mode_of("json" if json_works else "text")
+        has_schema = self._properties or (self._labels and self._field)
+        return self._mode_of("json" if has_schema and self._obeys_schemas() else "text")
 
     def _find_labels(self) -> int | None:
         """Return the number of likeliest tokens per reply; None if `auto` needs another mode.
@@ -289,10 +294,12 @@ class OpenAICompatibleGrader(ApproximateTokens):
         )
 
     def _obeys_schemas(self) -> bool:
-        return self._probe(partial(probe_json_schema, options=self.options))
+        return self._probe(
+            partial(probe_json_schema, options=self.options, lists=bool(self._properties))
+        )
 
     def _unable(self, what: str, other: str) -> InputError:
-        hint = f"Use decode {other!r} or 'text'"
+        hint = "Use decode 'text'" if self._properties else f"Use decode {other!r} or 'text'"
         return InputError(f"{self._address.name} {what}", field="decode", hint=hint)
 
     def _probe(self, check: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
@@ -362,15 +369,23 @@ async def probe_logprobs(client: Client, mode: Mode) -> tuple[int, float]:
     return 0, 0
 
 
-async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
-    """Return whether the server enforces a schema that no model would follow by chance."""
+async def probe_json_schema(client: Client, options: OpenAIOptions, *, lists: bool = False) -> bool:
+    """Return whether the server enforces a schema that no model would follow by chance.
+
+    With `lists`, also the length of a list.
+    """
     mode = Mode(options)
     limit = max(JSON_TOKENS, options.max_new_tokens or 0)
-    schema = object_schema({"number": {"type": "integer", "enum": [UNLIKELY]}})
+    expected: Any = UNLIKELY
+    value: dict[str, Any] = {"type": "integer", "enum": [UNLIKELY]}
+    if lists:
+        expected = [UNLIKELY, UNLIKELY]
+        value = {"type": "array", "items": value, "minItems": 2, "maxItems": 2}
+    schema = object_schema({"number": value})
     body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
     reply = await _probe_feature(client, mode, body)
     try:
-        return reply is not None and bool(json.loads(reply.text) == {"number": UNLIKELY})
+        return reply is not None and bool(json.loads(reply.text) == {"number": expected})
     except ValueError:
         return False
 
