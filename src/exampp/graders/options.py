@@ -198,7 +198,6 @@ class OpenAIOptions(TextOptions):
         "gives probabilities, else json if it supports schemas, else text.",
         "auto",
         choices=("auto", "text", "labels", "json"),
-        writes=False,
     )
     base_url: str | None = option(
         "Address of the server. The key comes from OPENAI_API_KEY and is never stored.",

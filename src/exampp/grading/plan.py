@@ -28,9 +28,17 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.grading.run import GradingRun
+from exampp.grading.target import grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
+from exampp.measures.names import Measure
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, load_grading_prompt, names, prompt_content_hash
+from exampp.prompts.generation import (
+    GenerationPrompt,
+    GenerationRequest,
+    asks_for_json,
+    reply_properties,
+)
 from exampp.records.graders import (
     USUAL_SCALE,
     GraderIdentity,
@@ -184,6 +192,8 @@ def join_grading(
 
 WRITTEN_TOKENS = 2048
 """Default maximum tokens of a generated reply."""
+MOST_TOKENS_OF_ITEM = 60
+"""Tokens by which that maximum grows with every item; a question has about 20."""
 
 
 def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -> dict[str, str]:
@@ -192,8 +202,13 @@ def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -
     return {"assume": str(next(decodes, "auto")), "api_key": "none"}
 
 
-def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
-    """Return a backend that writes any text, for generating banks."""
+def make_writer(
+    name: str, options: Mapping[str, Any], prompt: GenerationPrompt, wish: GenerationRequest
+) -> Grader:
+    """Return a backend that writes items.
+
+    Where the prompt asks for JSON, a server that can is made to keep to its schema.
+    """
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
     backend = GRADERS.get(name)
     if backend is None:
@@ -205,11 +220,17 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     if "unnumbered" in values:
         raise InputError("a generated bank has no ratings", hint="Remove --unnumbered")
     for option, required in backend.writes.items():
-        if (value := values.setdefault(option, required)) != required:
-            raise InputError(f"generating a bank needs {option} {required!r}, not {value!r}")
+        possible = required if isinstance(required, tuple) else (required,)
+        default = "text" if "text" in possible and not asks_for_json(prompt, wish) else possible[0]
+        if (value := values.setdefault(option, default)) not in possible:
+            needed = " or ".join(map(repr, possible))
+            raise InputError(f"generating a bank needs {option} {needed}, not {value!r}")
     if "max_new_tokens" in declared_options(backend.options):
-        values.setdefault("max_new_tokens", WRITTEN_TOKENS)
-    return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), values)
+        tokens = max(WRITTEN_TOKENS, MOST_TOKENS_OF_ITEM * wish.asked(prompt))
+        values.setdefault("max_new_tokens", tokens)
+    properties = reply_properties(prompt, wish)
+    items = Prompt("items", "", "", (prompt.makes,), "", 0, 1, properties=properties)
+    return make_grader(name, items, values)
 
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
@@ -345,7 +366,7 @@ class FunctionOptions(NamedTuple):
 
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
-    *("on", "batches", "dry_run", *FunctionOptions._fields),
+    *("on", "batches", "dry_run", "measures", "min_rating", *FunctionOptions._fields),
 )
 """Options of a run, which a misspelt option of a grader may mean."""
 
@@ -368,6 +389,8 @@ def plan_run(
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
     dry_run: bool = False,
+    measures: Sequence[Measure | str] = (),
+    min_rating: int | Sequence[int] | None = None,
 ) -> GradingRun:
     """Return the run of a grader over a collection at `path`; see `Collection.grading`.
 
@@ -429,6 +452,7 @@ def plan_run(
         max_failures=max_failures,
         notes=[note for note in notes if note],
         dry_run=dry_run,
+        target=grading_target(measures, min_rating, grading.identity, depth),
     )
 
 
@@ -571,6 +595,9 @@ class GradingEstimate:
         prompts: Two filled prompts.
         judged_only: Pending cells of passages that people judged but no run ranks, even if the run
             skips them.
+        at_least: A lower bound on the requests, as many end the run if each grade covers its item.
+            Without a target, it is the number of requests; with one, that is an upper bound.
+        not_needed: Pending cells that the target does not need.
     """
 
     cells: int
@@ -583,6 +610,8 @@ class GradingEstimate:
     cost: float | None
     prompts: tuple[str, ...]
     judged_only: int = 0
+    at_least: int = 0
+    not_needed: int = 0
 
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
@@ -606,6 +635,8 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         (prices or Prices()).at(grader.share).of(each, planned.requests),
         tuple(_texts_of(one) for one in sample[:2]),
         count_judged_only(run.connection, key, run.exam)[0],
+        planned.at_least,
+        planned.not_needed,
     )
 
 

@@ -18,14 +18,12 @@ from exampp.graders.base import ApproximateTokens, Reply, Request, Usage
 from exampp.graders.budget import Budget, BudgetSpent
 from exampp.graders.openai.batches import BatchAdapter
 from exampp.graders.openai.client import (
-    PROPERTIES,
     Client,
     RequestFailure,
     RetryAction,
     ServerAddress,
     ServerQuirks,
     context_of,
-    open_session,
     send_json,
 )
 from exampp.graders.openai.modes import (
@@ -96,6 +94,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
         labels: Sequence[str] = (),
         field: str = "",
         reply: Sequence[str] = (),
+        *,
+        properties: Mapping[str, Any] | None = None,
     ) -> None:
         # only the address has the key
         self.options = replace(options, api_key=None)
@@ -104,6 +104,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._labels = tuple(labels)
         self._field = field
         self._reply = tuple(reply)
+        self._properties = properties
         self._quirks = ServerQuirks(self._address.limit_name, options.assumed)
         self._budget = Budget(options)
         self._server_context: tuple[int | None] | None = None
@@ -239,7 +240,9 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return self._mode_of("text")
 
     def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS) -> Mode:
-        return Mode(self.options, decode, self._labels, self._field, top, self._reply)
+        return Mode(
+            self.options, decode, self._labels, self._field, top, self._reply, self._properties
+        )
 
     def _checked_mode(self) -> Mode:
         """Return the mode after the server has shown that it supports it."""
@@ -257,8 +260,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return self._mode_of(decode)
         if not self._reply and (top := self._find_labels()) is not None:
             return self._mode_of("labels", top=top)
-        json_works = self._labels and self._field and self._obeys_schemas()
-        return self._mode_of("json" if json_works else "text")
+        has_schema = self._properties or (self._labels and self._field)
+        return self._mode_of("json" if has_schema and self._obeys_schemas() else "text")
 
     def _find_labels(self) -> int | None:
         """Return the number of likeliest tokens per reply; None if `auto` needs another mode.
@@ -291,10 +294,12 @@ class OpenAICompatibleGrader(ApproximateTokens):
         )
 
     def _obeys_schemas(self) -> bool:
-        return self._probe(partial(probe_json_schema, options=self.options))
+        return self._probe(
+            partial(probe_json_schema, options=self.options, lists=bool(self._properties))
+        )
 
     def _unable(self, what: str, other: str) -> InputError:
-        hint = f"Use decode {other!r} or 'text'"
+        hint = "Use decode 'text'" if self._properties else f"Use decode {other!r} or 'text'"
         return InputError(f"{self._address.name} {what}", field="decode", hint=hint)
 
     def _probe(self, check: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
@@ -302,7 +307,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         options = replace(self.options, retries=min(PROBE_RETRIES, self.options.retries))
 
         async def run() -> T:
-            async with open_session() as session:
+            async with self._address.open_session() as session:
                 client = Client(
                     session, self._address, options, self._budget, self._quirks, probing=True
                 )
@@ -331,7 +336,9 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
     vLLM, SGLang, OpenRouter and others report it in the list of models, llama.cpp in its properties
     (per slot). Ollama does not report it and truncates prompts itself.
     """
-    async with open_session() as session:
+    from exampp.graders.openai.transport import PROPERTIES
+
+    async with address.open_session() as session:
 
         async def get(path: str) -> Mapping[str, Any]:
             outcome = await send_json(
@@ -362,15 +369,23 @@ async def probe_logprobs(client: Client, mode: Mode) -> tuple[int, float]:
     return 0, 0
 
 
-async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
-    """Return whether the server enforces a schema that no model would follow by chance."""
+async def probe_json_schema(client: Client, options: OpenAIOptions, *, lists: bool = False) -> bool:
+    """Return whether the server enforces a schema that no model would follow by chance.
+
+    With `lists`, also the length of a list.
+    """
     mode = Mode(options)
     limit = max(JSON_TOKENS, options.max_new_tokens or 0)
-    schema = object_schema({"number": {"type": "integer", "enum": [UNLIKELY]}})
+    expected: Any = UNLIKELY
+    value: dict[str, Any] = {"type": "integer", "enum": [UNLIKELY]}
+    if lists:
+        expected = [UNLIKELY, UNLIKELY]
+        value = {"type": "array", "items": value, "minItems": 2, "maxItems": 2}
+    schema = object_schema({"number": value})
     body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
     reply = await _probe_feature(client, mode, body)
     try:
-        return reply is not None and bool(json.loads(reply.text) == {"number": UNLIKELY})
+        return reply is not None and bool(json.loads(reply.text) == {"number": expected})
     except ValueError:
         return False
 
@@ -543,7 +558,7 @@ class RequestStream:
         return done
 
     async def _open(self) -> None:
-        self._session = open_session()
+        self._session = self._address.open_session()
         self._client = Client(
             self._session, self._address, self._options, self._budget, self._quirks
         )

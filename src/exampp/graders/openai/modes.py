@@ -76,7 +76,8 @@ class Completion:
 class Mode:
     """Form of requests and replies; `decode` is text, json (with a `field`) or labels.
 
-    One request can serve up to `most` cells.
+    `properties` are the fields of a JSON reply without a rating, as in a JSON schema. One request
+    can serve up to `most` cells.
 
     Raises:
         InputError: The labels or the field do not match the decode.
@@ -88,6 +89,7 @@ class Mode:
     field: str = ""
     top: int = TOP_LOGPROBS
     reply: tuple[str, ...] = ()
+    properties: Mapping[str, Any] | None = None
 
     most = 1
     path = "/chat/completions"
@@ -101,7 +103,7 @@ class Mode:
                     field="decode",
                     hint="Use --decode json or text",
                 )
-        if self.decode == "json" and not self.field:
+        if self.decode == "json" and not (self.field or self.properties):
             raise InputError(
                 "decode 'json' needs a field of the reply",
                 field="field",
@@ -142,7 +144,7 @@ class Mode:
         if self.decode == "labels":
             body |= {"logprobs": True, "top_logprobs": self.top}
         elif self.decode == "json":
-            body |= json_format("grade", self._schema())
+            body |= json_format("items" if self.properties else "grade", self._schema())
         return body
 
     def text_body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
@@ -191,7 +193,7 @@ class Mode:
 
     def _schema(self) -> dict[str, Any]:
         """Return the schema of a reply: its rating, and the reason or evidence that it has."""
-        return object_schema(reply_schema(self.field, self.labels, self.reply))
+        return object_schema(self.properties or reply_schema(self.field, self.labels, self.reply))
 
 
 def check_labels(labels: Sequence[str]) -> None:
