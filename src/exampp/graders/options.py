@@ -194,10 +194,11 @@ class OpenAIOptions(TextOptions):
         "Price of a million cached input tokens.", writes=False, panel=COST
     )
     decode: str = option(
-        "Read a reply as text, as the likeliest label, or as JSON. auto: labels if the server "
-        "gives probabilities, else json if it supports schemas, else text.",
+        "Read a reply as text, as the likeliest label, as one of the labels that the server "
+        "enforces (choice), or as JSON. auto: the one that reads all first cells in the fewest "
+        "tokens.",
         "auto",
-        choices=("auto", "text", "labels", "json"),
+        choices=("auto", "text", "labels", "choice", "json"),
         writes=False,
     )
     base_url: str | None = option(
@@ -216,7 +217,7 @@ class OpenAIOptions(TextOptions):
         'Add this to every request, such as {"top_k": 20}.', panel="Server"
     )
     assume: str | None = option(
-        "", choices=("auto", "text", "labels", "json"), writes=False, shown=False
+        "", choices=("auto", "text", "labels", "choice", "json"), writes=False, shown=False
     )
     backoff: float = option("", 0.5, least=0, shown=False)
     max_wait: float = option("", 600.0, least=0, shown=False)
