@@ -197,6 +197,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--kind": "nugget",
             "--bank": "small",
             "--depth": "1",
+            "--for": "Cover@1",
+            "--min-rating": "2 --for Cover@1",
             "--pool": "judged",
             "--decode": {
                 f"grade bare.exam {HF}": "generate",

@@ -83,7 +83,6 @@ def evaluate(
     from exampp.formats.output import check_outputs
     from exampp.measures import board as boards
     from exampp.measures.leaderboard import (
-        DEFAULT_MEASURES,
         evaluate_gradebook,
         missing_prerequisite,
     )
@@ -107,7 +106,7 @@ def evaluate(
         book = grades.gradebook
     board = evaluate_gradebook(
         book,
-        measure or DEFAULT_MEASURES,
+        measure,
         min_rating,
         subtopics=subtopics,
         missing=missing,

@@ -262,6 +262,8 @@ class Grader(ABC):
     """True if replies are paid before they are read; a series of failures then ends a run only
     after all are stored.
     """
+    collects: bool = False
+    """True while it only collects replies to earlier requests and sends nothing."""
     share: float = 1.0
     """Discount: the paid fraction of the usual price."""
 

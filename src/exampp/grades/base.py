@@ -271,9 +271,11 @@ class GradesBase(ABC):
 
         check_lists(measures=measures)
         min_rating = list(min_rating) if isinstance(min_rating, Iterable) else [min_rating]
-        measures = measures or DEFAULT_MEASURES
         for name, one in self.named():
-            yield graded_method(one.gradebook, measures, min_rating, of + name)
+            book = one.gradebook
+            chosen = measures or (book.target.measures if book.target else DEFAULT_MEASURES)
+            yield graded_method(book, chosen, min_rating, of + name)
+        measures = measures or DEFAULT_MEASURES
         for name, judgments in (qrels or {}).items():
             book = self._books[-1]
             yield qrels_method(name, book, judgments, measures, min_rating)

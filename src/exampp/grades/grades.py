@@ -18,7 +18,7 @@ from exampp.grades.base import ChosenGrades, GradesBase
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
-from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import Measure
 from exampp.records.inputs import relevance_threshold
 from exampp.results.result import Table
@@ -63,7 +63,7 @@ class Grades(ChosenGrades, GradesBase):
 
     def evaluate(
         self,
-        measures: Sequence[Measure | str] = DEFAULT_MEASURES,
+        measures: Sequence[Measure | str] | None = None,
         *,
         min_rating: int | Sequence[int] | None = None,
         subtopics: SubtopicChoice = "auto",
@@ -73,14 +73,15 @@ class Grades(ChosenGrades, GradesBase):
     ) -> Leaderboard:
         """Return the leaderboard of all systems, for measures and thresholds.
 
-        `measures` are Cover, nCover and all measures of ir_measures. `min_rating` is the lowest
+        `measures` are Cover, nCover and all measures of ir_measures; by default Cover@20, nCover@20
+        and nDCG@20, or those for which the cells were graded. `min_rating` is the lowest
         rating that counts as an answer: by default 4 of 0-5, or two thirds of another scale. The
         other options are those of `measures.leaderboard.evaluate`; `compat="rubric"` uses the
         definitions of the papers' own program.
         """
         from exampp.analysis.grader_bias import noted
 
-        check_lists(measures=measures)
+        check_lists(measures=measures or ())
         board = evaluate_gradebook(
             self.gradebook,
             measures,

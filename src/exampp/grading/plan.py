@@ -29,7 +29,9 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.grading.run import GradingRun
+from exampp.grading.target import grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
+from exampp.measures.names import Measure
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, load_grading_prompt, names, prompt_content_hash
 from exampp.records.graders import (
@@ -354,7 +356,7 @@ class FunctionOptions(NamedTuple):
 
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
-    *("on", "batches", "dry_run", *FunctionOptions._fields),
+    *("on", "batches", "dry_run", "measures", "min_rating", *FunctionOptions._fields),
 )
 """Options of a run, which a misspelt option of a grader may mean."""
 
@@ -377,6 +379,8 @@ def plan_run(
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
     dry_run: bool = False,
+    measures: Sequence[Measure | str] = (),
+    min_rating: int | Sequence[int] | None = None,
 ) -> GradingRun:
     """Return the run of a grader over a collection at `path`; see `Collection.grading`.
 
@@ -443,6 +447,7 @@ def plan_run(
         max_failures=max_failures,
         notes=[note for note in notes if note],
         dry_run=dry_run,
+        target=grading_target(measures, min_rating, grading.identity, depth),
     )
 
 
@@ -627,6 +632,9 @@ class GradingEstimate:
         prompts: Two filled prompts.
         judged_only: Pending cells of passages that people judged but no run ranks, even if the run
             skips them.
+        at_least: A lower bound on the requests, as many end the run if each grade covers its item.
+            Without a target, it is the number of requests; with one, that is an upper bound.
+        not_needed: Pending cells that the target does not need.
     """
 
     cells: int
@@ -639,6 +647,8 @@ class GradingEstimate:
     cost: float | None
     prompts: tuple[str, ...]
     judged_only: int = 0
+    at_least: int = 0
+    not_needed: int = 0
 
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
@@ -662,6 +672,8 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         (prices or Prices()).at(grader.share).of(each, planned.requests),
         tuple(_texts_of(one) for one in sample[:2]),
         count_judged_only(run.connection, key, run.exam)[0],
+        planned.at_least,
+        planned.not_needed,
     )
 
 

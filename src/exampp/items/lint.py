@@ -267,25 +267,13 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
                 yield _finding("twin", item, detail)
             elif not one.differs:
                 yield _finding("duplicate", item, f"as {like.item_id}")
-            elif one.differs in _BY_FORM and _only_by_form(_stems(item.text), _stems(like.text)):
+            else:
                 yield _finding("near-duplicate", item, f"like {like.item_id}: {like.text}")
-
-
-_BY_FORM = ("the order", "a word")
-"""Differences that near duplicates may have, unlike names, numbers and negations."""
 
 
 def look_alike(one: str, other: str) -> bool:
     """Return whether two different texts look the same."""
     return one != other and visible_form(one) == visible_form(other)
-
-
-def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether at most one of two texts has content words missing in the other.
-
-    "The northern coast" and "the southern coast" have similar spellings but different meanings.
-    """
-    return not (one - other and other - one)
 
 
 def _without_key(entries: Iterable[BankEntry]) -> Iterator[Finding]:

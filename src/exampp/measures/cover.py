@@ -168,7 +168,9 @@ def cover(
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
     measures = measures or (Measure("Cover", k), Measure("nCover", k))
-    settings = _CoverSettings(k, missing, policy, tuple(measures), gradebook.grader.lowest)
+    settings = _CoverSettings(
+        k, missing, policy, tuple(measures), gradebook.grader.lowest, gradebook.target is not None
+    )
     tau = np.array(thresholds, np.int32)
     by_query = groupby(cover_exams(gradebook, mode, k, policy), lambda exam: exam.query.query_id)
     results = [
@@ -197,13 +199,18 @@ def _many_missing(exams: Sequence[_ExamCover]) -> bool:
 
 
 class _CoverSettings(NamedTuple):
-    """Settings shared by all exams; `lowest` is the lowest rating of the scale."""
+    """Settings shared by all exams.
+
+    `lowest` is the lowest rating of the scale. `deciding_only`: missing cells count if they can
+    change a value; the others were not to be graded.
+    """
 
     k: int
     missing: Missing
     policy: CoverPolicy
     measures: tuple[Measure, ...]
     lowest: int
+    deciding_only: bool
 
 
 class _ExamCover(NamedTuple):
@@ -293,11 +300,15 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
         parts.append([ratio((credit * counting) @ shares, whole)])
         if unknown is not None:
             parts[-1] += [parts[-1][0], ratio(np.where(unknown, 1.0, credit) @ shares, whole)]
+    counted = missing
+    if settings.deciding_only:
+        is_open: Bools = np.logical_not(covered.all(axis=0))
+        counted = missing & is_open[layout.system]
     return _ExamCover(
         query_id=exam.query.query_id,
         parts=parts,
         answered=layout.answered,
-        cells=_count_cells(missing, layout),
+        cells=_count_cells(counted, layout),
         deciding=_deciding_cells(covered, missing, layout),
     )
 
@@ -725,9 +736,13 @@ def item_scores(
         ratings = exam.query.ratings[:, exam.items]
         layout = lay_out(exam.passages, None if policy.ranks_as_written else k)
         seen = ratings[layout.passages]
-        lacking, cells = lacking + int((seen == MISSING).sum()), cells + seen.size
         best = per_system(np.maximum, seen, layout, MISSING)
-        columns.append((best >= min_rating).astype(np.float64))
+        covered = best >= min_rating
+        absent = seen == MISSING
+        if gradebook.target is not None:
+            absent &= ~covered[layout.system]
+        lacking, cells = lacking + int(absent.sum()), cells + seen.size
+        columns.append(covered.astype(np.float64))
         query = exam.query.query_id
         answered[query] = answered.get(query, False) | layout.answered
         ids = (exam.query.item_ids[item] for item in exam.items)

@@ -28,7 +28,8 @@ from exampp.measures.cover import (
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.formulas import check_gains
-from exampp.measures.names import Measure, as_measures
+from exampp.measures.names import CUTOFF, Measure, as_measures
+from exampp.measures.needs import count_missing_needed
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
 from exampp.measures.scores import score
@@ -312,8 +313,11 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
 
 _HIGH_CHANCE = 0.05
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
-CUTOFF = 20
-"""Default cutoff of Cover, nCover and nugget scores."""
+
+
+def default_measures(book: Gradebook) -> tuple[str, ...]:
+    """Return the measures to evaluate by default: those for which the cells were graded."""
+    return DEFAULT_MEASURES if book.target is None else book.target.measures
 
 
 def evaluate(
@@ -347,6 +351,7 @@ def evaluate(
         check_partial(measure, gradebook.grader)
         check_gains(measure, gradebook.grader)
     _check_enough(requested, settings.thresholds, settings.labelling)
+    _refuse_not_needed(gradebook, requested, settings)
     board = _evaluate(gradebook, requested, settings)
     if gradebook.oversight.cells:
         other = _evaluate(without_decisions(gradebook), requested, settings)
@@ -356,7 +361,7 @@ def evaluate(
 
 def evaluate_gradebook(
     book: Gradebook,
-    measures: Sequence[Measure | str] = DEFAULT_MEASURES,
+    measures: Sequence[Measure | str] | None = None,
     min_rating: int | Sequence[int] | None = None,
     *,
     subtopics: SubtopicChoice = "auto",
@@ -365,10 +370,14 @@ def evaluate_gradebook(
     compat: str = "exam",
 ) -> Leaderboard:
     """Return the leaderboard of a gradebook; see `Grades.evaluate`."""
+    if measures is None:
+        measures = default_measures(book)
     if compat not in POLICIES:
         raise InputError(
             f"unknown compatibility mode {compat!r}", hint=f"Use one of {', '.join(POLICIES)}"
         )
+    if min_rating is None and book.target is not None:
+        min_rating = book.target.min_ratings
     if min_rating is None:
         min_rating = book.grader.default_min_rating
         book = replace(book, notes=(*book.notes, *filter(None, [book.grader.cut])))
@@ -425,7 +434,7 @@ def _evaluate(
     floors = {
         one: chance_floor(gradebook, settings.thresholds, one.cutoff or CUTOFF, subtopics, policy)
         for one in covering
-        if one.name == "Cover"
+        if one.name == "Cover" and gradebook.target is None
     }
     for measure, floor in floors.items():
         plain = columns_of[measure]
@@ -433,6 +442,11 @@ def _evaluate(
             chances = zip(plain, floor.values, strict=True)
             columns_of[measure] = [replace(column, chance=one) for column, one in chances]
     columns = tuple(column for one in measures for column in columns_of[one])
+    if gradebook.target is not None:
+        # of the whole pool, not all cells are graded
+        columns = tuple(
+            replace(one, overall=None) if one.overall_shares[1] else one for one in columns
+        )
     context = BoardContext(
         gradebook,
         columns,
@@ -455,6 +469,37 @@ def _evaluate(
         passages=mean_passages(gradebook),
         fingerprints=gradebook.fingerprints,
     )
+
+
+def _refuse_not_needed(
+    book: Gradebook, measures: Sequence[Measure], settings: EvaluationSettings
+) -> None:
+    """Reject measures that need cells that other measures did not need when they were graded.
+
+    Cells that are pending for the same measures are noted instead.
+    """
+    if book.target is None:
+        return
+    threshold = max(settings.thresholds, default=book.grader.highest)
+    same = (
+        settings.subtopics == resolve_subtopics(book, "auto")
+        and settings.policy is EXAM
+        and threshold <= max(book.target.min_ratings)
+    )
+    k = max(one.cutoff or CUTOFF for one in measures)
+    for measure in measures:
+        if same and str(measure) in book.target.measures:
+            continue
+        missing = count_missing_needed(
+            book, measure, threshold, settings.subtopics, k, settings.policy
+        )
+        if missing:
+            wanted = " ".join(f"--for '{one}'" for one in (*book.target.measures, measure))
+            raise InputError(
+                f"{measure} needs {missing:,} cells without a grade: only cells that {book.target} "
+                "needs are graded",
+                hint=f"Run exampp grade again with {wanted}, or without --for to grade all cells",
+            )
 
 
 def _check_enough(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.records.decisions import Decision
-from exampp.records.graders import Grade, GraderIdentity
+from exampp.records.graders import Grade, GraderIdentity, GradingTarget
 from exampp.records.items import Item
 from exampp.records.readings import RuleCount
 
@@ -118,7 +118,8 @@ class Gradebook:
     without a bank, the questions in the grades are used. `pending` counts ungraded cells by state.
     `count_readings` counts grades by reading rule, if known, and may read them again. `notes` are
     sentences for all results of this gradebook. `left_out` counts human decisions that were ignored
-    on request. `part` is `public` or `sealed`; None for the whole bank.
+    on request. `part` is `public` or `sealed`; None for the whole bank. `target`: only cells that
+    these measures need are graded.
     """
 
     grader: GraderIdentity
@@ -131,6 +132,7 @@ class Gradebook:
     notes: tuple[str, ...] = ()
     left_out: Oversight = NO_OVERSIGHT
     part: str | None = None
+    target: GradingTarget | None = None
 
     @property
     def bank_label(self) -> str:

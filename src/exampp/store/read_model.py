@@ -49,7 +49,8 @@ from exampp.store.pages import (
     has_all_pages,
     query_page,
 )
-from exampp.store.sql import from_json, pairs
+from exampp.store.runs import target_of
+from exampp.store.sql import column, from_json, pairs
 
 _ITEMS = f"""
 SELECT i.item, i.item_id, i.version, f.subtopic_id, i.weight, coalesce(v.text, ''), i.answers,
@@ -119,14 +120,17 @@ def read_gradebook(
         counts = count_readings(connection, grader.key, bank)
         keyless = items_without_key(connection, scope_of(connection, grader, bank))
         graded_items = has_items_without_text(connection, bank, grader.identity.kind)
+        target = target_of(connection, grader.key, bank)
     notes = list(counts.deviations.describe())
     notes += [describe_items_without_key(keyless)] if keyless else []
+    notes += [f"Only cells that {target} needs are graded"] if target else []
     pending = by_state(counts.rules)
     pending.pop("graded", None)
     return Gradebook(
         grader=grader.identity,
         bank=bank,
         part=part,
+        target=target,
         queries=tuple(graded),
         systems=tuple(systems.values()),
         bank_is_graded_items=graded_items,
@@ -138,6 +142,17 @@ def read_gradebook(
             *notes_of_vote(grader.identity),
         ),
     )
+
+
+def query_gradebook(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, query: int
+) -> tuple[QueryRows, Gradebook]:
+    """Return the rows and the grades of one query, by one grader on one bank."""
+    (query_id,) = column(connection, "SELECT query_id FROM query WHERE query = ?", (query,))
+    rows = query_rows(connection, query, query_id, grader, bank)
+    systems = _systems(connection)
+    grades = query_grades(rows, systems)
+    return rows, Gradebook(grader.identity, bank, (grades,), tuple(systems.values()))
 
 
 def _systems(connection: sqlite3.Connection) -> dict[int, str]:

@@ -17,14 +17,12 @@ from exampp.graders.base import ApproximateTokens, FirstCell, Reply, Request, Us
 from exampp.graders.budget import Budget, BudgetSpent
 from exampp.graders.openai.batches import BatchAdapter
 from exampp.graders.openai.client import (
-    PROPERTIES,
     Client,
     RequestFailure,
     RetryAction,
     ServerAddress,
     ServerQuirks,
     context_of,
-    open_session,
     send_json,
 )
 from exampp.graders.openai.modes import Mode, check_labels
@@ -372,7 +370,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         options = replace(self.options, retries=min(PROBE_RETRIES, self.options.retries))
 
         async def run() -> T:
-            async with open_session() as session:
+            async with self._address.open_session() as session:
                 client = Client(
                     session, self._address, options, self._budget, self._quirks, probing=True
                 )
@@ -401,7 +399,9 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
     vLLM, SGLang, OpenRouter and others report it in the list of models, llama.cpp in its properties
     (per slot). Ollama does not report it and truncates prompts itself.
     """
-    async with open_session() as session:
+    from exampp.graders.openai.transport import PROPERTIES
+
+    async with address.open_session() as session:
 
         async def get(path: str) -> Mapping[str, Any]:
             outcome = await send_json(
@@ -573,7 +573,7 @@ class RequestStream:
         return done
 
     async def _open(self) -> None:
-        self._session = open_session()
+        self._session = self._address.open_session()
         self._client = Client(
             self._session, self._address, self._options, self._budget, self._quirks
         )
