@@ -194,9 +194,8 @@ class OpenAIOptions(TextOptions):
         "Price of a million cached input tokens.", writes=False, panel=COST
     )
     decode: str = option(
-        "Read a reply as text, as the likeliest label, as one of the labels that the server "
-        "enforces (choice), or as JSON. auto: the one that reads all first cells in the fewest "
-        "tokens.",
+        "Read a reply as text, likeliest label, label enforced by the server (choice), or JSON. "
+        "auto: the one that reads all first cells in the fewest tokens.",
         "auto",
         choices=("auto", "text", "labels", "choice", "json"),
         writes=False,
