@@ -683,6 +683,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--prompt": "dl-nuggets",
             "--bank": {"bank generate banks.exam": "small"},
             "--per": "subtopic",
+            "--count": "3",
+            "--decode": {f"bank generate my.exam {OPENAI}": "json"},
             "--keys": "",
             "--query": "q1",
             "--more": "2",

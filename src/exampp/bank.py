@@ -449,6 +449,7 @@ class Bank:
         per: str | None = None,
         keys: bool = False,
         query_id: str | None = None,
+        count: int = 0,
         more: int = 0,
         grounded: int = 0,
         author: str | None = None,
@@ -461,17 +462,19 @@ class Bank:
         `preview` shows a request. `grader` is `hf`, `openai`, or a custom grader; `options` are
         fields of its record in `graders.options`, such as model. `prompt` is a bundled one
         (`car-questions`, `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request
-        is made per query or per subtopic (`per`). `keys` requests answer keys, `more` the number of
-        further items for the query `query_id`, and `grounded` the number of the query's best
-        passages to include in the request. Items that equal another item of the query in all but
-        form are dropped, paraphrases are marked. With `dry_run`, nothing is generated; use it for
-        the preview.
+        is made per query or per subtopic (`per`), for `count` items (0: the number in the prompt);
+        one that gets fewer is followed by a second one for the rest. `keys` requests answer keys,
+        `more` the number of further items for the query `query_id`, and `grounded` the number of
+        the query's best passages to include in the request. Items that equal another item of the
+        query in all but form are dropped, paraphrases are marked. With `dry_run`, nothing is
+        generated; use it for the preview.
         """
         loaded = load_generation(prompt)
+        wish = GenerationRequest(keys, more, grounded, count)
         if isinstance(grader, str):
             if dry_run and grader == "openai":
                 options |= without_server()
-            named, grader = grader, make_writer(grader, options)
+            named, grader = grader, make_writer(grader, options, loaded, wish)
             name = grader.model_name or options.get("model") or named
         else:
             own = read_options(NamedOptions, options, "a grader object")
@@ -485,7 +488,7 @@ class Bank:
             edit_by(author, reason or f"{name} with {loaded.name}"),
             per=per,
             query_id=query_id,
-            wish=GenerationRequest(keys, more, grounded),
+            wish=wish,
             dry_run=dry_run,
         )
 

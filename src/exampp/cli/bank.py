@@ -58,7 +58,12 @@ Author = Annotated[str | None, keyword(help="Name of the editor. [default: the u
     ),
 )
 @backend_options(
-    writes=True, helps={"max_new_tokens": "Maximum tokens of a reply. [default: 2048]"}
+    writes=True,
+    helps={
+        "max_new_tokens": "Maximum tokens of a reply. [default: 2048, or 60 per item if more]",
+        "decode": "Read a reply as text or as JSON. auto: JSON if the prompt asks for it and the "
+        "server can be made to keep to a schema, else text. [default: auto]",
+    },
 )
 def generate_bank(
     collection: CollectionFile,
@@ -94,6 +99,13 @@ def generate_bank(
     query: Annotated[
         str | None, keyword(help="Generate items only for this query.", rare=True)
     ] = None,
+    count: Annotated[
+        int | None,
+        keyword(
+            min=1,
+            help="Ask for this many items per request. [default: depends on the prompt]",
+        ),
+    ] = None,
     more: Annotated[
         int | None,
         keyword(min=1, help="With --query: add this many items to those of the bank.", rare=True),
@@ -125,6 +137,7 @@ def generate_bank(
             per=per,
             keys=keys,
             query_id=query,
+            count=count or 0,
             more=more or 0,
             grounded=grounded or 0,
             dry_run=dry_run,
@@ -142,7 +155,7 @@ def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
     with interruptible(run, grace), progress_bar("generating", "requests") as update:
         for one in run.steps():
             outcomes.append(one)
-            update(len(outcomes), len(run.pending))
+            update(len(outcomes), run.requests)
     return outcomes
 
 
@@ -162,8 +175,9 @@ def _show(run: GenerationRun, outcomes: list[GenerationOutcome], display: Displa
 def _preview(run: GenerationRun, price_read: float | None, price_written: float | None) -> None:
     found = run.preview(price_read, price_written)
     about = "" if found.exact else "about "
+    again = "; a second one where items are missing" if found.again else ""
     values = {
-        "requests": f"{found.requests}, one per {run.per}",
+        "requests": f"{found.requests}, one per {run.per}{again}",
         "prompt tokens": f"{about}{found.tokens}",
         "cost": "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}",
     }

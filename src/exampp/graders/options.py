@@ -198,7 +198,6 @@ class OpenAIOptions(TextOptions):
         "auto: the one that reads all first cells in the fewest tokens.",
         "auto",
         choices=("auto", "text", "labels", "choice", "json"),
-        writes=False,
     )
     base_url: str | None = option(
         "Address of the server. The key comes from OPENAI_API_KEY and is never stored.",

@@ -34,6 +34,12 @@ from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
 from exampp.measures.names import Measure
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, load_grading_prompt, names, prompt_content_hash
+from exampp.prompts.generation import (
+    GenerationPrompt,
+    GenerationRequest,
+    asks_for_json,
+    reply_properties,
+)
 from exampp.records.graders import (
     UNNUMBERED,
     USUAL_SCALE,
@@ -191,6 +197,8 @@ def join_grading(
 
 WRITTEN_TOKENS = 2048
 """Default maximum tokens of a generated reply."""
+MOST_TOKENS_OF_ITEM = 60
+"""Tokens by which that maximum grows with every item; a question has about 20."""
 
 
 def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -> dict[str, str]:
@@ -199,8 +207,13 @@ def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -
     return {"assume": str(next(decodes, "auto")), "api_key": "none"}
 
 
-def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
-    """Return a backend that writes any text, for generating banks."""
+def make_writer(
+    name: str, options: Mapping[str, Any], prompt: GenerationPrompt, wish: GenerationRequest
+) -> Grader:
+    """Return a backend that writes items.
+
+    Where the prompt asks for JSON, a server that can is made to keep to its schema.
+    """
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
     backend = GRADERS.get(name)
     if backend is None:
@@ -212,11 +225,17 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     if "unnumbered" in values:
         raise InputError("a generated bank has no ratings", hint="Remove --unnumbered")
     for option, required in backend.writes.items():
-        if (value := values.setdefault(option, required)) != required:
-            raise InputError(f"generating a bank needs {option} {required!r}, not {value!r}")
+        possible = required if isinstance(required, tuple) else (required,)
+        default = "text" if "text" in possible and not asks_for_json(prompt, wish) else possible[0]
+        if (value := values.setdefault(option, default)) not in possible:
+            needed = " or ".join(map(repr, possible))
+            raise InputError(f"generating a bank needs {option} {needed}, not {value!r}")
     if "max_new_tokens" in declared_options(backend.options):
-        values.setdefault("max_new_tokens", WRITTEN_TOKENS)
-    return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), values)
+        tokens = max(WRITTEN_TOKENS, MOST_TOKENS_OF_ITEM * wish.asked(prompt))
+        values.setdefault("max_new_tokens", tokens)
+    properties = reply_properties(prompt, wish)
+    items = Prompt("items", "", "", (prompt.makes,), "", 0, 1, properties=properties)
+    return make_grader(name, items, values)
 
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:

@@ -86,6 +86,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
         labels: Sequence[str] = (),
         field: str = "",
         reply: Sequence[str] = (),
+        *,
+        properties: Mapping[str, Any] | None = None,
     ) -> None:
         # only the address has the key
         self.options = replace(options, api_key=None)
@@ -94,6 +96,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._labels = tuple(labels)
         self._field = field
         self._reply = tuple(reply)
+        self._properties = properties
         self._quirks = ServerQuirks(self._address.limit_name, options.assumed)
         self._budget = Budget(options)
         self._server_context: tuple[int | None] | None = None
@@ -166,7 +169,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     def _possible(self) -> Iterator[Mode]:
         """Yield the modes that fit the prompt, shortest replies first."""
-        for decode in (*SHORTEST, "json", "text") if self._labels else ("text",):
+        rated = (*SHORTEST, "json", "text") if self._labels else ("text",)
+        for decode in ("json", "text") if self._properties else rated:
             with suppress(InputError):
                 yield self._mode_of(decode)
 
@@ -275,7 +279,16 @@ class OpenAICompatibleGrader(ApproximateTokens):
         return next(one for one in self._possible() if one.decode != "choice")
 
     def _mode_of(self, decode: str, *, top: int = 0, form: str = "") -> Mode:
-        return Mode(self.options, decode, self._labels, self._field, top, self._reply, form)
+        return Mode(
+            self.options,
+            decode,
+            self._labels,
+            self._field,
+            top,
+            self._reply,
+            form,
+            self._properties,
+        )
 
     def _checked_mode(self) -> Mode:
         """Return the mode after the server has shown that it supports it."""
@@ -328,10 +341,14 @@ class OpenAICompatibleGrader(ApproximateTokens):
             form = self._probe(partial(probe_choice, options=self.options))
             return replace(mode, form=form) if form else None
         if mode.decode == "json":
-            scored = (self.options.decode == "auto" or bool(self._reply)) and _are_apart(
-                mode.labels
+            wanted = self.options.decode == "auto" or bool(self._reply)
+            scored = wanted and _are_apart(mode.labels)
+            probe = partial(
+                probe_json_schema,
+                options=self.options,
+                scored=scored,
+                lists=bool(self._properties),
             )
-            probe = partial(probe_json_schema, options=self.options, scored=scored)
             top = self._probe(probe)
             return None if top is None else replace(mode, top=top)
         return self._with_labels(mode, cells)
@@ -358,11 +375,13 @@ class OpenAICompatibleGrader(ApproximateTokens):
         )
 
     def _obeys_schemas(self) -> bool:
-        probe = partial(probe_json_schema, options=self.options, scored=False)
+        probe = partial(
+            probe_json_schema, options=self.options, scored=False, lists=bool(self._properties)
+        )
         return self._probe(probe) is not None
 
     def _unable(self, what: str, other: str) -> InputError:
-        hint = f"Use decode {other!r} or 'text'"
+        hint = "Use decode 'text'" if self._properties else f"Use decode {other!r} or 'text'"
         return InputError(f"{self._address.name} {what}", field="decode", hint=hint)
 
     def _probe(self, check: Callable[[Client], Coroutine[Any, Any, T]]) -> T:

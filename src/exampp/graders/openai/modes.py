@@ -93,8 +93,8 @@ class Mode:
     """Form of requests and replies; `decode` is text, json (with a `field`), choice or labels.
 
     `top` is the number of likeliest tokens that are requested: with labels, and with json or choice
-    if the server gives both. `form` is one of `CHOICE_FORMS`. One request can serve up to `most`
-    cells.
+    if the server gives both. `form` is one of `CHOICE_FORMS`. `properties` are the fields of a JSON
+    reply without a rating, as in a JSON schema. One request can serve up to `most` cells.
 
     Raises:
         InputError: The labels or the field do not match the decode.
@@ -107,6 +107,7 @@ class Mode:
     top: int = 0
     reply: tuple[str, ...] = ()
     form: str = ""
+    properties: Mapping[str, Any] | None = None
 
     most = 1
     path = "/chat/completions"
@@ -121,7 +122,7 @@ class Mode:
                     field="decode",
                     hint="Use --decode json or text",
                 )
-        if self.decode == "json" and not self.field:
+        if self.decode == "json" and not (self.field or self.properties):
             raise InputError(
                 "decode 'json' needs a field of the reply",
                 field="field",
@@ -163,7 +164,7 @@ class Mode:
         (request,) = requests
         body = self.text_body(request.system, request.user, self.max_written)
         if self.decode == "json":
-            body |= json_format("grade", self._schema())
+            body |= json_format("items" if self.properties else "grade", self._schema())
         elif self.decode == "choice" and self.form:
             body |= CHOICE_FORMS[self.form](self.labels)
         if self.decode == "labels" or (self.top and self.decode != "text"):
@@ -248,7 +249,7 @@ class Mode:
 
     def _schema(self) -> dict[str, Any]:
         """Return the schema of a reply: its rating, and the reason or evidence that it has."""
-        return object_schema(reply_schema(self.field, self.labels, self.reply))
+        return object_schema(self.properties or reply_schema(self.field, self.labels, self.reply))
 
 
 def check_labels(labels: Sequence[str], *, whole: bool = False) -> None:

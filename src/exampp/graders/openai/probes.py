@@ -114,14 +114,22 @@ async def probe_logprobs(client: Client, mode: Mode, texts: tuple[str, str]) -> 
     return 0, 0
 
 
-async def probe_json_schema(client: Client, options: OpenAIOptions, *, scored: bool) -> int | None:
+async def probe_json_schema(
+    client: Client, options: OpenAIOptions, *, scored: bool, lists: bool = False
+) -> int | None:
     """Return None unless the server enforces a schema that no model would follow by chance.
 
     With `scored`, return the number of likeliest tokens that it gives for every token (0: none).
+    With `lists`, it must enforce the length of a list, too.
     """
     mode = Mode(options)
     limit = max(JSON_TOKENS, options.max_new_tokens or 0)
-    schema = object_schema({"number": {"type": "integer", "enum": [UNLIKELY]}})
+    expected: Any = UNLIKELY
+    value: dict[str, Any] = {"type": "integer", "enum": [UNLIKELY]}
+    if lists:
+        expected = [UNLIKELY, UNLIKELY]
+        value = {"type": "array", "items": value, "minItems": 2, "maxItems": 2}
+    schema = object_schema({"number": value})
     body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
     for top in (TOP_LOGPROBS, FEWER_LOGPROBS, 0) if scored else (0,):
         more = {"logprobs": True, "top_logprobs": top} if top else {}
@@ -129,7 +137,7 @@ async def probe_json_schema(client: Client, options: OpenAIOptions, *, scored: b
         if reply is None:
             continue
         with suppress(ValueError):
-            if json.loads(reply.text) == {"number": UNLIKELY}:
+            if json.loads(reply.text) == {"number": expected}:
                 return top if len(reply.tokens) > 1 and len(reply.first) > 1 else 0
         return None
     return None
