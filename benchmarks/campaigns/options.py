@@ -765,7 +765,10 @@ OPTIONS: Mapping[str, Uses] = {
         },
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
-    "bank lint": Uses(("bank lint banks.exam",), {**BANK, **FORMAT}),
+    "bank lint": Uses(
+        ("bank lint banks.exam", "bank lint banks.exam --all"),
+        {**GRADED, "--min-rating": "2", "--min-relevant": "1", "--all": "", **FORMAT},
+    ),
     "bank split": Uses(
         ("bank split banks.exam --secret 0.5",),
         {

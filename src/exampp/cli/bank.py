@@ -265,20 +265,33 @@ def show_bank(
 def lint_bank(
     collection: CollectionFile,
     bank: NamedBank = "main",
+    grader: Annotated[
+        str | None,
+        keyword(help="Use the grades of this grader. [default: the first that graded the bank]"),
+    ] = None,
+    min_rating: MinRating = None,
+    min_relevant: Annotated[
+        int | None,
+        keyword(help="Lowest judgment that is relevant. [default: 2, or 1]", rare=True),
+    ] = None,
+    every: Annotated[
+        bool, keyword("--all", help="Show all findings, also those of rules that are often wrong.")
+    ] = False,
     *,
     display: NotesDisplay,
 ) -> None:
-    """List likely mistakes and near-duplicates of a bank.
+    """List likely mistakes and near-duplicates of a bank, the most harmful first.
 
     Example: exampp bank lint my.exam
     """
-    from exampp.items.lint import shorten_lint
+    from exampp.items.lint import SHOWN
 
     with exampp.Collection(collection) as opened:
-        named = opened.bank(bank)
-        found = named.lint()
-        items = len(named.show().rows)
-        show(found if display.for_programs else shorten_lint(found, items), display)
+        found = opened.bank(bank).lint(
+            grader, min_rating=min_rating, min_relevant=min_relevant, doubtful=every
+        )
+    shown = found.records() if display.for_programs else found.tables(None if every else SHOWN)
+    show(shown if len(shown) > 1 else shown["findings"], display)
 
 
 @app.verb("edit")

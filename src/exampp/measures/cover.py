@@ -64,7 +64,7 @@ from exampp.measures.names import Measure
 from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked, ratio
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.records.graders import GraderIdentity
-from exampp.records.items import OKAY, VITAL
+from exampp.records.items import OKAY, VITAL, ItemEvidence
 from exampp.sanitize import check_integer
 
 Floats = NDArray[np.float64]
@@ -767,3 +767,48 @@ def item_scores(
         missing=lacking / cells if cells else 0.0,
         unanswered=tuple(silent),
     )
+
+
+FEWEST_JUDGED = 5
+"""With fewer passages on a side, their coverage says nothing about an item."""
+
+
+def item_evidence(
+    book: Gradebook, scores: ItemScores, min_relevant: int
+) -> dict[tuple[str, str], ItemEvidence]:
+    """Map (query, item) of graded items to its part in Cover and its coverage of judged passages.
+
+    The part of an item is its share of the credit of all systems together, or of the weight if
+    they have none.
+    """
+    parts: dict[tuple[str, str], float] = {}
+    credit, weight = scores.columns.sum(axis=0), scores.shares()
+    for group in scores.groups:
+        some = credit[group] if credit[group].any() else weight[group]
+        query_id = scores.queries[scores.query[group[0]]]
+        for at, part in zip(group.tolist(), (some / some.sum()).tolist(), strict=True):
+            parts[query_id, scores.item_ids[at]] = part
+    found = {}
+    for exam in cover_exams(book, scores.subtopics, scores.k):
+        relevant = judged_ratings(exam, lowest=min_relevant, below=None)
+        others = judged_ratings(exam, lowest=None, below=min_relevant)
+        shares = (_covering_shares(side, scores.min_rating) for side in (relevant, others))
+        rightly, wrongly = ((side >= scores.min_rating).sum(axis=0) for side in (relevant, others))
+        rows = zip(exam.items.tolist(), *shares, wrongly.tolist(), rightly.tolist(), strict=True)
+        is_graded = (exam.query.ratings != MISSING).any(axis=0).tolist()
+        for item, yes, no, false, true in rows:
+            if not is_graded[item]:
+                continue
+            key = (exam.query.query_id, exam.query.item_ids[item])
+            is_judged = yes is not None and no is not None and true + false
+            wrong = false / (true + false) if is_judged else None
+            found[key] = ItemEvidence(parts[key], yes, no, false, wrong)
+    return found
+
+
+def _covering_shares(ratings: NDArray[np.int16], min_rating: int) -> list[float | None]:
+    graded = (ratings != MISSING).sum(axis=0).tolist()
+    covers = (ratings >= min_rating).sum(axis=0).tolist()
+    return [
+        some / of if of >= FEWEST_JUDGED else None for some, of in zip(covers, graded, strict=True)
+    ]

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.records.wording import quoted
 
@@ -112,6 +112,28 @@ class BankEntry:
     subtopic_id: str | None = None
     subtopic_text: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ItemEvidence(NamedTuple):
+    """What grades and judgments show of an item; None if too few passages are judged.
+
+    `share` is the part of its query's Cover that hangs on the item. `relevant` and `not_relevant`
+    are the shares of passages judged so that cover it, `wrongly` the number of the latter, and
+    `wrong` the share of the judged covering passages that are not relevant.
+    """
+
+    share: float
+    relevant: float | None = None
+    not_relevant: float | None = None
+    wrongly: int = 0
+    wrong: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """The covered share of relevant passages minus that of the others."""
+        if self.relevant is None or self.not_relevant is None:
+            return None
+        return self.relevant - self.not_relevant
 
 
 @dataclass(frozen=True, slots=True)

@@ -355,10 +355,11 @@ class CollectionCounts:
         read_at, choice = time.time(), snapshot.choice
         with snapshot.grades() as grades:
             relevant = relevance_threshold(None, grades.highest_judgment)
-            lint = Bank(grades.connection, choice.bank).lint().rows if choice.grades_items else ()
+            bank = Bank(grades.connection, choice.bank)
+            findings = bank.lint().findings if choice.grades_items else ()
             return cls(
                 grading_status(grades.connection),
-                Counter(str(row[1]) for row in lint),
+                Counter(one.query_id for one in findings),
                 len(grades.decisions.disputes(**choice._asdict())),
                 len(grades.decisions.sample().open) if grades.decisions.plans() else 0,
                 snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
