@@ -305,8 +305,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
         if self._declared is not None:
             mode = self._supported(self._declared, cells)
             if mode is None:
-                lacks, other = _LACKS[self._declared.decode]
-                raise self._unable(lacks, other)
+                missing, other = _MISSING[self._declared.decode]
+                raise self._unable(missing, other)
             return mode
         trials: list[Trial] = []
         modes = list(self._possible())
@@ -330,7 +330,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         return (known and self._supported(known, cells)) or chosen.mode
 
     def _supported(self, mode: Mode, cells: Sequence[FirstCell]) -> Mode | None:
-        """Return the mode with what the server needs for it; None if the server lacks it.
+        """Return the mode with what the server needs for it; None without it.
 
         Raises:
             InputError: The decode is labels, and they have too little probability.
@@ -436,12 +436,12 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
     return context_of(next(of_model, {}), "meta")
 
 
-_LACKS = {
+_MISSING = {
     "labels": ("does not return token probabilities (top_logprobs)", "json"),
     "choice": ("does not enforce one of several replies", "json"),
     "json": ("does not obey JSON schemas (response_format)", "labels"),
 }
-"""What a server lacks if it does not support a mode, and the mode to use instead."""
+"""What a server does not do if it does not support a mode, and the mode to use instead."""
 
 
 def _are_apart(labels: Sequence[str]) -> bool:
