@@ -430,7 +430,7 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
             yield NearDuplicate(items[index], items[same.one], same.differs)
 
 
-class Group(NamedTuple):
+class DuplicateGroup(NamedTuple):
     """Items of a query that ask one thing: the most central one first, and why they are together.
 
     `reason` is "marked" by a person, "equal", or "paraphrase".
@@ -440,7 +440,7 @@ class Group(NamedTuple):
     reason: str
 
 
-def duplicate_groups(items: Sequence[Item]) -> list[Group]:
+def duplicate_groups(items: Sequence[Item]) -> list[DuplicateGroup]:
     """Return the groups of duplicates among the items of one query and kind.
 
     Items that people marked as the same are together. Two groups are joined, the most similar items
@@ -497,7 +497,7 @@ def _group(
     members: Sequence[int],
     differs: Mapping[frozenset[int], str],
     marked: Iterable[tuple[int, int]],
-) -> Group:
+) -> DuplicateGroup:
     pairs = [frozenset(pair) for pair in combinations(members, 2)]
     reason = "paraphrase" if any(differs.get(pair) for pair in pairs) else "equal"
     if any(set(pair) <= set(members) for pair in marked):
@@ -507,7 +507,7 @@ def _group(
         texts = {at: items[at].text for at in members if items[at].text}
         sums = {at: sum(cosine(text, one) for one in texts.values()) for at, text in texts.items()}
         central = max(sums, key=lambda at: (round(sums[at], 4), -at), default=central)
-    return Group(
+    return DuplicateGroup(
         tuple(items[at] for at in (central, *(at for at in members if at != central))), reason
     )
 
