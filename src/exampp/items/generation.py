@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Replies, Reply, Request, sanitize_reply
-from exampp.items.lint import NearDuplicate, near_duplicates
+from exampp.items.duplicates import NearDuplicate, near_duplicates
 from exampp.prompts.generation import (
     UNFINISHED_THOUGHT,
     WINDOW,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.same_questions import DISTINCT, SAME
 
-from exampp.items.lint import near_duplicates, text_difference
+from exampp.items.duplicates import near_duplicates, text_difference
 from exampp.records import Item
 
 
