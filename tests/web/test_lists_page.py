@@ -264,3 +264,37 @@ def test_the_colour_of_a_verdict_is_that_of_the_scale(path: Path) -> None:
         for page in ("/lists/grid?query=q1", "/lists/verify?query=q1"):
             assert '<b class="grade r1">1</b>' not in client.get(page).text
     assert rating_shade(1, 0, 1) == 5
+
+
+def test_a_proposed_item_is_in_the_form_and_saved_as_an_edit(path: Path, small: Client) -> None:
+    page = small.get("/bank", query="q1", new="Light is <scattered>.")
+    assert "Light is &lt;scattered&gt;." in page.text
+    with exampp.Collection(path) as collection:
+        before = len(collection.bank().items("q1"))
+    form = {"new-text": "Light is scattered.", "new-weight": "1"}
+    saved = small.post("/bank/edit", {"query": "q1"}, **form)
+    assert saved.status == 303
+    with exampp.Collection(path) as collection:
+        assert len(collection.bank().items("q1")) == before + 1
+
+
+def test_missing_passages_are_those_of_python(dl19: Client, dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        grades = collection.grades()
+        wanted = grades.missing(["1037798"], grades.criteria(), None)
+    page = dl19.get("/lists/missing", query="1037798").text
+    for one in wanted:
+        assert (one.passage.passage_id in page) is not bool(one.same_as)
+        assert not one.kind or one.kind.capitalize() in page
+
+
+def test_spurious_items_are_listed_by_advice(dl19: Client, dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        grades = collection.grades()
+        entries = grades.oversight(grades.criteria()).spurious
+    for advice in ("reword or retire", "judge the grades", "cannot tell yet"):
+        of_advice = [one for one in entries if one.advice == advice]
+        page = dl19.get("/lists/spurious", advice=advice).text
+        assert count(page, "item") == len(of_advice)
+        assert of_advice[0].item.item_id in page
+    assert count(dl19.get("/lists/spurious", advice="nonsense").text, "item") == len(entries)

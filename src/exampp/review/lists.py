@@ -531,7 +531,7 @@ def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iter
     advised = Counter(one.advice for one in entries)
     verdict = f"Passages that are not relevant cover {items}."
     if entries:
-        verdict += f" {', '.join(f'{advice}: {advised[advice]}' for advice in ADVICE)}."
+        verdict += f" Advice: {', '.join(f'{advice} ({advised[advice]})' for advice in ADVICE)}."
     notes = [*_notes(options, lists.bases, len(entries)), note("spurious-columns")]
     yield replace(_spurious_table(entries[: options.limit], options, notes), verdict=verdict)
 

@@ -169,7 +169,7 @@ def explain(view: QueryView, similarity: Similarity, most: int | None = None) ->
         entry = _entry(view, group[0])
         ids = tuple(view.grades.passage_ids[row] for row in group[1:])
         if most is None or number < most:
-            entry = _explained(view, group[0], entry, similarity, index)
+            entry = explain_passage(view, group[0], similarity, index)
         found.append(replace(entry, duplicates=ids))
     for at, group in enumerate(groups):
         same = found[at].passage.passage_id
@@ -179,10 +179,11 @@ def explain(view: QueryView, similarity: Similarity, most: int | None = None) ->
     return found
 
 
-def _explained(
-    view: QueryView, row: int, entry: MissingEntry, similarity: Similarity, index: PassageIndex
+def explain_passage(
+    view: QueryView, row: int, similarity: Similarity, index: PassageIndex
 ) -> MissingEntry:
-    """Return the entry with its kind, its closest items and the proposal."""
+    """Return a passage with its kind, its closest items and the proposal, if there are texts."""
+    entry = _entry(view, row)
     items = [view.item(column) for column in range(len(view.dossier.items))]
     passage = f"{entry.passage.title}\n{entry.passage.text}".strip()
     if not passage or not any(item.text for item in items):
@@ -207,7 +208,7 @@ def _explained(
         kind = MISSED
     else:
         kind = GAP
-    proposal = _proposal(view, entry.passage.text, similarity) if kind == GAP else ""
+    proposal = "" if kind == DOUBTFUL else _proposal(view, entry.passage.text, similarity)
     return replace(entry, kind=kind, closest=closest, proposal=proposal)
 
 
@@ -306,7 +307,7 @@ def text_similarity() -> Similarity:
 
         encode = lru_cache(_TEXTS)(load_encoder())
     except (ImportError, InputError):
-        return Similarity("words", shared_words, 0.6, 0.5)
+        return BY_WORDS
 
     def compare(text: str, passage: str) -> float:
         one, other = encode(text).vectors, encode(passage).vectors
@@ -323,3 +324,7 @@ def shared_words(text: str, passage: str) -> float:
 
 def _stems(text: str) -> set[str]:
     return {word[:_STEM] for word in _WORD.findall(text.casefold())}
+
+
+BY_WORDS = Similarity("words", shared_words, 0.6, 0.5)
+"""The similarity without the model."""
