@@ -217,7 +217,7 @@ _SPURIOUS = (
     *_programs("gap", "gap low", "gap high", "alone", "relevant alone"),
     *_programs("corrected", "corrected low", "corrected high"),
     *_people("not relevant", "relevant", "alone"),
-    Column("discrimination", 2),
+    Column("discr.", 2, key="discrimination"),
     *_programs("overturned"),
     *_people("overturned"),
     *_programs("by", "examples"),
