@@ -601,6 +601,7 @@ def test_identity_is_the_model_and_not_the_host() -> None:
 
 def test_missing_sdk_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiohttp", None)
+    monkeypatch.delitem(sys.modules, "exampp.graders.openai.transport", raising=False)
     with pytest.raises(InputError, match=re.escape(install_command("openai"))):
         openai_grader("tiny", "http://localhost/v1")
 
