@@ -9,7 +9,7 @@ the known answer does not have refuses the match. The rule is exampp's own; the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -49,16 +49,15 @@ def guarded_match(answer: str, keys: Sequence[str], question: str = "") -> Match
     plain = _plain(answer[:_CHARACTERS])
     if not plain:
         return UNMATCHED
-    polarities = {_polarity_key(key) for key in keys}
-    if len(polarities) == 1 and (yes := polarities.pop()) is not None:
-        return Match("true-false", keys[0]) if _says(answer, question) is yes else UNMATCHED
     for key in keys:
         if plain == _plain(key):
             return Match("exact", key)
     text = _Answer(tokenize(answer[:_CHARACTERS])[:LONGEST_ANSWER])
     known = tuple(key[:_CHARACTERS] for key in keys)
     for key in known:
-        if any(_holds(text, one) for one in _wanted(key, question, known)):
+        if (yes := _polarity_key(key)) is not None and _says(answer, text, question) is yes:
+            return Match("true-false", key)
+        if yes is None and any(_holds(text, one) for one in _wanted(key, question, known)):
             return Match("contained", key)
     return UNMATCHED
 
@@ -76,23 +75,24 @@ def _plain(text: str) -> str:
 class Wanted(NamedTuple):
     """One way to give a known answer: the words and quantities of its parts.
 
-    `middle` is the initial of a middle name; `alone`: no other place may follow ("Paris, Texas").
+    `alone`: no other place may follow.
     `negative`: it has an odd number of negations. `ordered`: its words have a meaningful order.
-    `is_name`: its words stand together. `surname`: no other first name may stand before it.
-    `asked`: forms of the question. `others`: forms that may be alternatives to it.
+    `is_name`: its words stand together. `surname`: the first name, which alone may stand before it.
+    `asked`: content words of the question; `either`: the question has a negation, so that the
+    answer may have it or not. `others`: forms that may be alternatives to it.
     """
 
     parts: tuple[tuple[Token, ...], ...]
     negative: bool = False
     ordered: bool = False
     is_name: bool = False
-    surname: bool = False
+    surname: str = ""
     acronym: str = ""
-    middle: str = ""
     alone: bool = False
     others: frozenset[str] = frozenset()
     implied: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
+    either: bool = False
 
 
 _CONTRAST = re.compile(r"(?i)[,;]?\s+(?:rather than|instead of|but not|not)\s.*$")
@@ -112,8 +112,11 @@ def _wanted(key: str, question: str, keys: tuple[str, ...]) -> tuple[Wanted, ...
     place = _PLACE.fullmatch(key)
     if place and " and " not in key:
         ways += [one._replace(alone=True) for one in _ways(place[1], about)]
-    implied, asked = unit_dimensions(about), _forms(about)
-    return tuple(one._replace(others=others, implied=implied, asked=asked) for one in ways)
+    implied, asked = unit_dimensions(about), _forms(_content(about))
+    either = any(token.text in word_list("negations") for token in about)
+    return tuple(
+        one._replace(others=others, implied=implied, asked=asked, either=either) for one in ways
+    )
 
 
 def _forms(tokens: Sequence[Token]) -> frozenset[str]:
@@ -170,6 +173,9 @@ def _ways(text: str, about: Sequence[Token]) -> Iterator[Wanted]:
     needed = tuple(token for token in words if token.quantity or token.form not in asked)
     if needed and needed != words and any(len(token.text) > 1 for token in needed):
         yield Wanted((needed,), negative, ordered, _is_name((needed,)))
+    if len(words) == 1 and not words[0].quantity and not words[0].capital:
+        for form in _opposites(words[0].form):
+            yield Wanted(((Token(form, form),),), not negative)
     yield from _names(text, words, negative, about)
 
 
@@ -185,17 +191,17 @@ def _names(
         return
     if len(acronym := _initials(text)) > 1:
         yield Wanted((), negative, acronym=acronym)
-    if not any(token.text in word_list("people") for token in about[:4]):
+    people = word_list("people") | word_list("titles")
+    if not any(token.text in people for token in about[:4]):
         return
     name = _without_titles(words)
-    yield Wanted((name[-1:],), negative, is_name=True, surname=True)
+    yield Wanted((name[-1:],), negative, is_name=True, surname=name[0].text)
     if len(name) > 2:
-        middle = name[1].text if len(name[1].text) == 1 else ""
-        yield Wanted(((name[0], name[-1]),), negative, is_name=True, middle=middle)
+        yield Wanted(((name[0], name[-1]),), negative, is_name=True)
 
 
 def _parts(text: str) -> tuple[tuple[Token, ...], ...]:
-    """Return the content of each part of a list, or of the whole text if it is no list."""
+    """Return the content of each part of a list, or of the whole text."""
     whole = _content(tokenize(text))
     protected = _MONTH_COMMA.sub(" ", _DIGIT_COMMA.sub("", text))
     pieces = [piece for piece in _SEPARATOR.split(protected) if piece.strip()]
@@ -239,6 +245,7 @@ class _Answer:
 
     def __init__(self, tokens: tuple[Token, ...]) -> None:
         self.tokens = tokens
+        self.texts = {token.text for token in tokens}
         self.places: dict[str, list[int]] = {}
         self.quantities: list[int] = []
         for place, token in enumerate(tokens):
@@ -255,7 +262,7 @@ Span = tuple[int, int]
 
 
 def _holds(answer: _Answer, wanted: Wanted) -> bool:
-    """Return whether an answer gives what is wanted, and nothing refuses it."""
+    """Return whether an answer gives a known answer without a reason to refuse it."""
     if wanted.acronym:
         return any(_is_accepted(answer, span, wanted) for span in _acronyms(answer, wanted.acronym))
     spans: list[Span] = []
@@ -268,7 +275,8 @@ def _holds(answer: _Answer, wanted: Wanted) -> bool:
             return False
         spans.append(found)
     if len(spans) > 1:
-        return _is_whole_list(answer, sorted(spans))
+        in_sequence = spans == sorted(spans) or not wanted.asked & word_list("sequence")
+        return in_sequence and _is_whole_list(answer, sorted(spans))
     return not _is_one_of_many(answer, spans[0], wanted)
 
 
@@ -294,7 +302,13 @@ def _acronyms(answer: _Answer, acronym: str) -> Iterator[Span]:
         start = initials.find(letters, start + 1)
 
 
-def _places(answer: _Answer, token: Token, implied: frozenset[str]) -> list[int]:
+def _is_initial(one: str, other: str) -> bool:
+    return one[:1] == other[:1] and 1 in (len(one), len(other))
+
+
+def _places(
+    answer: _Answer, token: Token, implied: frozenset[str], *, in_name: bool = False
+) -> list[int]:
     if token.quantity is not None:
         wanted = token.quantity
         return [
@@ -304,6 +318,14 @@ def _places(answer: _Answer, token: Token, implied: frozenset[str]) -> list[int]
         ]
     if token.form in answer.places:
         return answer.places[token.form]
+    if in_name and token.capital:
+        return [
+            place
+            for place, other in enumerate(answer.tokens)
+            if other.capital and _is_initial(other.text, token.text)
+        ]
+    if len(token.form) < _LEAST_LETTERS:
+        return []
     return [
         place
         for form, places in answer.places.items()
@@ -314,7 +336,8 @@ def _places(answer: _Answer, token: Token, implied: frozenset[str]) -> list[int]
 
 def _spans(answer: _Answer, part: tuple[Token, ...], wanted: Wanted) -> Iterator[Span]:
     """Yield the places where all words of a part stand together."""
-    several = [_places(answer, token, wanted.implied) for token in part]
+    in_name = wanted.is_name and len(part) > 1
+    several = [_places(answer, token, wanted.implied, in_name=in_name) for token in part]
     if not all(several):
         yield from _joined(answer, part)
         return
@@ -355,21 +378,15 @@ def _stand_together(answer: _Answer, chosen: Sequence[int], wanted: Wanted) -> b
     if any(token.text in word_list("negations") for token in between):
         return False
     extra = sum(_is_extra(token) for token in between)
-    if wanted.middle and len(between) == 1 and between[0].text.startswith(wanted.middle):
-        return True
     if wanted.is_name:
         numbered = any(answer.tokens[place].quantity for place in chosen)
         return not extra and (in_order or numbered or bool(between))
     if not in_order and not between and len(chosen) == 2:
-        return any(answer.tokens[place].text.endswith("'s") for place in chosen) or _has_quantity(
-            answer, chosen
+        return any(
+            answer.tokens[place].quantity or answer.tokens[place].text.endswith(("'s", "ing", "ed"))
+            for place in chosen
         )
     return extra < len(chosen) - (len(chosen) > 2)
-
-
-def _has_quantity(answer: _Answer, chosen: Sequence[int]) -> bool:
-    """Return whether one of the words is a quantity, which can stand before or after its noun."""
-    return any(answer.tokens[place].quantity for place in chosen)
 
 
 _JOINTS = frozenset({"and", "or", ",", "&", "/", "nor"})
@@ -404,8 +421,9 @@ def _joined(answer: _Answer, part: tuple[Token, ...]) -> Iterator[Span]:
 
 def _is_accepted(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     return not (
-        _is_negative(answer, span) != wanted.negative
+        (not wanted.either and _is_negative(answer, span) != wanted.negative)
         or _is_alternative(answer, span, wanted)
+        or _is_elsewhere(answer, span, wanted)
         or _is_believed(answer, span)
         or _is_other_name(answer, span, wanted)
         or _is_part(answer, span)
@@ -423,6 +441,8 @@ _EXEMPT = frozenset({"only", "just", "until", "doubt", "merely", "simply"})
 
 def _is_negative(answer: _Answer, span: Span) -> bool:
     """Return whether an odd number of negations apply to a span of an answer."""
+    if _negative_words().isdisjoint(answer.texts):
+        return False
     start, end = span
     negations = word_list("negations")
     count = sum(
@@ -446,6 +466,11 @@ def _is_negative(answer: _Answer, span: Span) -> bool:
             count += 1
             break
     return count % 2 == 1
+
+
+@cache
+def _negative_words() -> frozenset[str]:
+    return word_list("negations") | word_list("denials") | {"rather", "other", "instead"}
 
 
 def _is_alternative(answer: _Answer, span: Span, wanted: Wanted) -> bool:
@@ -481,8 +506,56 @@ def _is_known(answer: _Answer, place: int, wanted: Wanted) -> bool:
     return 0 <= place < len(answer.tokens) and answer.tokens[place].form in wanted.others
 
 
+def _is_elsewhere(answer: _Answer, span: Span, wanted: Wanted) -> bool:
+    """Return whether another clause of the answer has more of the question's words.
+
+    Clauses on one subject are not compared: one that follows the span at once, or starts with a
+    pronoun, or has only the span.
+    """
+    if not wanted.asked or len(wanted.parts) > 1 or _clause_words().isdisjoint(answer.texts):
+        return False
+    starts = [0, *filter(None, (_clause_mark(answer, n) for n in range(len(answer.tokens))))]
+    if len(starts) == 1:
+        return False
+    clauses = [*pairwise([*starts, len(answer.tokens)])]
+    first, last = next(one for one in clauses if one[0] <= span[0] < one[1])
+    if first and span[0] - first <= _AT_ONCE:
+        return False
+    mine = _forms(answer.tokens[first:last]) & wanted.asked
+    return any(
+        len(theirs - mine) > len(mine - theirs)
+        for start, end in clauses
+        if start != first
+        and span[1] not in (start, start - 1)
+        and answer.text(start + 1) not in word_list("pronouns")
+        and (theirs := _forms(answer.tokens[start:end]) & wanted.asked)
+    )
+
+
+@cache
+def _clause_words() -> frozenset[str]:
+    return word_list("contrasts") | {","}
+
+
+_AT_ONCE = 2
+_VERB_WITHIN = 5
+
+
+def _clause_mark(answer: _Answer, place: int) -> int:
+    """Return the place if a clause starts there, else 0."""
+    text = answer.text(place)
+    if text in word_list("contrasts"):
+        return place
+    if answer.text(place - 1) != "," or text not in word_list("starts"):
+        return 0
+    near = {answer.text(n) for n in range(place, place + _VERB_WITHIN)}
+    return 0 if text == "and" and near.isdisjoint(word_list("auxiliaries")) else place
+
+
 def _is_believed(answer: _Answer, span: Span) -> bool:
     """Return whether a later clause of the sentence corrects what some believe."""
+    if word_list("beliefs").isdisjoint(answer.texts):
+        return False
     start, end = span
     tokens = answer.tokens
     place = start
@@ -530,7 +603,9 @@ def _is_other_name(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     if before is not None and before.capital and before.text in word_list("directions"):
         return first.text not in word_list("places") or before.text == "new"
     if wanted.surname and before is not None and before.capital and before.form:
-        return before.text not in word_list("titles") | word_list("ignored")
+        known = word_list("titles") | word_list("ignored") | word_list("people")
+        same = before.text == wanted.surname or _is_initial(before.text, wanted.surname)
+        return not same and before.text not in known
     if end - start > 1 or after is None or not after.capital or not after.form:
         return False
     return (
@@ -553,6 +628,8 @@ def _is_whole_list(answer: _Answer, spans: Sequence[Span]) -> bool:
     depth = 0
     for place in range(first, last):
         text = tokens[place].text
+        if text in word_list("contrasts") and text != ";":
+            return False
         depth += (text == "(") - (text == ")")
         if place not in inside and not depth and _is_extra(tokens[place]):
             joint = answer.text(place - 1) in _JOINTS and answer.text(place + 1) in _JOINTS
@@ -577,33 +654,33 @@ def _sentence_words() -> frozenset[str]:
 
 def _is_one_of_many(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     """Return whether an answer is a bare list ("copper, zinc and tin") of which one is wanted."""
-    if not any(joint in answer.places for joint in _JOINTS):
+    if _JOINTS.isdisjoint(answer.texts):
         return False
-    pieces: list[list[int]] = [[]]
-    joints = set[str]()
-    for place, token in enumerate(answer.tokens):
-        if token.text in _sentence_words():
-            if place < len(answer.tokens) - 1:
-                return False
-        elif token.text in _JOINTS:
-            joints.add(token.text)
-            if pieces[-1]:
-                pieces.append([])
-        elif _is_extra(token):
-            pieces[-1].append(place)
+    pieces = _pieces(answer)
     covered = set(range(*span))
-    several = [piece for piece in pieces if piece]
-    if any(covered.intersection(piece) and len(piece) > len(covered) + 1 for piece in several):
+    is_list = len(pieces) > (1 if answer.texts & {"and", "&"} else 2)
+    if not is_list or any(len(piece) > _LONGEST_PIECE for piece in pieces):
         return False
-    if not (joints & {"and", "&"} and len(several) > 1) and len(several) <= 2:
-        return False
-    if any(len(piece) > _LONGEST_PIECE for piece in several):
+    if any(covered.intersection(piece) and len(piece) > len(covered) + 1 for piece in pieces):
         return False
     return any(
-        not covered.intersection(piece)
+        covered.isdisjoint(piece)
         and not any(answer.tokens[place].form in wanted.others for place in piece)
-        for piece in several
+        for piece in pieces
     )
+
+
+def _pieces(answer: _Answer) -> list[list[int]]:
+    """Return the places of the words of each part of a bare list; [] for a sentence."""
+    if any(token.text in _sentence_words() for token in answer.tokens[:-1]):
+        return []
+    pieces: list[list[int]] = [[]]
+    for place, token in enumerate(answer.tokens):
+        if token.text in _JOINTS:
+            pieces.append([])
+        elif _is_extra(token):
+            pieces[-1].append(place)
+    return [piece for piece in pieces if piece]
 
 
 # ---- yes and no ----------------------------------------------------------------------------------
@@ -621,16 +698,16 @@ def _polarity_key(key: str) -> bool | None:
     plain = _plain(key)
     if plain in word_list("yes"):
         return True
-    return False if plain in word_list("no") else None
+    return False if plain in word_list("no") | word_list("nothing") else None
 
 
-def _says(answer: str, question: str) -> bool | None:
+def _says(answer: str, text: _Answer, question: str) -> bool | None:
     """Return whether an answer says yes; None if it says neither yes nor no."""
     if lead := _LEAD.match(answer):
         return (lead[2].lower() in word_list("yes")) != bool(lead[1])
-    tokens = tokenize(answer[:_CHARACTERS])[:LONGEST_ANSWER]
+    tokens = text.tokens
     about = tokenize(question)
-    asked = {token.form for token in _content(about) if token.form}
+    asked = _forms(_content(about))
     if not asked or any(token.text in word_list("unclear") for token in tokens):
         return None
     stated = _forms(tokens)
@@ -648,13 +725,28 @@ def _says(answer: str, question: str) -> bool | None:
 
 def _has_opposite(form: str, stated: frozenset[str]) -> bool:
     """Return whether a word of the question is stated with a negative prefix, or without it."""
-    return any(
-        prefix + form in stated or (form.startswith(prefix) and form[len(prefix) :] in stated)
-        for prefix in _NEGATIVE_PREFIXES
-    )
+    return not stated.isdisjoint(_opposites(form))
 
 
 _NEGATIVE_PREFIXES = ("un", "in", "im", "il", "ir", "dis")
+
+
+@cache
+def _opposite_pairs() -> Mapping[str, str]:
+    pairs = [(word_form(one), word_form(other)) for one, other in word_table("opposite").items()]
+    return dict([*pairs, *((other, one) for one, other in pairs)])
+
+
+def _opposites(form: str) -> Iterator[str]:
+    """Yield the words that are true if and only if this one is false."""
+    if other := _opposite_pairs().get(form):
+        yield other
+    for prefix in _NEGATIVE_PREFIXES:
+        yield prefix + form
+        if form.startswith(prefix):
+            yield form.removeprefix(prefix)
+
+
 _MOST = 0.6
 """Share of the question's words that a sentence has to have to answer it with yes or no."""
 

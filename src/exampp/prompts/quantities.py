@@ -43,6 +43,8 @@ _SPELLINGS = (
     (re.compile(r"(?<=[a-z]{2}[bt])re(?=s?$)"), "er"),
     (re.compile(r"logue(?=s?$)"), "log"),
     (re.compile(r"^sulph"), "sulf"),
+    (re.compile(r"(?<=ic)ally$|(?<=[a-z]{5})ly$"), ""),
+    (re.compile(r"(?<=[a-z]{3}[svw])als?$"), "e"),
 )
 _ENDINGS = frozenset(
     [
@@ -255,7 +257,7 @@ _CHARACTERS = str.maketrans(
 )
 _TOKEN = re.compile(
     r"""(?x)
-    (?P<word>(?:[^\W\d_]\.){2,}
+    (?P<word>(?:[^\W\d_]\.){2,}|[A-Z]\.(?=\s?[A-Z])
       |(?:Dr|Mrs?|Ms|St|Mt|Jr|Sr|Prof|Gen|Sen|Rev)\.|[^\W\d_]+(?:'[^\W\d_]+)*)
   | (?P<date>\d{1,4}[/-]\d{1,2}[/-]\d{1,4}(?![\d/-])|\d{1,2}\.\d{1,2}\.\d{4})
   | (?P<power>\d+(?:\.\d+)?(?:\s?[x*]\s?10\s?\^?\s?|e)-?\d{1,3}(?!\w))
@@ -462,6 +464,12 @@ def _with_context(before: list[Token], quantity: Quantity) -> Quantity:
     return quantity._replace(rounded=bool(words) and words[-1] in _APPROXIMATE)
 
 
+_BOUNDS_AFTER = {
+    f"or {word}": bound
+    for bound, words in ((">", "more older above over higher greater later longer"),
+                         ("<", "less fewer younger below under lower earlier shorter"))
+    for word in words.split()
+}  # fmt: skip
 _CURRENCIES = frozenset("$\u20ac\u00a3\u00a5")
 _LETTERS = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9}
 _FIRST_YEAR, _LAST_YEAR, _LAST_DAY = 100, 2999, 31
@@ -564,7 +572,9 @@ class _Reader:
         more = self._more(unit) if unit else 0.0
         kind = "bc" if self.skip("bc", "bce") else quantity.kind
         self.skip("ad", "ce")
-        return Quantity(quantity.low + more, quantity.high + more, unit, kind=kind)
+        bound = _BOUNDS_AFTER.get(f"{self.text()} {self.text(1)}", "")
+        self.place += 2 * bool(bound)
+        return Quantity(quantity.low + more, quantity.high + more, unit, bound=bound, kind=kind)
 
     def _range(self, low: Quantity, unit: Unit | None, *, between: bool) -> Quantity | None:
         """Read the upper end of a range ("2 to 3 weeks", "between 5 and 10 miles")."""
