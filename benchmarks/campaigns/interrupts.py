@@ -41,6 +41,7 @@ from exampp.graders.options import OpenAIOptions
 from exampp.graders.scripted import ScriptedGrader
 from exampp.store.bank import now
 from exampp.store.connection import transaction
+from exampp.store.pages import damaged_pages
 from exampp.store.runs import put_step
 
 PASSING = ("at", "started", "seconds", "until", "hash", "salt", "commitment")
@@ -165,6 +166,8 @@ def state(path: Path) -> Mapping[str, Any]:
         foreign = opened.execute("PRAGMA foreign_key_check").fetchall()
         if verdict != "ok" or foreign:
             raise SystemExit(f"integrity: {verdict} {foreign}")
+        if damaged := list(damaged_pages(opened)):
+            raise SystemExit(f"pages: {damaged}")
         names = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         found = {}
         for (name,) in names:
@@ -172,8 +175,10 @@ def state(path: Path) -> Mapping[str, Any]:
             kept = ", ".join(f'"{column}"' for column in columns if column not in PASSING)
             rows = opened.execute(f"SELECT {kept} FROM {name}")
             found[name] = sorted(re.sub(MOMENT, "", repr(row)) for row in rows)
-    # how often and in how many pieces something was done does not count; checksums depend on times
-    return {k: v for k, v in found.items() if k not in ("run", "generation", "step", "checksum")}
+    # how often and in how many pieces something was done does not count, nor which pages are
+    # stored; checksums depend on times
+    passing = ("run", "generation", "step", "checksum", "query_page", "grade_page")
+    return {k: v for k, v in found.items() if k not in passing}
 
 
 def stored(path: Path) -> set[tuple[str, str]]:

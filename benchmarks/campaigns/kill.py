@@ -38,6 +38,7 @@ from exampp.cli.main import main as exampp_main
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
+from exampp.store.pages import damaged_pages
 from exampp.store.sql import mismatches
 
 COLLECTION = "my.exam"
@@ -213,7 +214,7 @@ def cases(url: str) -> dict[str, Case]:
         "bank revert --edit": Case(
             command("bank", "revert", COLLECTION, "--edit", "6", *bank), edited, edit_beside
         ),
-        "bank split": Case(command("bank", "split", COLLECTION, "--secret", "0.5", *bank), graded),
+        "bank split": Case(command("bank", "split", COLLECTION, "--secret", "0.5"), graded),
         "generate": Case(generate, plain, edit_beside),
         "decide": Case(decide, graded, edit_beside),
         "merge": Case(command("merge", COLLECTION, "other.exam"), copied, edit_beside),
@@ -280,10 +281,12 @@ def rows(folder: Path, without: tuple[str, ...] = PASSING) -> dict[str, list[str
         made = opened.execute("PRAGMA user_version").fetchone()[0]
         if made and (wrong := mismatches(opened)):
             raise Broken(f"checksums: {wrong}")
-        # counts may be stored or not, and checksums depend on keys and times
+        if made and (damaged := list(damaged_pages(opened))):
+            raise Broken(f"pages: {damaged}")
+        # pages may be stored or not, and checksums depend on keys and times
         names = opened.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' "
-            "AND name NOT LIKE '%_tally' AND name <> 'checksum'"
+            "AND name NOT LIKE '%_page' AND name <> 'checksum'"
         ).fetchall()
         return {name: sorted(_rows(opened, name, columns_of(opened), without)) for (name,) in names}
 

@@ -463,8 +463,9 @@ class Bank:
         (`car-questions`, `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request
         is made per query or per subtopic (`per`). `keys` requests answer keys, `more` the number of
         further items for the query `query_id`, and `grounded` the number of the query's best
-        passages to include in the request. Items with the same meaning as another item of the query
-        are dropped. With `dry_run`, nothing is generated; use it for the preview.
+        passages to include in the request. Items that equal another item of the query in all but
+        form are dropped, paraphrases are marked. With `dry_run`, nothing is generated; use it for
+        the preview.
         """
         loaded = load_generation(prompt)
         if isinstance(grader, str):

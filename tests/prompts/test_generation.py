@@ -199,6 +199,17 @@ READ: list[tuple[str, str, list[str]]] = [
     ("The list [of 2]:\n['What is a?',\n \"Why b?\"]\n\nHope it helps [1].", "python", AB),
     ("questions = [\n  'What is a?',\n  \"Why b?\",\n]", "python", AB),
     ('{"questions": ["What is a?", "Why b?"],}', "python", AB),
+    ('{"questions": ["What is a?", "Why b?', "unfinished", AB[:1]),
+    ('```json\n{"questions": [\n"What is a?",\n"Why b?"', "unfinished", AB),
+    ('[{"question": "What is a?"}, {"question": "Why b', "unfinished", AB[:1]),
+    (r"Sure: ['What\'s a?', 'Why b?', 'Who", "unfinished", ["What's a?", "Why b?"]),
+    ('{"q1": "What is a?", "q2": "Why b?", "q3": "Who', "unfinished", AB),
+    ('{"name": "reply", "arguments": {"questions": ["What is a?", "Why b?"]}}', "json", AB),
+    ('{"name": "reply", "arguments": "[\\"What is a?\\", \\"Why b?\\"]"}', "json", AB),
+    ('<tool_call>{"name": "a", "parameters": {"questions": ["What is a?"]}}', "embedded", AB[:1]),
+    ('{"questions": ["What is a?"]}\n{"questions": ["Why b?"]}', "embedded", AB),
+    ('So: ["No?", "So?"]\nFinal: ["What is a?", "Why b?"]', "embedded", AB),
+    ('{"question": "What is a?", "ans', "unfinished", AB[:1]),
     ("1. What is a?\n   - a letter\n2) Why b?", "list", AB),
     ("**1. What is a?**\n**2. Why b?**", "list", AB),
     ("Letters:\n1. Vowels:\n2. What is a?\n3. Why b?", "list", AB),
@@ -212,9 +223,9 @@ READ: list[tuple[str, str, list[str]]] = [
 UNREAD = [
     ('{"questions": ["What is a?" "Why b?"]}', "no readable questions"),
     ('{"questions": ["What is "a"?", "Why b?"]}', "no readable questions"),
-    ('{"questions": ["What is a?", "Why b?', "no readable questions"),
-    ('```json\n{"questions": [\n"What is a?",\n"Why b?"', "no readable questions"),
-    ('[{"question": "What is a?"}, {"question": "Why b', "no readable questions"),
+    ('{"questions": ["What is a', "no readable questions"),
+    ('{"questions": ["What is a?" "Why b?", "Who c?"', "no readable questions"),
+    ('{"question": "What is a', "no readable questions"),
     ("", "empty"),
     (" \n", "empty"),
     ("<think>hm</think>", "empty"),
@@ -284,8 +295,17 @@ def test_nuggets() -> None:
 def test_half_a_reply_never_makes_half_an_item(texts: list[str], data: st.DataObject) -> None:
     whole = json.dumps({"questions": texts})
     reply = whole[: data.draw(st.integers(0, len(whole)))]
-    known = {" ".join(text.split()) for text in texts}
-    assert {one.text for one in read_items(reply, "question").made} <= known
+    complete = [text for text in texts if f"{json.dumps(text)}" in reply]
+    found = read_items(reply, "question", truncated=data.draw(st.booleans())).made
+    assert [one.text for one in found] == [" ".join(text.split()) for text in complete]
+
+
+def test_repeated_items_are_counted() -> None:
+    reply = '{"questions": ["What is a?", "Why b?", "What is a?", "1. Why b?", "What is'
+    found = read_items(reply, "question", truncated=True)
+    assert ([one.text for one in found.made], found.repeated) == (AB, 2)
+    found = read_items("\n\n".join(["Question: What is a?"] * 9 + ["Question: What"]), "question")
+    assert found.repeated == 8
 
 
 @given(st.text())

@@ -19,6 +19,7 @@ from support import exams
 from support.forked import forked
 
 import exampp
+from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING, QueryGrades, Ranking
 from exampp.store import read_model
@@ -353,7 +354,13 @@ def test_pages_equal_rows_after_kills_of_processes_that_write_together(tmp_path:
         until = time.monotonic() + 0.6 + 0.1 * seed
         while time.monotonic() < until:
             with exampp.open(exam.path) as reader:
-                reader.grades("rater", bank=BANK).evaluate(["Cover@20", "nDCG@20"], min_rating=1)
+                try:
+                    grades = reader.grades("rater", bank=BANK)
+                except InputError as error:  # all of its items are retired at the moment
+                    if f"no bank '{BANK}' has questions" not in str(error):
+                        raise
+                    continue
+                grades.evaluate(["Cover@20", "nDCG@20"], min_rating=1)
         for worker in workers:
             assert worker.is_alive(), [place.read_text() for place in said]
             worker.kill()

@@ -112,8 +112,8 @@ def generate_bank(
     """Generate questions or nuggets with a model for every query or subtopic.
 
     Each reply is stored when it arrives; the same command continues after an interrupt and retries
-    failed requests. Items with the same meaning as others of the query are dropped. Near-duplicates
-    that differ in a name, number, negation, order or word are stored and marked.
+    failed requests. Items that equal others of the query in all but form are dropped. Paraphrases
+    are stored and marked.
 
     Example: exampp bank generate my.exam --grader openai --model gpt-5-mini --prompt dl-questions
     --dry-run

@@ -71,12 +71,22 @@ def vote(
         ),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean"], keyword(help="Combine the votes by this rule.")
+        Literal["majority", "median", "mean", "weighted", "expected", "criteria-sum"],
+        keyword(
+            help="Combine the votes by this rule. weighted: by agreement with people; expected: "
+            "ratings weighted by the probabilities that the model gave them."
+        ),
     ] = "majority",
     at_least: Annotated[
         int | None,
         keyword(min=1, help="Require this many votes for a grade. [default: all]"),
     ] = None,
+    steps: Annotated[
+        int,
+        keyword(
+            min=1, help="Store ratings in steps of 1 to this number, such as tenths.", rare=True
+        ),
+    ] = 1,
     *,
     display: Display,
 ) -> None:
@@ -87,7 +97,7 @@ def vote(
     Example: exampp vote my.exam --grader draft --grader words-v1 --rule median
     """
     with exampp.Collection(collection) as opened:
-        found = opened.panel(*grader).vote(rule, at_least=at_least)
+        found = opened.panel(*grader).vote(rule, at_least=at_least, steps=steps)
     show(found.tables(), display)
     print_message(f"To evaluate: exampp evaluate {collection} --grader {found.grader.name}")
 

@@ -55,13 +55,13 @@ def _draft(_: KindOptions, __: Prompt) -> Grader:
 def _local(options: LocalOptions, prompt: Prompt) -> Grader:
     from exampp.graders.local import load_local_grader
 
-    return load_local_grader(options, prompt.labels)
+    return load_local_grader(options, prompt.scored_labels)
 
 
 def _openai(options: OpenAIOptions, prompt: Prompt) -> Grader:
     from exampp.graders.openai import OpenAICompatibleGrader
 
-    return OpenAICompatibleGrader(options, prompt.labels, prompt.reply_field)
+    return OpenAICompatibleGrader(options, prompt.labels, prompt.reply_field, prompt.reply)
 
 
 BUILT_IN: Mapping[str, Backend] = {

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Replies, Reply, Request, sanitize_reply
-from exampp.items.lint import NearDuplicate, near_duplicates
+from exampp.items.duplicates import NearDuplicate, near_duplicates
 from exampp.prompts.generation import (
     UNFINISHED_THOUGHT,
     WINDOW,
@@ -87,7 +87,7 @@ class GenerationRun:
     `MAX_FAILURES` consecutive failures raise Unfinished. `stop`, called from a signal handler or
     another thread, ends the run early. `why_stopped` is the reason for an early end, such as a
     limit on requests or cost; `left` is the number of remaining requests. Items equivalent to
-    others of their query are dropped; near duplicates are marked.
+    others of their query are dropped; paraphrases are marked.
     """
 
     def __init__(
@@ -404,7 +404,9 @@ def generation_tables(
             near.append((*place, pair.item.text, became, differs, f"{like.item_id}: {like.text}"))
     created = sum(len(one.items) for one in outcomes)
     failed = sum(one.state == FAILED for one in outcomes)
-    notes = [f"{len(outcomes)} replies, {created} new {run.prompt.makes}s in the bank {run.bank!r}"]
+    marked = f", {len(fates['kept'])} of them paraphrases of others" if fates["kept"] else ""
+    new = f"{created} new {run.prompt.makes}s in the bank {run.bank!r}{marked}"
+    notes = [f"{len(outcomes)} replies, {new}"]
     if failed:
         notes.append(f"{failed} failed; run the same command again to retry")
     if run.left:
@@ -430,5 +432,5 @@ def generation_tables(
 
 _FATES = {
     "dropped": "dropped as duplicates",
-    "kept": "marked as near duplicates",
+    "kept": "marked as paraphrases",
 }

@@ -27,6 +27,7 @@ from exampp.measures.cover import (
     missing_share,
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
+from exampp.measures.formulas import check_gains
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
@@ -344,6 +345,7 @@ def evaluate(
     )
     for measure in requested:
         check_partial(measure, gradebook.grader)
+        check_gains(measure, gradebook.grader)
     _check_enough(requested, settings.thresholds, settings.labelling)
     board = _evaluate(gradebook, requested, settings)
     if gradebook.oversight.cells:

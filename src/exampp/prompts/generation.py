@@ -295,10 +295,14 @@ class ParsedItem(NamedTuple):
 
 
 class ParsedItems(NamedTuple):
-    """The items of a reply, and the rule that found them, or the reason why there are none."""
+    """The distinct items of a reply, and the rule that found them or the reason for none.
+
+    `repeated` is the number of items that the reply has again.
+    """
 
     made: tuple[ParsedItem, ...]
     rule: str
+    repeated: int = 0
 
 
 _MOST = 200_000
@@ -318,6 +322,14 @@ _WORD = re.compile(r"\w")
 _OPENING = re.compile(r"[{\[]")
 _CLOSING = re.compile(r"[}\]]")
 _MOST_ENDS = 20
+_BRACKETS = {"{": "}", "[": "]"}
+_TOKEN = re.compile(
+    r"\s*+(?:(?P<open>[{\[])|(?P<close>[}\]])|[,:]"
+    r"|(?P<value>\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.|'(?!\s*+[,:}\]]))*+'|[\w.+-]++))",
+    re.DOTALL,
+)
+"""A part of JSON, or of a Python literal in its notation."""
+_AFTER_PART = re.compile(r"\s*+(?:[,:}\]]|\Z)")
 _ADJACENT = re.compile(r"""["']\s+["']""")
 _JSON_LIKE = re.compile(r"[{\[]\s*[\"'{\[“]")
 _TEXTS = {
@@ -328,6 +340,8 @@ _LISTS = {
     "question": ("questions", "questionset", "questionbank", "items"),
     "nugget": ("nuggets", "nuggetset", "keyfacts", "facts", "items"),
 }
+_CALLED = ("arguments", "parameters")
+"""Keys of a call of a tool, beside its `name`."""
 _ANSWERS = ("answer", "answers", "answertext", "correctanswer", "goldanswers", "answerkey", "key")
 
 
@@ -349,9 +363,11 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
         items = _cleaned(parsed)
         if items and all(is_refusal(one.text) for one in items):
             return ParsedItems((), "the model refused")
-        items = tuple(one for one in items if not is_refusal(one.text))
+        items = [one for one in items if not is_refusal(one.text)]
         if items:
-            return ParsedItems(items, rule)
+            # the first of equal texts
+            distinct = tuple({one.text: one for one in reversed(items)}.values())[::-1]
+            return ParsedItems(distinct, rule, len(items) - len(distinct))
     if truncated:
         return ParsedItems((), "the reply ends before the first complete item")
     return ParsedItems((), f"the reply contains no readable {kind}s")
@@ -363,14 +379,17 @@ def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequ
     yield "json", _from_data(_complete_value(text), kind)
     for part in reversed(fenced):
         yield "fenced", _from_data(_complete_value(part), kind)
-    parts = [parsed for data in _values(text) if (parsed := _cleaned(_from_data(data, kind)))]
-    if all(len(parsed) == 1 for parsed in parts):
-        # one object per line
-        parts = [tuple(one for parsed in parts for one in parsed)]
+    values, around = _values(text)
+    parts = [parsed for data in values if (parsed := _cleaned(_from_data(data, kind)))]
+    if all(len(parsed) == 1 for parsed in parts) or not around.strip(" \r\n\t,;"):
+        # one object per line, or per call of a tool
+        parts = [[one for parsed in parts for one in parsed]]
     for parsed in reversed(parts):
         yield "embedded", parsed
     for part in (*reversed(fenced), text):
         yield "python", _from_data(_literal(part), kind)
+    for part in (*reversed(fenced), text):
+        yield "unfinished", _from_data(_closed(part), kind)
     if not any(part.startswith(("{", "[")) for part in (*fenced, text)):
         # the lines of broken JSON are not items
         yield "list", _list_items(text, kind, truncated)
@@ -386,23 +405,28 @@ def _complete_value(text: str) -> Any:
         return None
 
 
-def _values(text: str) -> Iterator[Any]:
-    """Yield the objects and lists of JSON in a text, from left to right."""
+def _values(text: str) -> tuple[list[Any], str]:
+    """Return the objects and lists of JSON in a text, from left to right, and the text around."""
     decoder = json.JSONDecoder()
-    place = 0
+    values: list[Any] = []
+    around = ""
+    place = end = 0
     for _ in range(_MOST_STARTS):
         opening = _OPENING.search(text, place)
         if opening is None:
-            return
+            break
         try:
             data, place = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
             if opening[0] == "{" or _JSON_LIKE.match(text, opening.start()):
                 # a value inside a broken one is incomplete
-                return
+                break
             place = opening.end()
         else:
-            yield data
+            around += text[end : opening.start()]
+            values.append(data)
+            end = place
+    return values, around + text[end:]
 
 
 def _literal(text: str) -> Any:
@@ -412,20 +436,54 @@ def _literal(text: str) -> Any:
         return None
     ends = [match.end() for match in _CLOSING.finditer(text, start.end())]
     for end in ends[: -_MOST_ENDS - 1 : -1]:
-        try:
-            with warnings.catch_warnings():
-                # ignore SyntaxWarning raised by the reply text
-                warnings.simplefilter("ignore", SyntaxWarning)
-                return ast.literal_eval(text[start.start() : end])
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
+        if (value := _evaluated(text[start.start() : end])) is not None:
+            return value
     return None
+
+
+def _evaluated(text: str) -> Any:
+    """Return a Python literal, or None."""
+    try:
+        with warnings.catch_warnings():
+            # ignore SyntaxWarning raised by the reply text
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _closed(text: str) -> Any:
+    """Return the value that a text begins and does not finish, with its complete parts.
+
+    A part is complete before a comma, a closing bracket, or the end of the text. Within a list,
+    an object is complete as a whole.
+    """
+    start = _JSON_LIKE.search(text)
+    if start is None:
+        return None
+    place, complete = start.start(), ""
+    closing: list[str] = []
+    while token := _TOKEN.match(text, place):
+        place = token.end()
+        if token["open"]:
+            closing.append(_BRACKETS[token["open"]])
+        elif token["close"] and (not closing or closing.pop() != token["close"]):
+            break
+        if not (token["close"] or token["value"]):
+            continue
+        if not (after := _AFTER_PART.match(text, place)):
+            break
+        if closing and after[0].strip() != ":" and (closing[-1] == "]" or "]" not in closing):
+            complete = text[start.start() : place] + "".join(reversed(closing))
+    value = _complete_value(complete)
+    return _evaluated(complete) if value is None and complete else value
 
 
 def _from_data(data: Any, kind: str) -> list[ParsedItem]:
     """Return the items in decoded JSON or Python; a text is one item or a list in prose."""
     if isinstance(data, str):
-        return _parsed_lines(data, kind)
+        inner = _complete_value(data) if data.lstrip().startswith(("{", "[")) else None
+        return _parsed_lines(data, kind) if inner is None else _from_data(inner, kind)
     if isinstance(data, list | tuple):
         if len(data) == 1 and isinstance(data[0], dict | list):
             return _from_data(data[0], kind)
@@ -445,7 +503,8 @@ def _from_data(data: Any, kind: str) -> list[ParsedItem]:
 def _listing(data: dict[Any, Any], kind: str) -> Any:
     """Return the value under a key for items in an object, or its only value."""
     named = {_key(name): value for name, value in data.items()}
-    for name in _LISTS[kind]:
+    lists = _LISTS[kind] if "name" not in named else (*_LISTS[kind], *_CALLED)
+    for name in lists:
         if name in named:
             return named[name]
     only = next(iter(data.values())) if len(data) == 1 else None
@@ -513,17 +572,17 @@ def _without_list_mark(line: re.Match[str]) -> str:
     return f"**{line['said']}" if whole else line["said"]
 
 
-def _cleaned(parsed: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
-    """Return the items without marks, empty ones and duplicates."""
+def _cleaned(parsed: Iterable[ParsedItem]) -> list[ParsedItem]:
+    """Return the items without marks, and without empty ones."""
     items = list(parsed)
     texts = strip_list_markup([one.text for one in items])
-    items = [
-        ParsedItem(text, tuple(map(strip_markup, one.answers)))
+    return [
+        ParsedItem(text, tuple(a for a in map(strip_markup, one.answers) if not _is_empty(a)))
         for text, one in zip(texts, items, strict=True)
+        if _WORD.search(text) and not _is_empty(text)
     ]
-    items = [one for one in items if _WORD.search(one.text) and not _ECHO.fullmatch(one.text)]
-    once = {one.text: one for one in reversed(items)}
-    return tuple(
-        ParsedItem(text, tuple(a for a in once[text].answers if a and not _ECHO.fullmatch(a)))
-        for text in dict.fromkeys(one.text for one in items)
-    )
+
+
+def _is_empty(text: str) -> bool:
+    """Return whether a text is blank or repeats the instruction."""
+    return not text or _ECHO.fullmatch(text) is not None

@@ -214,6 +214,11 @@ class GuardedConnection(sqlite3.Connection):
     partly_verified = False
     graded_notes: Mapping[str, Sequence[str]] | None = None
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open; InputError if the connection is closed."""
+        return _mapped(self, lambda: super(GuardedConnection, self).in_transaction)
+
     def __enter__(self) -> Self:
         """Enter like sqlite3, with the errors of `execute`."""
         try:

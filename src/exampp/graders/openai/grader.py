@@ -18,14 +18,12 @@ from exampp.graders.base import ApproximateTokens, Reply, Request, Usage
 from exampp.graders.budget import Budget, BudgetSpent
 from exampp.graders.openai.batches import BatchAdapter
 from exampp.graders.openai.client import (
-    PROPERTIES,
     Client,
     RequestFailure,
     RetryAction,
     ServerAddress,
     ServerQuirks,
     context_of,
-    open_session,
     send_json,
 )
 from exampp.graders.openai.modes import (
@@ -95,6 +93,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         options: OpenAIOptions,
         labels: Sequence[str] = (),
         field: str = "",
+        reply: Sequence[str] = (),
     ) -> None:
         # only the address has the key
         self.options = replace(options, api_key=None)
@@ -102,6 +101,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._address = ServerAddress(options.base_url, options.api_key)
         self._labels = tuple(labels)
         self._field = field
+        self._reply = tuple(reply)
         self._quirks = ServerQuirks(self._address.limit_name, options.assumed)
         self._budget = Budget(options)
         self._server_context: tuple[int | None] | None = None
@@ -237,7 +237,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return self._mode_of("text")
 
     def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS) -> Mode:
-        return Mode(self.options, decode, self._labels, self._field, top)
+        return Mode(self.options, decode, self._labels, self._field, top, self._reply)
 
     def _checked_mode(self) -> Mode:
         """Return the mode after the server has shown that it supports it."""
@@ -253,7 +253,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
             if not self._obeys_schemas():
                 raise self._unable("does not obey JSON schemas (response_format)", "labels")
             return self._mode_of(decode)
-        if (top := self._find_labels()) is not None:
+        if not self._reply and (top := self._find_labels()) is not None:
             return self._mode_of("labels", top=top)
         json_works = self._labels and self._field and self._obeys_schemas()
         return self._mode_of("json" if json_works else "text")
@@ -300,7 +300,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         options = replace(self.options, retries=min(PROBE_RETRIES, self.options.retries))
 
         async def run() -> T:
-            async with open_session() as session:
+            async with self._address.open_session() as session:
                 client = Client(
                     session, self._address, options, self._budget, self._quirks, probing=True
                 )
@@ -329,7 +329,9 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
     vLLM, SGLang, OpenRouter and others report it in the list of models, llama.cpp in its properties
     (per slot). Ollama does not report it and truncates prompts itself.
     """
-    async with open_session() as session:
+    from exampp.graders.openai.transport import PROPERTIES
+
+    async with address.open_session() as session:
 
         async def get(path: str) -> Mapping[str, Any]:
             outcome = await send_json(
@@ -364,7 +366,7 @@ async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
     """Return whether the server enforces a schema that no model would follow by chance."""
     mode = Mode(options)
     limit = max(JSON_TOKENS, options.max_new_tokens or 0)
-    schema = object_schema("number", {"type": "integer", "enum": [UNLIKELY]})
+    schema = object_schema({"number": {"type": "integer", "enum": [UNLIKELY]}})
     body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
     reply = await _probe_feature(client, mode, body)
     try:
@@ -541,7 +543,7 @@ class RequestStream:
         return done
 
     async def _open(self) -> None:
-        self._session = open_session()
+        self._session = self._address.open_session()
         self._client = Client(
             self._session, self._address, self._options, self._budget, self._quirks
         )

@@ -11,6 +11,7 @@ Source: probabilities of the ratings instead of one greedy digit as in G-Eval (L
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
 from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
+from exampp.prompts.reply_fields import reply_schema
 
 TOP_LOGPROBS = 20
 """Maximum of most servers."""
@@ -28,6 +30,12 @@ TEXT_PARTS = ("text", "output_text")
 """Types of message parts that are its text."""
 THOUGHT_PARTS = ("thinking", "reasoning", "thought", "reasoning_content")
 """Types of parts with reasoning, and their keys."""
+CALL_PARTS = ("tool_use", "tool_call", "function_call")
+"""Types of parts that call a tool."""
+CALLED = ("function", "custom")
+"""Keys of a call that has its name and arguments one level below."""
+ARGUMENTS = ("arguments", "input", "parameters")
+"""Keys of the arguments of a call."""
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Reasoning fields of a message: vLLM, SGLang, DeepSeek; Ollama, OpenRouter."""
 BLANKS = " \t\r\n\u2581\u0120\u010a"
@@ -43,7 +51,10 @@ class ReadReplies(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The relevant parts of a completion; `first` are the likeliest first tokens."""
+    """The relevant parts of a completion.
+
+    `first` are the likeliest first tokens, `called` the names of tools that the model called.
+    """
 
     text: str
     truncated: bool
@@ -51,12 +62,14 @@ class Completion:
     usage: Usage | None
     first: tuple[tuple[str, float], ...]
     thoughts: str = ""
+    called: tuple[str, ...] = ()
 
     @property
     def detail(self) -> dict[str, Any]:
         """Details that are stored with the reply."""
         refused = {"refusal": True, "reason": self.refusal} if self.refusal else {}
-        return refused | ({"thoughts": self.thoughts} if self.thoughts else {})
+        called = {"called": list(self.called)} if self.called else {}
+        return refused | ({"thoughts": self.thoughts} if self.thoughts else {}) | called
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +87,7 @@ class Mode:
     labels: tuple[str, ...] = ()
     field: str = ""
     top: int = TOP_LOGPROBS
+    reply: tuple[str, ...] = ()
 
     most = 1
     path = "/chat/completions"
@@ -81,6 +95,12 @@ class Mode:
     def __post_init__(self) -> None:
         if self.decode == "labels":
             check_labels(self.labels)
+            if self.reply:
+                raise InputError(
+                    f"the prompt asks for {', '.join(self.reply)}; labels give only the rating",
+                    field="decode",
+                    hint="Use --decode json or text",
+                )
         if self.decode == "json" and not self.field:
             raise InputError(
                 "decode 'json' needs a field of the reply",
@@ -170,13 +190,8 @@ class Mode:
         return chances
 
     def _schema(self) -> dict[str, Any]:
-        """Return the schema: a field with one of the labels (numbers if all are), or a text."""
-        value: dict[str, Any] = {"type": "string"}
-        if self.labels and all(map(is_whole, self.labels)):
-            value = {"type": "integer", "enum": [int(label) for label in self.labels]}
-        elif self.labels:
-            value["enum"] = list(self.labels)
-        return object_schema(self.field, value)
+        """Return the schema of a reply: its rating, and the reason or evidence that it has."""
+        return object_schema(reply_schema(self.field, self.labels, self.reply))
 
 
 def check_labels(labels: Sequence[str]) -> None:
@@ -194,12 +209,12 @@ def _fold(token: str) -> str:
     return token.strip(BLANKS).casefold()
 
 
-def object_schema(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with one field."""
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these fields, in this order."""
     return {
         "type": "object",
-        "properties": {name: value},
-        "required": [name],
+        "properties": dict(properties),
+        "required": list(properties),
         "additionalProperties": False,
     }
 
@@ -213,14 +228,6 @@ def json_format(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 def replace_surrogates(text: str) -> str:
     """Return the text with lone surrogates as `?`, because requests cannot contain them."""
     return text.encode(errors="replace").decode()
-
-
-def is_whole(label: str) -> bool:
-    """Return whether a label is a whole number in JSON notation."""
-    try:
-        return str(int(label)) == label
-    except ValueError:
-        return False
 
 
 def read_usage(data: Any) -> Usage | None:
@@ -243,15 +250,23 @@ def _is_count(value: object) -> TypeGuard[int]:
 
 
 def read_completion(data: Any) -> Completion:
-    """Return the parts of a reply; raises one of `MALFORMED_ERRORS`."""
+    """Return the parts of a reply; raises one of `MALFORMED_ERRORS`.
+
+    The arguments of tool calls are text: some models reply through a tool, even if none is offered.
+    Reasoning that is complete JSON is the reply if there is no other: some servers take the whole
+    reply for reasoning.
+    """
     if not isinstance(data, dict) or not data.get("choices"):
         raise Malformed("it has no choices")
     choice = data["choices"][0]
     message = choice["message"]
-    text, thoughts, refusal = _read_content(message.get("content") or "")
+    calls = [*_calls(message.get("tool_calls")), *_calls(message.get("function_call"))]
+    text, thoughts, refusal = _read_content(message.get("content") or "", calls)
     finish = choice.get("finish_reason") or ""
     fields = (message.get(name) for name in THOUGHT_FIELDS)
-    thought = next((field for field in fields if isinstance(field, str) and field), "")
+    thoughts = thoughts or next((one for one in fields if isinstance(one, str) and one), "")
+    if not text and finish != "length" and _is_json_object(thoughts):
+        text, thoughts = thoughts, ""
     refused = message.get("refusal") or refusal
     logprobs = (choice.get("logprobs") or {}).get("content") or []
     return Completion(
@@ -260,19 +275,46 @@ def read_completion(data: Any) -> Completion:
         refusal=str(refused or (finish if finish == "content_filter" else "")),
         usage=read_usage(data),
         first=_first_tokens(logprobs[0]) if logprobs else (),
-        thoughts=thoughts or thought,
+        thoughts=thoughts,
+        called=tuple(name for name, _ in calls),
     )
 
 
-def _read_content(content: Any) -> tuple[str, str, str]:
-    """Return text, reasoning and refusal of a content, which may be a list of parts."""
+def _read_content(content: Any, calls: list[tuple[str, str]]) -> tuple[str, str, str]:
+    """Return text, reasoning and refusal of a content, which may be a list of parts.
+
+    The arguments of `calls`, and of calls among the parts, follow the text.
+    """
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [part["text"] for part in parts if part["type"] in TEXT_PARTS]
     thoughts = [_thought(part) for part in parts if part["type"] in THOUGHT_PARTS]
     refusals = [str(part["refusal"]) for part in parts if part["type"] == "refusal"]
-    if not (texts or thoughts or refusals) or not all(isinstance(text, str) for text in texts):
+    calls += _calls([part for part in parts if part["type"] in CALL_PARTS])
+    known = texts or thoughts or refusals or calls
+    if not known or not all(isinstance(text, str) for text in texts):
         raise Malformed("its content is not a text")
-    return "".join(texts), "".join(thoughts), "".join(refusals)
+    text = "\n".join(filter(None, ("".join(texts), *(arguments for _, arguments in calls))))
+    return text, "".join(thoughts), "".join(refusals)
+
+
+def _calls(value: Any) -> list[tuple[str, str]]:
+    """Return name and arguments of tool calls, in the form of any API; other values have none."""
+    calls = []
+    for call in value if isinstance(value, list) else [value]:
+        if call and isinstance(call, Mapping):
+            inner = next((call[key] for key in CALLED if isinstance(call.get(key), Mapping)), call)
+            said = next((inner[key] for key in ARGUMENTS if inner.get(key)), "")
+            text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+            calls.append((str(inner.get("name", "")), text))
+    return calls
+
+
+def _is_json_object(text: str) -> bool:
+    """Return whether a text is one complete JSON object."""
+    try:
+        return text.lstrip().startswith("{") and isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _thought(part: Mapping[str, Any]) -> str:
