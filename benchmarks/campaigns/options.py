@@ -214,6 +214,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--shard": "1/2",
             "--retry-failed": "",
             "--unnumbered": {"grade bare.exam --grader hf": "unparsed"},
+            "--matching": {},
             "--dry-run": "",
         },
         {
@@ -229,6 +230,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--grader": "other",
             "--rules": "thomas",
             "--unnumbered": "unparsed",
+            "--matching": {},
             "--compat": "rubric",
             "--dry-run": "",
         },

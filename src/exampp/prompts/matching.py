@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from exampp.prompts.quantities import (
     Token,
+    Unit,
+    named_units,
     tokenize,
-    unit_dimensions,
     word_form,
     word_list,
     word_table,
@@ -49,17 +50,24 @@ def guarded_match(answer: str, keys: Sequence[str], question: str = "") -> Match
     plain = _plain(answer[:_CHARACTERS])
     if not plain:
         return UNMATCHED
-    for key in keys:
-        if plain == _plain(key):
-            return Match("exact", key)
-    text = _Answer(tokenize(answer[:_CHARACTERS])[:LONGEST_ANSWER])
     known = tuple(key[:_CHARACTERS] for key in keys)
-    for key in known:
-        if (yes := _polarity_key(key)) is not None and _says(answer, text, question) is yes:
+    normal = _normal_keys(known)
+    if plain in normal:
+        return Match("exact", normal[plain])
+    text = _Answer(tokenize(answer[:_CHARACTERS])[:LONGEST_ANSWER])
+    for key_text, key in normal.items():
+        yes = _polarity(key_text)
+        if yes is not None and _says(answer, text, question) is yes:
             return Match("true-false", key)
         if yes is None and any(_holds(text, one) for one in _wanted(key, question, known)):
             return Match("contained", key)
     return UNMATCHED
+
+
+@lru_cache(maxsize=8192)
+def _normal_keys(keys: tuple[str, ...]) -> Mapping[str, str]:
+    """Return the known answers by their normal form."""
+    return {_plain(key): key for key in keys}
 
 
 _AROUND = " \t\r\n\"'`*_.,;:!\u201c\u201d\u2018\u2019"
@@ -90,7 +98,7 @@ class Wanted(NamedTuple):
     acronym: str = ""
     alone: bool = False
     others: frozenset[str] = frozenset()
-    implied: frozenset[str] = frozenset()
+    implied: frozenset[Unit] = frozenset()
     asked: frozenset[str] = frozenset()
     either: bool = False
 
@@ -112,7 +120,7 @@ def _wanted(key: str, question: str, keys: tuple[str, ...]) -> tuple[Wanted, ...
     place = _PLACE.fullmatch(key)
     if place and " and " not in key:
         ways += [one._replace(alone=True) for one in _ways(place[1], about)]
-    implied, asked = unit_dimensions(about), _forms(_content(about))
+    implied, asked = named_units(about), _forms(_content(about))
     either = any(token.text in word_list("negations") for token in about)
     return tuple(
         one._replace(others=others, implied=implied, asked=asked, either=either) for one in ways
@@ -307,7 +315,7 @@ def _is_initial(one: str, other: str) -> bool:
 
 
 def _places(
-    answer: _Answer, token: Token, implied: frozenset[str], *, in_name: bool = False
+    answer: _Answer, token: Token, implied: frozenset[Unit], *, in_name: bool = False
 ) -> list[int]:
     if token.quantity is not None:
         wanted = token.quantity
@@ -694,8 +702,7 @@ _LEAD = re.compile(
 )
 
 
-def _polarity_key(key: str) -> bool | None:
-    plain = _plain(key)
+def _polarity(plain: str) -> bool | None:
     if plain in word_list("yes"):
         return True
     return False if plain in word_list("no") | word_list("nothing") else None

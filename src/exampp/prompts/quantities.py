@@ -123,10 +123,10 @@ class Quantity(NamedTuple):
     rounded: bool = False
     kind: str = ""
 
-    def equals(self, other: Quantity, implied: frozenset[str] = frozenset()) -> bool:
+    def equals(self, other: Quantity, implied: frozenset[Unit] = frozenset()) -> bool:
         """Return whether `other`, of an answer, is the same quantity as this one, of a key.
 
-        A missing unit is one of the dimensions that the question implies, or equal if the number is
+        A missing unit is one of those that the question implies, or equal if the number is
         distinctive. A date may be more precise than the key.
         """
         if self.day or other.day:
@@ -173,17 +173,20 @@ def _is_close(one: Quantity, other: Quantity, share: float = 0.0) -> bool:
     )
 
 
-def _equals_without_unit(key: Quantity, answer: Quantity, implied: frozenset[str]) -> bool:
-    unit = key.unit or answer.unit
-    if unit is not None:
-        if unit.dimension == "share":
-            as_number = _is_close(key.in_base(), answer.in_base())
-            return as_number or ("share" in implied and _is_close(key, answer))
-        if implied and unit.dimension not in implied:
-            return False
-        if key.unit and not implied and abs(key.low) < _DISTINCTIVE:
-            return False
-    return _is_close(key, answer)
+def _equals_without_unit(key: Quantity, answer: Quantity, implied: frozenset[Unit]) -> bool:
+    """Compare two quantities of which one has no unit: it is one that the question implies."""
+    stated = key.unit or answer.unit
+    if stated is None:
+        return _is_close(key, answer)
+    if stated.dimension == "share" and _is_close(key.in_base(), answer.in_base()):
+        return True
+    if implied:
+        return any(
+            key._replace(unit=key.unit or unit).equals(answer._replace(unit=answer.unit or unit))
+            for unit in implied
+        )
+    is_enough = stated.dimension != "share" and abs(key.low) >= _DISTINCTIVE
+    return (key.unit is None or is_enough) and _is_close(key, answer)
 
 
 def _kelvins(quantity: Quantity) -> tuple[float, float]:
@@ -255,21 +258,27 @@ _CHARACTERS = str.maketrans(
         "\u0153": "oe",
     }
 )
+_WORD = (
+    r"(?:[^\W\d_]\.){2,}|[A-Z]\.(?=\s?[A-Z])|(?:Dr|Mrs?|Ms|St|Mt|Jr|Sr|Prof|Gen|Sen|Rev)\."
+    r"|[^\W\d_]+(?:'[^\W\d_]+)*"
+)
+_WORD_OR_MARK = re.compile(rf"{_WORD}|[^\w\s]")
 _TOKEN = re.compile(
-    r"""(?x)
-    (?P<word>(?:[^\W\d_]\.){2,}|[A-Z]\.(?=\s?[A-Z])
-      |(?:Dr|Mrs?|Ms|St|Mt|Jr|Sr|Prof|Gen|Sen|Rev)\.|[^\W\d_]+(?:'[^\W\d_]+)*)
-  | (?P<date>\d{1,4}[/-]\d{1,2}[/-]\d{1,4}(?![\d/-])|\d{1,2}\.\d{1,2}\.\d{4})
-  | (?P<power>\d+(?:\.\d+)?(?:\s?[x*]\s?10\s?\^?\s?|e)-?\d{1,3}(?!\w))
-  | (?P<clock>\d{1,2}(?::\d{2})?\s?[ap]\.?m\b\.?|\d{1,2}:\d{2}(?![\d:]))
+    rf"""(?x)
+    (?P<word>{_WORD})
+  | (?P<date>\d{{1,4}}[/-]\d{{1,2}}[/-]\d{{1,4}}(?![\d/-])|\d{{1,2}}\.\d{{1,2}}\.\d{{4}})
+  | (?P<power>\d+(?:\.\d+)?(?:\s?[x*]\s?10\s?\^?\s?|e)-?\d{{1,3}}(?!\w))
+  | (?P<clock>\d{{1,2}}(?::\d{{2}})?\s?[ap]\.?m\b\.?|\d{{1,2}}:\d{{2}}(?![\d:]))
   | (?P<ratio>\d+\s?:\s?\d+(?![\d:]))
-  | (?P<decade>'?\d{1,3}0'?s\b)
+  | (?P<decade>'?\d{{1,3}}0'?s\b)
   | (?P<ordinal>\d+(?:st|nd|rd|th)\b)
-  | (?P<number>(?<![\w.])-?\d{1,3}(?:[,\u00a0\u202f\ ]\d{3})+(?!\d)(?:\.\d+)?
+  | (?P<number>(?<![\w.])-?\d{{1,3}}(?:[,\u00a0\u202f\ ]\d{{3}})+(?!\d)(?:\.\d+)?
       |(?<![\w.])-?\d+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)
   | (?P<mark>[^\w\s])
     """
 )
+_UNUSUAL = re.compile(r"[-\d]|[IVX]+\b|[Nn]on")
+"""Digits, hyphens, Roman numerals and "non": texts without them have only words and marks."""
 _DIGIT = re.compile(r"\d")
 _POWER = re.compile(r"([\d.]+)\s?(?:[x*]\s?10\s?\^?\s?|e)(-?\d+)")
 _FEET = re.compile(r"(?<!\d)(\d)\s?'\s?(\d{1,2})\s?(?:\"|''|\b)")
@@ -280,6 +289,16 @@ _WHOLE = {"ca": "can", "wo": "will", "sha": "shall"}
 def tokenize(text: str) -> tuple[Token, ...]:
     """Split a text into words, marks and quantities."""
     text = _plain_characters(text)
+    if not _UNUSUAL.search(text):
+        tokens = [_word(raw) for raw in _WORD_OR_MARK.findall(text)]
+    else:
+        tokens = _tokens(text)
+    if _DIGIT.search(text) or not _numeric_words().isdisjoint([one.text for one in tokens]):
+        return tuple(_quantities(tokens))
+    return tuple(tokens)
+
+
+def _tokens(text: str) -> list[Token]:
     tokens: list[Token] = []
     hyphen = False
     for found in _TOKEN.finditer(text):
@@ -295,9 +314,7 @@ def tokenize(text: str) -> tuple[Token, ...]:
             tokens.append(_word(raw))
         else:
             tokens.append(Token(raw, "", quantity=_literal(kind or "", raw)))
-    if _DIGIT.search(text) or not _numeric_words().isdisjoint([one.text for one in tokens]):
-        return tuple(_quantities(tokens))
-    return tuple(tokens)
+    return tokens
 
 
 def _plain_characters(text: str) -> str:
@@ -433,16 +450,17 @@ def _quantities(tokens: Sequence[Token]) -> list[Token]:
     place, starts = 0, _starts()
     while place < len(tokens):
         token = tokens[place]
-        reader = _Reader(tokens, place)
-        quantity = None
-        if token.quantity is not None or token.text in starts:
-            quantity = reader.read_date() or reader.read_amount()
+        place += 1
+        if token.quantity is None and token.text not in starts:
+            found.append(token)
+            continue
+        reader = _Reader(tokens, place - 1)
+        quantity = reader.read_date() or reader.read_amount()
         if quantity is None:
             found.append(token)
-            place += 1
             continue
         quantity = _with_context(found, quantity)
-        text = " ".join(one.text for one in tokens[place : reader.place])
+        text = " ".join(one.text for one in tokens[place - 1 : reader.place])
         found.append(Token(text, "", quantity=quantity))
         place = reader.place
     return found
@@ -768,8 +786,8 @@ _LONG_UNIT = 4
 _SHARES = frozenset({"percentage", "proportion", "share"})
 
 
-def unit_dimensions(tokens: Sequence[Token]) -> frozenset[str]:
-    """Return the dimensions of the units that a question names, such as "how many days"."""
+def named_units(tokens: Sequence[Token]) -> frozenset[Unit]:
+    """Return the units that a question names, such as "how many days"."""
     names = [_unit_name(token.text) for token in tokens if len(token.text) >= _LONG_UNIT]
-    found = {_units()[name].dimension for name in names if name in _units()}
-    return frozenset(found | {"share" for name in names if name in _SHARES})
+    names = ["percent" if name in _SHARES else name for name in names]
+    return frozenset(_units()[name] for name in names if name in _units())
