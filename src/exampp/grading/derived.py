@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from statistics import fmean, median_low, multimode
@@ -347,6 +348,11 @@ def vote_cells(
     errors = _errors(connection, members, banks) if rule == WEIGHTED else {}
     identity = _identity_of_vote(members, rule, least, steps, weights_of(errors, len(members)))
     keys = [one.key for one in members]
+
+    @cache
+    def weights(query_id: str) -> dict[int, float]:
+        return dict(zip(keys, weights_of(errors, len(keys), query_id), strict=True))
+
     counts: Counter[State] = Counter()
     lacking: Counter[int] = Counter()
     with connection, transaction(connection):
@@ -358,9 +364,8 @@ def vote_cells(
         for some in batches(chain.from_iterable(cells)):
             rows = []
             for cell in some:
-                weights = dict(zip(keys, weights_of(errors, len(keys), cell.query_id), strict=True))
                 votes = {key: cell.ratings[key] for key in keys if key in cell.ratings}
-                grade = _voted_grade(cell, votes, weights, identity)
+                grade = _voted_grade(cell, votes, weights(cell.query_id), identity)
                 counts[grade.state] += 1
                 lacking[len(votes)] += grade.state is not State.GRADED
                 versions = cell.item_version, cell.passage_version

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.errors import AmbiguousGrader, InputError
 from exampp.records.ids import content_hash
@@ -172,6 +172,17 @@ class GraderIdentity:
     def is_draft(self) -> bool:
         """Return whether its grades are draft grades, which are always marked."""
         return self.model == "draft"
+
+
+class GradingTarget(NamedTuple):
+    """The measures and minimum ratings for which a bank is graded; other cells are not needed."""
+
+    measures: tuple[str, ...]
+    min_ratings: tuple[int, ...]
+
+    def __str__(self) -> str:
+        several = " or ".join(map(str, self.min_ratings))
+        return f"{' and '.join(self.measures)} at min rating {several}"
 
 
 def check_scale(scale: RatingScale) -> RatingScale:
