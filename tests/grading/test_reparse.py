@@ -289,13 +289,13 @@ def in_a_sentence(ask: exampp.Request) -> str:
 def test_new_exams_use_the_guarded_rule_and_others_keep_the_rule_of_the_papers(
     tmp_path: Path,
 ) -> None:
-    def grade(collection: exampp.Collection, model: str, **options: str) -> None:
+    def grade(collection: exampp.Collection, model: str, matching: str | None = None) -> None:
         collection.grade(
             ScriptedGrader(in_a_sentence),
             prompt="question-answering",
             bank="keyed",
             model=model,
-            **options,
+            matching=matching,
         )
 
     def names(collection: exampp.Collection) -> list[str]:
