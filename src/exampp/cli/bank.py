@@ -204,7 +204,7 @@ KEPT_WITH_EDITS = OptionRule(
 )
 
 
-Operation = Literal["add", "reword", "retire", "restore", "weight", "key"]
+Operation = Literal["add", "reword", "retire", "restore", "weight", "key", "dismiss"]
 BankItemKind = Literal["question", "nugget"]
 
 
@@ -318,7 +318,7 @@ def edit_bank(
     ],
     values: Annotated[
         list[str] | None,
-        argument(metavar="VALUE", help="The text, the weight, or the answers."),
+        argument(metavar="VALUE", help="The text, the weight, the answers, or the rules of lint."),
     ] = None,
     query: Annotated[
         str | None, keyword(help="Query of the item, if the id is not enough.", rare=True)
@@ -340,10 +340,11 @@ def edit_bank(
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Add, reword, retire, restore or weight an item, or set its answer key.
+    """Add, reword, retire, restore or weight an item, set its answer key, or dismiss findings.
 
     The log records each edit with its author and reason. A reworded item is pending again; an
-    earlier wording gets its grades back.
+    earlier wording gets its grades back. A dismissed finding of `bank lint` returns if the text
+    changes.
 
     Example: exampp bank edit my.exam add volcanoes 'What is tephra?'
     """
