@@ -362,7 +362,7 @@ def edit_bank(
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Add, reword, retire, restore or weight an item, set its key, mark duplicates, dismiss findings.
+    """Add, reword, retire or weight an item, set its key, mark duplicates, or dismiss findings.
 
     The log records each edit with its author and reason. A reworded item is pending again; an
     earlier wording gets its grades back. A dismissed finding of `bank lint` returns if the text
