@@ -339,7 +339,7 @@ def edit(request: CurrentRequest, query: str, form: BankForm) -> Response:
 
 @router.post("/bank/dismiss")
 def dismiss(request: CurrentRequest, query: str, form: BankForm) -> Response:
-    """Dismiss a finding of an item; what else is typed stays in the form."""
+    """Dismiss a finding of an item; other edits stay in the form."""
     key, _, rule = _first(form, "dismiss", "").partition(":")
     fields, trouble = dict(form), ""
     with request.open() as collection:
@@ -362,7 +362,7 @@ def dismiss(request: CurrentRequest, query: str, form: BankForm) -> Response:
                 trouble = str(error)
         now = {str(one.key): one.edit for one in bank.items(query)}
         if state is not None and _first(form, f"seen-{key}", "") == str(state.edit):
-            # the dismissal is no conflict with what the same person types
+            # the dismissal does not conflict with edits by the same person
             fields[f"seen-{key}"] = [str(now[key])]
         lines = typed_lines(request, collection, query, fields)
         return _bank_page(request, collection, query, lines, trouble=trouble)
