@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS
-from exampp.records.graders import UNNUMBERED
+from exampp.records.graders import MATCHINGS, UNNUMBERED
 from exampp.records.wording import suggest
 
 KINDS = ("question", "nugget", "query")
@@ -89,6 +89,12 @@ class GraderOptions(KindOptions):
         "Read a self-rating without a number as an answer, which counts 1, or as unparsed. "
         "[default: depends on the model]",
         choices=UNNUMBERED,
+        writes=False,
+    )
+    matching: str | None = option(
+        "Match extracted answers with the answer key by this rule: guarded, or that of the papers. "
+        "[default: guarded, or the rule that the collection already uses]",
+        choices=tuple(MATCHINGS),
         writes=False,
     )
 
