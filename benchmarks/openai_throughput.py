@@ -238,6 +238,10 @@ def measure_here(name: str, url: str, number: int, in_flight: int) -> None:
 # ---- the measurement -----------------------------------------------------------------------------
 
 
+class Failed(Exception):
+    """A command that failed; the text is the command."""
+
+
 def run(command: list[str], source: str | None = None) -> tuple[float, float, float, str]:
     """Run a command; return CPU seconds, wall seconds, peak memory in MB, and its output."""
     path = {"PYTHONPATH": source} if source else {}
@@ -245,12 +249,14 @@ def run(command: list[str], source: str | None = None) -> tuple[float, float, fl
     environment = {**os.environ, "OPENAI_API_KEY": "none", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     environment |= path
     started = time.perf_counter()
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         output = "".join(process.stdout or ())
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"exit {process.returncode}: {' '.join(command)}")
+        raise Failed(f"exit {process.returncode}: {' '.join(command)}")
     wall = time.perf_counter() - started
     return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, output
 
@@ -314,7 +320,8 @@ def main() -> None:
     if options.serve is not None:
         return asyncio.run(serve(options.serve))
     if options.client:
-        return measure_here(*options.client, number, options.in_flight[0])
+        name, url = options.client
+        return measure_here(name, url, number, options.in_flight[0])
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     print(f"{'client':24}{'in flight':>9}{'us/request':>12}{'requests/s':>12}{'MB':>7}")
@@ -327,7 +334,11 @@ def main() -> None:
         for name, python in interpreters(options):
             for in_flight in options.in_flight:
                 command = [python, str(HERE), "--client", name, url, "--requests", str(number)]
-                *_, memory, output = run([*command, "--in-flight", str(in_flight)])
+                try:
+                    *_, memory, output = run([*command, "--in-flight", str(in_flight)])
+                except Failed as failed:
+                    print(f"{name:24}{in_flight:>9}  failed: {failed}")
+                    continue
                 cpu, wall = json.loads(output.splitlines()[-1])
                 show(name, in_flight, cpu, wall, memory)
         if options.only and "exampp grade" not in options.only:
