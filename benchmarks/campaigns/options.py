@@ -216,6 +216,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--shard": "1/2",
             "--retry-failed": "",
             "--unnumbered": {"grade bare.exam --grader hf": "unparsed"},
+            "--matching": {},
             "--dry-run": "",
         },
         {
@@ -231,6 +232,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--grader": "other",
             "--rules": "thomas",
             "--unnumbered": "unparsed",
+            "--matching": {},
             "--compat": "rubric",
             "--dry-run": "",
         },
@@ -327,6 +329,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
+            "--duplicates": "found",
             **READ,
         },
         choices("evaluate"),
@@ -683,6 +686,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--prompt": "dl-nuggets",
             "--bank": {"bank generate banks.exam": "small"},
             "--per": "subtopic",
+            "--count": "3",
+            "--decode": {f"bank generate my.exam {OPENAI}": "json"},
             "--keys": "",
             "--query": "q1",
             "--more": "2",
@@ -763,7 +768,11 @@ OPTIONS: Mapping[str, Uses] = {
         },
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
-    "bank lint": Uses(("bank lint banks.exam",), {**BANK, **FORMAT}),
+    "bank duplicates": Uses(("bank duplicates banks.exam",), {**BANK, **FORMAT}),
+    "bank lint": Uses(
+        ("bank lint banks.exam", "bank lint banks.exam --all"),
+        {**GRADED, "--min-rating": "2", "--min-relevant": "1", "--all": "", **FORMAT},
+    ),
     "bank split": Uses(
         ("bank split banks.exam --secret 0.5",),
         {

@@ -1,9 +1,9 @@
 """Prompts that generate the items of a bank, and parsers of their replies.
 
 A template may use the slots `{query_text}` and `{query_title}` (both are the query's text),
-`{query_subtopic}` and `{instruction}`. The last one is the reply format, and may use these slots;
-if a template does not use it, it is appended. `{passages}` are numbered passages, `{known}` the
-existing items, as a Python list, and `{known_count}` their number.
+`{query_subtopic}`, `{count}` (the number of items) and `{instruction}`. The last one is the reply
+format, and may use these slots; if a template does not use it, it is appended. `{passages}` are
+numbered passages, `{known}` the existing items, as a Python list, and `{known_count}` their number.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ from exampp.records.wording import suggest
 from exampp.sanitize import sanitize
 
 MAKES = ("question", "nugget")
-SLOTS = ("query_text", "query_title", "query_subtopic", "passages", "known", "known_count")
+SLOTS = ("query_text", "query_title", "query_subtopic", "count", "passages", "known", "known_count")
 WINDOW = 10
 """Default number of passages for a prompt with `{passages}`, as in nuggetizer."""
 PASSAGE_CHARACTERS = 2000
 """Characters after which a passage in a prompt is truncated, at a word."""
-_KEYS = ("name", "title", "source", "makes", "user", "system", "instruction", "keys_instruction")
+MOST_ITEMS = 200
+"""Maximum number of items that a request can ask for."""
+UNCOUNTED_ITEMS = 40
+"""Maximum items of a JSON reply to a prompt without a number; a model may repeat itself forever."""
+_TEXTS_OF_PROMPT = ("title", "source", "user", "system", "instruction", "keys_instruction")
+_KEYS = ("name", "makes", "count", *_TEXTS_OF_PROMPT)
 _REQUIRED = ("name", "makes", "user")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 _INSTRUCTION = (
@@ -55,7 +60,8 @@ _GROUNDED = "Ask only for what these passages say.\n{passages}\n"
 class GenerationPrompt:
     """A prompt for generating items; `makes` is their kind, question or nugget.
 
-    `instruction` is the reply format, `keys_instruction` the same with answer keys.
+    `instruction` is the reply format, `keys_instruction` the same with answer keys. `count` is the
+    number of items that it asks for; 0 if it names none.
     """
 
     name: str
@@ -66,6 +72,7 @@ class GenerationPrompt:
     system: str
     instruction: str
     keys_instruction: str
+    count: int = 0
 
     @property
     def needs_subtopic(self) -> bool:
@@ -84,12 +91,17 @@ class GenerationRequest:
     """Options of a generation request besides the prompt.
 
     `keys` requests answers, `more` is the number of items beyond the known ones (0: none),
-    `grounded` is the number of passages shown.
+    `grounded` is the number of passages shown, `count` the number of items (0: that of the prompt).
     """
 
     keys: bool = False
     more: int = 0
     grounded: int = 0
+    count: int = 0
+
+    def asked(self, prompt: GenerationPrompt) -> int:
+        """Return the number of items that a request asks for; 0 if it names none."""
+        return self.more or self.count or prompt.count
 
 
 def prompt_hash(prompt: GenerationPrompt, wish: GenerationRequest) -> str:
@@ -97,7 +109,32 @@ def prompt_hash(prompt: GenerationPrompt, wish: GenerationRequest) -> str:
     instruction = prompt.keys_instruction if wish.keys else prompt.instruction
     extras = [str(wish.grounded)] if wish.grounded else []
     extras += [f"more {wish.more}"] if wish.more else []
-    return content_hash(prompt.makes, prompt.system, prompt.user, instruction, *extras)
+    count = str(wish.count or prompt.count)
+    texts = [text.replace("{count}", count) for text in (prompt.system, prompt.user, instruction)]
+    if wish.count and texts == [prompt.system, prompt.user, instruction]:
+        extras.append(f"count {wish.count}")
+    return content_hash(prompt.makes, *texts, *extras)
+
+
+def asks_for_json(prompt: GenerationPrompt, wish: GenerationRequest) -> bool:
+    """Return whether the prompt asks for a reply in JSON."""
+    instruction = prompt.keys_instruction if wish.keys else prompt.instruction
+    return "json" in f"{prompt.system} {prompt.user} {instruction}".lower()
+
+
+def reply_properties(prompt: GenerationPrompt, wish: GenerationRequest) -> dict[str, Any]:
+    """Return the fields of a reply in JSON, as properties of a JSON schema.
+
+    The maximum number of items ends a reply that would repeat itself.
+    """
+    item: dict[str, Any] = {"type": "string"}
+    if wish.keys:
+        names = (prompt.makes, "answer")
+        fields = dict.fromkeys(names, item)
+        item = {"type": "object", "properties": fields, "required": [*names]}
+        item["additionalProperties"] = False
+    most = wish.asked(prompt) or UNCOUNTED_ITEMS
+    return {f"{prompt.makes}s": {"type": "array", "items": item, "minItems": 1, "maxItems": most}}
 
 
 def fill_request(
@@ -114,6 +151,7 @@ def fill_request(
         "query_text": query_text,
         "query_title": query_text,
         "query_subtopic": subtopic,
+        "count": str(wish.count or prompt.count),
         "passages": "\n".join(f"[{number}] {text}" for number, text in enumerate(passages, 1)),
         "known": repr(list(known)),
         "known_count": str(len(known)),
@@ -125,14 +163,14 @@ def fill_request(
     template = prompt.keys_instruction if wish.keys else prompt.instruction
     instruction = PLACEHOLDER.sub(put, template)
     many = f"{prompt.makes}s"
-    used = {*placeholders(prompt.user), *placeholders(prompt.system)}
+    used = {*placeholders(prompt.user), *placeholders(prompt.system), *placeholders(template)}
     if "known" in used:
         pass
     elif wish.more and known:
         numbered = "\n".join(f"- {text}" for text in known)
         instruction = _MORE.format(many=many, known=numbered, count=wish.more) + instruction
-    elif wish.more:
-        instruction = f"Give exactly {wish.more} {many}. {instruction}"
+    elif number := wish.more or ("count" not in used and wish.count):
+        instruction = f"Give exactly {number} {many}. {instruction}"
     if passages and "passages" not in used:
         numbered = "\n".join(
             f"Passage {n}: {_shortened(text)}" for n, text in enumerate(passages, 1)
@@ -176,6 +214,9 @@ def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if key not in _KEYS:
             hint = suggest(key, _KEYS) or f"Known keys are {', '.join(_KEYS)}"
             yield key, f"unknown key '{key}'", hint
+        elif key == "count":
+            if type(value) is not int or not 1 <= value <= MOST_ITEMS:
+                yield key, f"'{key}' is {value!r}", f"Use a number from 1 to {MOST_ITEMS}"
         elif not isinstance(value, str):
             yield key, f"'{key}' is {json.dumps(value, default=str)}", "Use a text"
     for key in _REQUIRED:
@@ -195,11 +236,13 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         )
     texts = used_slots(data, ("user", "system"))
     instructions = used_slots(data, ("instruction", "keys_instruction"))
-    for used, known in ((texts, (*SLOTS, "instruction")), (instructions, SLOTS[:3])):
+    for used, known in ((texts, (*SLOTS, "instruction")), (instructions, SLOTS[:4])):
         for slot, key in used.items():
             if slot not in known:
                 what, hint = no_slot(slot, known)
                 yield key, what, hint
+    if "count" in {**texts, **instructions} and "count" not in data:
+        yield "count", "the prompt uses {count}, which has no default", "Add count = 10"
     if not {"query_text", "query_title"} & set(texts):
         yield "user", "the text does not name the query", "Add {query_text} to it"
 
@@ -365,8 +408,8 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
             return ParsedItems((), "the model refused")
         items = [one for one in items if not is_refusal(one.text)]
         if items:
-            # the first of equal texts
-            distinct = tuple({one.text: one for one in reversed(items)}.values())[::-1]
+            first = {one.text: one for one in reversed(items)}
+            distinct = tuple(first[text] for text in dict.fromkeys(one.text for one in items))
             return ParsedItems(distinct, rule, len(items) - len(distinct))
     if truncated:
         return ParsedItems((), "the reply ends before the first complete item")

@@ -65,6 +65,7 @@ class Prompt:
         field: The relevant value of a JSON reply.
         reply: The fields of a JSON reply in order, if it has more than the rating: `field`,
             `reason`, `evidence`.
+        properties: The fields of a JSON reply without a rating, as properties of a JSON schema.
         cut: The slot that is truncated if the prompt is too long.
         user: Text for the model; without it, nothing is sent.
         workbench: Fields of the reference's `prompt_info`; under `verified` those that differ if
@@ -86,6 +87,7 @@ class Prompt:
     field: str = ""
     reply: tuple[str, ...] = ()
     workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+    properties: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
     def reply_field(self) -> str:
