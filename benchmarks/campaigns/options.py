@@ -327,6 +327,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
+            "--duplicates": "found",
             **READ,
         },
         choices("evaluate"),
@@ -765,6 +766,7 @@ OPTIONS: Mapping[str, Uses] = {
         },
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
+    "bank duplicates": Uses(("bank duplicates banks.exam",), {**BANK, **FORMAT}),
     "bank lint": Uses(
         ("bank lint banks.exam", "bank lint banks.exam --all"),
         {**GRADED, "--min-rating": "2", "--min-relevant": "1", "--all": "", **FORMAT},

@@ -220,7 +220,7 @@ PANELS: Mapping[str, str] = {
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard retry-failed per more keys count grounded "
-    "build battery targets attack texts rating "
+    "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair "
