@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
 from exampp.prompts import Filled, Prompt, answer_text, fill, fit_prompt, read_reply, verify_answer
+from exampp.prompts.prompt import item_slots
 from exampp.prompts.reply_fields import (
     EVIDENCE,
     REASON,
@@ -66,7 +67,7 @@ def prompt_slots(cells: PendingCells, kind: str) -> Mapping[str, str]:
     return {
         "question": cells.item,
         "nugget": cells.item,
-        "nuggets": repr([cells.item]),
+        **item_slots([cells.item]),
         "query": cells.item if kind == "query" else cells.query,
         "context": cells.passage,
         "answer": cells.passage,
@@ -93,7 +94,18 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
         parts = sum(len(grader.offsets(text)) for text in (filled.system, filled.user) if text)
         return grader.length(filled.user, filled.system) - parts
 
-    return fit_prompt(prompt, slots, limit, grader.offsets, overhead)
+    # the passage leaves room for as many items as can share the request
+    fitted = fit_prompt(
+        prompt,
+        {**slots, **item_slots([cells.item] * prompt.items)},
+        limit,
+        grader.offsets,
+        overhead,
+    )
+    if prompt.items == 1:
+        return fitted
+    alone = fill(prompt, {**slots, prompt.cut: slots[prompt.cut][: fitted.kept]})
+    return replace(fitted, system=alone.system, user=alone.user)
 
 
 def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
@@ -137,6 +149,7 @@ def build_request(
         ids.subtopic,
         cells.keys,
         kind,
+        filled.kept,
     )
     return SentPrompt(request, filled.kept)
 
