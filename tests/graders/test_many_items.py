@@ -75,7 +75,12 @@ def graded(folder: Path, reply: Callable[[Seen], Any], **options: Any) -> tuple[
         return said if isinstance(said, Answer) else Answer(completion(said))
 
     with FaultServer(script) as server, make(folder) as exam:
-        usual = {"decode": "text", "model": "m", "base_url": server.url, "prompt": MANY}
+        usual: dict[str, Any] = {
+            "decode": "text",
+            "model": "m",
+            "base_url": server.url,
+            "prompt": MANY,
+        }
         exam.grade("openai", **{**usual, **options})
         rows = rated(exam)
         for item, passage, state, rating, _ in rows:
@@ -175,7 +180,12 @@ def test_limits_hold_and_every_request_is_counted(tmp_path: Path) -> None:
         FaultServer(lambda _: Answer(completion("prose"))) as server,
         make(tmp_path) as exam,
     ):
-        options = {"model": "m", "base_url": server.url, "decode": "text", "prompt": MANY}
+        options: dict[str, Any] = {
+            "model": "m",
+            "base_url": server.url,
+            "decode": "text",
+            "prompt": MANY,
+        }
         run = exam.grading("openai", max_requests=7, concurrency=1, **options)
         *_, progress = run.steps()
         assert len(server.requests) == 7 == progress.spent.requests
@@ -211,7 +221,12 @@ def test_a_long_passage_leaves_room_for_all_items(tmp_path: Path) -> None:
             runs={"s": {"q": ["p"]}},
             bank=[{"query_id": "q", "question": f"item {n} ?"} for n in range(ITEMS)],
         )
-        options = {"model": "m", "base_url": server.url, "decode": "text", "prompt": MANY}
+        options: dict[str, Any] = {
+            "model": "m",
+            "base_url": server.url,
+            "decode": "text",
+            "prompt": MANY,
+        }
         run = exam.grading("openai", limit=limit, **options)
         *_, _ = run.steps()
         assert Counter(row[2] for row in rated(exam)) == {0: ITEMS}
@@ -305,7 +320,12 @@ def test_slots_of_items() -> None:
 
 def test_on_a_real_server(tmp_path: Path) -> None:
     with llama_server(tmp_path) as url, make(tmp_path) as exam:
-        options = {"model": "tiny", "base_url": url, "prompt": MANY, "max_new_tokens": 200}
+        options: dict[str, Any] = {
+            "model": "tiny",
+            "base_url": url,
+            "prompt": MANY,
+            "max_new_tokens": 200,
+        }
         progress = exam.grade("openai", decode="json", timeout=60, **options)
         rows = rated(exam)
         assert len(rows) == ITEMS * PASSAGES
