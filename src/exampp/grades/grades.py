@@ -18,7 +18,7 @@ from exampp.grades.base import ChosenGrades, GradesBase
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
-from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.leaderboard import default_measures, evaluate_gradebook
 from exampp.measures.names import Measure
 from exampp.records.inputs import relevance_threshold
 from exampp.results.result import Table
@@ -422,7 +422,7 @@ class Grades(ChosenGrades, GradesBase):
         refuse_damaged(self.connection, self.path)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
-            measures=tuple(map(str, measures or MEASURES)),
+            measures=tuple(map(str, measures or default_measures(self.gradebook, MEASURES))),
             subtopics=subtopics,
             labelling=or_default("labelling", labelling, Labelling),
             official=read_officials(official),
@@ -574,6 +574,7 @@ class Grades(ChosenGrades, GradesBase):
         that length.
         """
         from exampp.review.lists import ListOptions, list_tables
+        from exampp.store.runs import target_of
 
         criteria = self.criteria(
             min_rating=min_rating,
@@ -584,4 +585,6 @@ class Grades(ChosenGrades, GradesBase):
         )
         queries = None if query_id is None else [query_id]
         dossiers = self.with_answers(queries)
-        return list_tables(name, dossiers, ListOptions(self.grader, criteria, item, limit, width))
+        target = target_of(self.connection, self.stored.key, self.bank)
+        options = ListOptions(self.grader, criteria, item, limit, width, target)
+        return list_tables(name, dossiers, options)

@@ -18,7 +18,7 @@ from exampp.errors import InputError
 from exampp.measures.values import MeasureColumn
 from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
-from exampp.records.graders import GraderIdentity, State
+from exampp.records.graders import GraderIdentity, GradingTarget, State
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Table
@@ -547,7 +547,7 @@ class ListOptions:
 
     `item_id` is an item or the prefix of several, `limit` the number of cells per item (verify),
     passages per query (grid) or rows (missing, spurious). `width` is the maximum length of a text
-    for people; None makes tables for programs.
+    for people; None makes tables for programs. `target`: only cells that it needs are graded.
     """
 
     grader: GraderIdentity
@@ -555,6 +555,7 @@ class ListOptions:
     item_id: str | None = None
     limit: int | None = None
     width: int | None = None
+    target: GradingTarget | None = None
 
     def __post_init__(self) -> None:
         if self.limit is not None:
@@ -667,6 +668,8 @@ _MEANINGS = {
 def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[Note]:
     criteria = options.criteria
     notes = [note("draft")] if options.grader.is_draft else []
+    if options.target is not None:
+        notes.append(note("grades", text=options.target.note))
     if options.limit is not None and rows > options.limit:
         notes.append(note("rows-shown", limit=options.limit, rows=rows))
     for by, count in sorted(bases.items()):
