@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS
-from exampp.records.graders import UNNUMBERED
+from exampp.records.graders import MATCHINGS, UNNUMBERED
 from exampp.records.wording import suggest
 
 KINDS = ("question", "nugget", "query")
@@ -89,6 +89,12 @@ class GraderOptions(KindOptions):
         "Read a self-rating without a number as an answer, which counts 1, or as unparsed. "
         "[default: depends on the model]",
         choices=UNNUMBERED,
+        writes=False,
+    )
+    matching: str | None = option(
+        "Match extracted answers with the answer key by this rule: guarded, or that of the papers. "
+        "[default: guarded, or the rule that the collection already uses]",
+        choices=tuple(MATCHINGS),
         writes=False,
     )
 
@@ -194,10 +200,10 @@ class OpenAIOptions(TextOptions):
         "Price of a million cached input tokens.", writes=False, panel=COST
     )
     decode: str = option(
-        "Read a reply as text, as the likeliest label, or as JSON. auto: labels if the server "
-        "gives probabilities, else json if it supports schemas, else text.",
+        "Read a reply as text, likeliest label, label enforced by the server (choice), or JSON. "
+        "auto: the one that reads all first cells in the fewest tokens.",
         "auto",
-        choices=("auto", "text", "labels", "json"),
+        choices=("auto", "text", "labels", "choice", "json"),
     )
     base_url: str | None = option(
         "Address of the server. The key comes from OPENAI_API_KEY and is never stored.",
@@ -215,7 +221,7 @@ class OpenAIOptions(TextOptions):
         'Add this to every request, such as {"top_k": 20}.', panel="Server"
     )
     assume: str | None = option(
-        "", choices=("auto", "text", "labels", "json"), writes=False, shown=False
+        "", choices=("auto", "text", "labels", "choice", "json"), writes=False, shown=False
     )
     backoff: float = option("", 0.5, least=0, shown=False)
     max_wait: float = option("", 600.0, least=0, shown=False)

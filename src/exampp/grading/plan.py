@@ -13,18 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from exampp.errors import ExamError, InputError
-from exampp.graders.base import MARKED, Grader, check_grader
+from exampp.graders.base import MARKED, FirstCell, Grader, Reply, check_grader
 from exampp.graders.draft import THRESHOLDS
 from exampp.graders.function import FunctionGrader
 from exampp.graders.options import KINDS, CallOptions, NamedOptions, declared_options, read_options
 from exampp.graders.registry import DEFAULT_PROMPT, DEFAULT_PROMPTS, GRADERS
 from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.requests import (
+    EXTRACTION,
     SELF_RATING,
     Grading,
     ReplyRules,
     SentPrompt,
+    build_request,
     check_prompt_fits,
+    matching_mode,
     unnumbered_setting,
 )
 from exampp.grading.run import GradingRun
@@ -40,9 +43,12 @@ from exampp.prompts.generation import (
     reply_properties,
 )
 from exampp.records.graders import (
+    MATCHINGS,
+    UNNUMBERED,
     USUAL_SCALE,
     GraderIdentity,
     RatingScale,
+    State,
     check_scale,
     choose_grader,
     grader_label,
@@ -55,13 +61,15 @@ from exampp.store.bank import bank_of_kind, item_kinds
 from exampp.store.cells import (
     POOLS,
     GradingScope,
+    PendingCells,
     Pool,
     Shard,
     count_judged_only,
     items_without_key,
     items_without_text,
+    pending_cells,
 )
-from exampp.store.grades import find_grader, graders, known_grader
+from exampp.store.grades import Rules, find_grader, graders, known_grader, reading_rules
 from exampp.store.runs import FILE, OPEN, PREPARED, RunUsage, describe_batches, usage_of
 
 if TYPE_CHECKING:
@@ -120,6 +128,38 @@ def _unnumbered(grader: Grader, prompt: Prompt, requested: str | None) -> dict[s
     return {}
 
 
+def _matching(prompt: Prompt, requested: str | None) -> dict[str, str]:
+    """Return the setting of the rule that matches extracted answers; empty for the papers' rule."""
+    if prompt.reading != EXTRACTION:
+        if requested is not None:
+            what = f"--matching has no effect: the prompt {prompt.name!r} does not extract answers"
+            raise InputError(what, hint="Remove it")
+        return {}
+    return {} if requested == "papers" else {"read": MATCHINGS["guarded"]}
+
+
+def _as_before(connection: sqlite3.Connection, grading: Grading) -> Grading:
+    """Return the grading by the papers' rule if the collection already matches answers by it."""
+    settings = {name: value for name, value in grading.identity.settings.items() if name != "read"}
+    identity = replace(grading.identity, settings=settings)
+    known = {
+        matching_mode(one.identity.settings)
+        for one in graders(connection)
+        if extracts_answers(one.identity.prompt, reading_rules(connection, one.key))
+    }
+    is_known = find_grader(connection, grading.identity) is not None
+    if is_known or not (known == {"exam"} or find_grader(connection, identity) is not None):
+        return grading
+    return replace(grading, identity=identity, rules=ReplyRules.of(grading.prompt, settings))
+
+
+def extracts_answers(prompt: str, rules: Rules | None) -> bool:
+    """Return whether a stored grader extracts answers, by its rules or its prompt's name."""
+    if rules:
+        return rules.get("reading") == EXTRACTION
+    return prompt in names() and load_grading_prompt(prompt).reading == EXTRACTION
+
+
 def default_prompt(grader: Grader | None, kind: str, usual: str = DEFAULT_PROMPT) -> str:
     """Return the default prompt for a kind of item: `usual`, or one that the grader can answer."""
     if grader is not None and grader.readings == MARKED:
@@ -161,6 +201,7 @@ def join_grading(
     *,
     thresholds: tuple[float, ...] = (),
     unnumbered: str | None = None,
+    matching: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Grading:
     """Combine a backend and a prompt; the identity determines every reply and rating.
@@ -184,6 +225,7 @@ def join_grading(
             **({"prompt_hash": prompt_content_hash(prompt)} if prompt.user else {}),
             **({"thresholds": list(thresholds)} if thresholds else {}),
             **_unnumbered(grader, prompt, unnumbered),
+            **_matching(prompt, matching),
             **(settings or {}),
         },
     )
@@ -246,10 +288,12 @@ def make_grading(
     cluster: Cluster | None = None,
     wrap: Callable[[Grader], Grader] | None = None,
     in_bank: Sequence[str] = (),
+    prepare: Callable[[Grader, Prompt, str], None] = lambda *_: None,
 ) -> Grading:
     """Return the grading of a backend, by the workers of a cluster if given.
 
-    `wrap` may replace the grader of the backend. The kinds of items `in_bank` determine the default
+    `prepare` gets the grader of the backend, the prompt and the kind before the grader is asked for
+    its settings, and `wrap` may replace it. The kinds of items `in_bank` determine the default
     prompt.
 
     Raises:
@@ -280,6 +324,7 @@ def make_grading(
             values["model"] = str(Path(model).resolve())
         make = partial(make_grader, name, prompt, values)
         grader = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
+    prepare(grader, prompt, kind)
     grader = wrap(grader) if wrap else grader
     if "prompt" not in values:
         prompt = load_grading_prompt(default_prompt(grader, kind, backend.prompt))
@@ -290,6 +335,7 @@ def make_grading(
         kind,
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
         unnumbered=values.get("unnumbered"),
+        matching=values.get("matching"),
         settings=settings,
     )
 
@@ -318,8 +364,9 @@ def make_batch_grading(
     batches: Batches,
     answers_of: str | None,
     in_bank: Sequence[str] = (),
+    prepare: Callable[[Grader, Prompt, str], None] = lambda *_: None,
 ) -> Grading:
-    """Return the grading of a server's grader, by batches.
+    """Return the grading of a server's grader, by batches; see `make_grading` for `prepare`.
 
     Raises:
         InputError: The grader does not support batches.
@@ -338,7 +385,7 @@ def make_batch_grading(
         inner = cast("OpenAICompatibleGrader", backend)
         return BatchGrader(inner, connection, batches, offline=offline)
 
-    return make_grading(grader, options, settings, wrap=wrap, in_bank=in_bank)
+    return make_grading(grader, options, settings, wrap=wrap, in_bank=in_bank, prepare=prepare)
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
@@ -412,11 +459,29 @@ def plan_run(
         raise InputError("a cluster does not support batches", hint="Remove on or batches")
     if dry_run and grader == "openai":
         options = {**options, **without_server(options.get("model"), known)}
+
+    def scope_of_prompt(prompt: Prompt, kind: str, *, each_cell: bool = False) -> GradingScope:
+        return GradingScope(
+            kind,
+            bank_of_kind(connection, bank, kind, path),
+            depth,
+            by_query=kind != "query" and "query" in prompt.slots,
+            answers_of=source.key if source else None,
+            verifies=prompt.verifies,
+            max_queries=max_queries,
+            shard=None if shard is None else parse_shard(shard),
+            each_cell=each_cell,
+            pool=cast("Pool", pool),
+        )
+
+    prepare = partial(_prepare, connection, scope_of_prompt)
     grading = (
-        make_batch_grading(connection, grader, options, chosen_batches, answers, kinds)
+        make_batch_grading(connection, grader, options, chosen_batches, answers, kinds, prepare)
         if chosen_batches
-        else _grading_of(grader, options, function, kinds, answers, cluster)
+        else _grading_of(grader, options, function, kinds, answers, cluster, prepare)
     )
+    if grading.prompt.reading == EXTRACTION and options.get("matching") is None:
+        grading = _as_before(connection, grading)
     if same := known_grader(connection, grading.identity):
         _check_scale(grading.identity, same.identity)
         low, high = grading.identity.lowest, grading.identity.highest
@@ -426,18 +491,7 @@ def plan_run(
     if isinstance(grading.grader, BatchGrader):
         grading.grader.bind(grading.identity)
     kind = grading.identity.kind
-    exam = GradingScope(
-        kind,
-        bank_of_kind(connection, bank, kind, path),
-        depth,
-        by_query=kind != "query" and "query" in grading.prompt.slots,
-        answers_of=source.key if source else None,
-        verifies=grading.prompt.verifies,
-        max_queries=max_queries,
-        shard=None if shard is None else parse_shard(shard),
-        pool=cast("Pool", pool),
-        each_cell=not grading.grader.same_text_same_grade,
-    )
+    exam = scope_of_prompt(grading.prompt, kind, each_cell=not grading.grader.same_text_same_grade)
     keyless = items_without_key(connection, exam)
     notes = [
         grading.grader.note,
@@ -475,6 +529,7 @@ def _grading_of(
     kinds: Sequence[str],
     answers_of: str | None,
     cluster: Cluster | None,
+    prepare: Callable[[Grader, Prompt, str], None],
 ) -> Grading:
     settings = {"answers_of": answers_of} if answers_of else None
     if callable(grader) and not hasattr(grader, "answer"):
@@ -489,7 +544,7 @@ def _grading_of(
     if isinstance(grader, str):
         if function.name is not None:
             raise InputError(f"the grader {grader} already has a name", hint="Remove name")
-        return make_grading(grader, options, settings, cluster, in_bank=kinds)
+        return make_grading(grader, options, settings, cluster, in_bank=kinds, prepare=prepare)
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
@@ -501,7 +556,15 @@ def _grading_of(
     name = function.name or named.model or own.model_name or type(own).__name__
     if cluster is not None:
         own = _on_workers(own, cluster)
-    return join_grading(own, name, prompt, kind, unnumbered=named.unnumbered, settings=settings)
+    return join_grading(
+        own,
+        name,
+        prompt,
+        kind,
+        unnumbered=named.unnumbered,
+        matching=named.matching,
+        settings=settings,
+    )
 
 
 def _on_workers(grader: Grader, cluster: Cluster) -> Grader:
@@ -573,6 +636,47 @@ def _checked_name(name: str | None) -> str:
     if name in GRADERS.names():
         raise InputError(f"{name!r} is already the name of another grader", hint="Use another name")
     return name
+
+
+def _prepare(
+    connection: sqlite3.Connection,
+    scope: Callable[[Prompt, str], GradingScope],
+    grader: Grader,
+    prompt: Prompt,
+    kind: str,
+) -> None:
+    """Let a grader with `try_on` choose its mode on the first cells, or as in an earlier run."""
+
+    def known() -> list[Mapping[str, Any]]:
+        identities = [one.identity for one in graders(connection)]
+        return [one.settings for one in identities if (one.prompt, one.kind) == (prompt.name, kind)]
+
+    if (try_on := getattr(grader, "try_on", None)) is not None:
+        # graded or not, in any shard: every process tries the same cells
+        exam = scope(prompt, kind)._replace(shard=None)
+        try_on(lambda: first_cells(connection, grader, prompt, exam), known)
+
+
+FIRST, APART = 4, 7
+"""Cells to try a grader on, and their distance in the order of cells."""
+
+
+def first_cells(
+    connection: sqlite3.Connection, grader: Grader, prompt: Prompt, exam: GradingScope
+) -> list[FirstCell]:
+    """Return some of the first cells of an exam, with the check whether a reply is read."""
+    rules = ReplyRules(prompt, unnumbered=UNNUMBERED[1])
+    cells = []
+    for number, one in enumerate(islice(pending_cells(connection, None, exam), FIRST * APART)):
+        if number % APART == 0:
+            with suppress(InputError):
+                request = build_request(prompt, exam.kind, grader, number, one).request
+                cells.append(FirstCell(request, partial(_has_grade, rules, one)))
+    return cells
+
+
+def _has_grade(rules: ReplyRules, cells: PendingCells, reply: Reply) -> bool:
+    return rules.read(cells, reply).state is State.GRADED
 
 
 SAMPLE = 200

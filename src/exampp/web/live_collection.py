@@ -28,12 +28,14 @@ from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.grading.status import GraderStatus, grading_status
 from exampp.measures.board import Leaderboard
+from exampp.measures.cover import item_evidence, item_scores
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.records.graders import choose_grader, grader_label
 from exampp.records.inputs import relevance_threshold
+from exampp.records.items import ItemEvidence
 from exampp.review.evidence import Criteria
 from exampp.review.impact import Baseline
 from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
@@ -311,6 +313,16 @@ class Snapshot:
             return MissingAndSpurious.of(grades.dossiers(None, ()), criteria)
 
     @cached_property
+    def evidence(self) -> Mapping[tuple[str, str], ItemEvidence]:
+        """Return what grades and judgments show of each item; empty without grades."""
+        if not self.choice.grades_items or not self.gradebook.is_graded:
+            return {}
+        with self.grades() as grades:
+            relevant = relevance_threshold(None, grades.highest_judgment)
+        scores = item_scores(self.gradebook, self.min_rating)
+        return item_evidence(self.gradebook, scores, relevant)
+
+    @cached_property
     def bias(self) -> GraderBias:
         """Return whether the grader favours a system."""
         with self.grades() as grades:
@@ -356,7 +368,10 @@ class CollectionCounts:
         with snapshot.grades() as grades:
             relevant = relevance_threshold(None, grades.highest_judgment)
             bank = Bank(grades.connection, choice.bank)
-            findings = bank.lint().findings if choice.grades_items else ()
+            grader = choice.grader.key if snapshot.gradebook.is_graded else None
+            least = snapshot.min_rating if grader else None
+            report = bank.lint(grader, min_rating=least) if choice.grades_items else None
+            findings = report.findings if report else ()
             return cls(
                 grading_status(grades.connection),
                 Counter(one.query_id for one in findings),

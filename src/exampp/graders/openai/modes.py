@@ -1,6 +1,7 @@
 """Form of a request, and how its reply is read.
 
-A text reply is free text; with JSON, the server enforces a schema. With labels, the reply is read
+A text reply is free text. With JSON, the server enforces a schema; with a choice, one of the labels
+as the whole reply. With labels, the reply is read
 from the likeliest first tokens: every token counts for the label that it equals apart from spaces
 and case (`4`, ` 4`; `Yes`, `yes`), and the probabilities are renormalised over the labels. The
 reply is the likeliest label. If the labels have less than `least_mass`, the model would write
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import accumulate, permutations
 from typing import Any, NamedTuple, TypeGuard
 
 from exampp.errors import InputError
@@ -26,6 +29,17 @@ from exampp.prompts.reply_fields import reply_schema
 
 TOP_LOGPROBS = 20
 """Maximum of most servers."""
+CHOICE_FORMS: Mapping[str, Callable[[Sequence[str]], dict[str, Any]]] = {
+    "structured_outputs": lambda labels: {"structured_outputs": {"choice": list(labels)}},
+    "guided_choice": lambda labels: {"guided_choice": list(labels)},
+    "grammar": lambda labels: {
+        "grammar": f"root ::= {' | '.join(json.dumps(one, ensure_ascii=False) for one in labels)}"
+    },
+    "regex": lambda labels: {"regex": f"({'|'.join(map(re.escape, labels))})"},
+}
+"""Parameters that enforce one of several replies: vLLM, earlier vLLM, llama.cpp, SGLang."""
+CHOICE_TOKENS = 32
+"""Maximum tokens of a label."""
 TEXT_PARTS = ("text", "output_text")
 """Types of message parts that are its text."""
 THOUGHT_PARTS = ("thinking", "reasoning", "thought", "reasoning_content")
@@ -53,7 +67,8 @@ class ReadReplies(NamedTuple):
 class Completion:
     """The relevant parts of a completion.
 
-    `first` are the likeliest first tokens, `called` the names of tools that the model called.
+    `first` are the likeliest first tokens, `tokens` all tokens as the server describes them, and
+    `called` the names of tools that the model called.
     """
 
     text: str
@@ -63,6 +78,7 @@ class Completion:
     first: tuple[tuple[str, float], ...]
     thoughts: str = ""
     called: tuple[str, ...] = ()
+    tokens: Sequence[Mapping[str, Any]] = ()
 
     @property
     def detail(self) -> dict[str, Any]:
@@ -74,10 +90,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Form of requests and replies; `decode` is text, json (with a `field`) or labels.
+    """Form of requests and replies; `decode` is text, json (with a `field`), choice or labels.
 
-    `properties` are the fields of a JSON reply without a rating, as in a JSON schema. One request
-    can serve up to `most` cells.
+    `top` is the number of likeliest tokens that are requested: with labels, and with json or choice
+    if the server gives both. `form` is one of `CHOICE_FORMS`. `properties` are the fields of a JSON
+    reply without a rating, as in a JSON schema. One request can serve up to `most` cells.
 
     Raises:
         InputError: The labels or the field do not match the decode.
@@ -87,19 +104,21 @@ class Mode:
     decode: str = "text"
     labels: tuple[str, ...] = ()
     field: str = ""
-    top: int = TOP_LOGPROBS
+    top: int = 0
     reply: tuple[str, ...] = ()
+    form: str = ""
     properties: Mapping[str, Any] | None = None
 
     most = 1
     path = "/chat/completions"
 
     def __post_init__(self) -> None:
-        if self.decode == "labels":
-            check_labels(self.labels)
+        if self.decode in ("labels", "choice"):
+            check_labels(self.labels, whole=self.decode == "choice")
             if self.reply:
                 raise InputError(
-                    f"the prompt asks for {', '.join(self.reply)}; labels give only the rating",
+                    f"the prompt asks for {', '.join(self.reply)}; decode {self.decode!r} gives "
+                    "only the rating",
                     field="decode",
                     hint="Use --decode json or text",
                 )
@@ -113,7 +132,8 @@ class Mode:
     @property
     def max_written(self) -> int | None:
         """Maximum tokens of a reply; None without a limit."""
-        return 1 if self.decode == "labels" else self.options.max_new_tokens
+        short = {"labels": 1, "choice": CHOICE_TOKENS}
+        return short.get(self.decode, self.options.max_new_tokens)
 
     @property
     def least_mass(self) -> float:
@@ -125,10 +145,12 @@ class Mode:
         parts: dict[str, Any] = {"decode": self.decode}
         if self.decode == "labels":
             parts |= {"labels": list(self.labels), "least_mass": self.least_mass}
+        elif self.decode == "choice":
+            parts |= {"labels": list(self.labels)}
         elif self.decode == "json":
             parts |= {"schema": self._schema()}
         parts |= self.options.sampling
-        if self.decode != "labels" and self.max_written is not None:
+        if self.decode in ("text", "json") and self.max_written is not None:
             parts[LIMIT] = self.max_written
         extra = {"extra_body": dict(self.options.extra_body)} if self.options.extra_body else {}
         return parts | extra
@@ -141,10 +163,12 @@ class Mode:
         """Return the body of one request."""
         (request,) = requests
         body = self.text_body(request.system, request.user, self.max_written)
-        if self.decode == "labels":
-            body |= {"logprobs": True, "top_logprobs": self.top}
-        elif self.decode == "json":
+        if self.decode == "json":
             body |= json_format("items" if self.properties else "grade", self._schema())
+        elif self.decode == "choice" and self.form:
+            body |= CHOICE_FORMS[self.form](self.labels)
+        if self.decode == "labels" or (self.top and self.decode != "text"):
+            body |= {"logprobs": True, "top_logprobs": self.top or TOP_LOGPROBS}
         return body
 
     def text_body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
@@ -162,17 +186,49 @@ class Mode:
         usage = completion.usage or Usage()
         if self.decode == "labels" and not completion.refusal:
             return ReadReplies([self._likeliest_label(completion, usage)], completion.usage)
+        whole = self.decode == "choice" and completion.text.strip() in self.labels
         reply = Reply(
-            completion.text, truncated=completion.truncated, usage=usage, detail=completion.detail
+            completion.text,
+            scores=None if completion.refusal else self._scores(completion),
+            # the request for a label ends after its first token
+            truncated=completion.truncated and self.decode != "labels" and not whole,
+            usage=usage,
+            detail=completion.detail,
         )
-        if self.decode == "labels":
-            reply = Reply(completion.text, usage=usage, detail=completion.detail)
         return ReadReplies([reply], completion.usage)
+
+    def _scores(self, completion: Completion) -> dict[str, float] | None:
+        """Return the probabilities of the labels where the reply has its rating, if they are known.
+
+        They are renormalised. None if the labels have less than `least_mass`: a schema or a choice
+        forced the model to reply with one of them.
+        """
+        if not self.top or self.decode == "text" or not completion.tokens:
+            return None
+        at, before = 0, ""
+        if self.decode == "json":
+            texts = [str(token["token"]) for token in completion.tokens]
+            name = rf'"{re.escape(self.field)}"\s*:\s*"?'
+            *_, place = (0, *(match.end() for match in re.finditer(name, "".join(texts))))
+            starts = list(accumulate(map(len, texts), initial=0))
+            at = bisect_right(starts, place) - 1
+            if not 0 < at < len(texts):
+                return None
+            before = texts[at][: place - starts[at]]
+        chances = self.label_chances(
+            (token[len(before) :].rstrip('"},'), chance)
+            for token, chance in _likeliest(completion.tokens[at])
+            if token.startswith(before)
+        )
+        mass = sum(chances.values())
+        if mass < self.least_mass or not mass:
+            return None
+        return {label: chance / mass for label, chance in chances.items()}
 
     def _likeliest_label(self, completion: Completion, usage: Usage) -> Reply:
         if not completion.first:
             raise Malformed("it has no log-probabilities")
-        chances = self.label_chances(completion)
+        chances = self.label_chances(completion.first)
         mass = sum(chances.values())
         detail = {"outside": round(max(0.0, 1.0 - mass), 6), "said": completion.text}
         if mass < self.least_mass or not mass:
@@ -182,11 +238,11 @@ class Mode:
         best = max(scores, key=scores.__getitem__)
         return Reply(best, scores=scores, usage=usage, detail=detail)
 
-    def label_chances(self, completion: Completion) -> dict[str, float]:
-        """Return the probability of each label as the first token."""
+    def label_chances(self, tokens: Iterable[tuple[str, float]]) -> dict[str, float]:
+        """Return the probability of each label as one of these tokens."""
         chances = dict.fromkeys(self.labels, 0.0)
         named = {_fold(label): label for label in self.labels}
-        for token, chance in completion.first:
+        for token, chance in tokens:
             if label := named.get(_fold(token)):
                 chances[label] += chance
         return chances
@@ -196,12 +252,13 @@ class Mode:
         return object_schema(self.properties or reply_schema(self.field, self.labels, self.reply))
 
 
-def check_labels(labels: Sequence[str]) -> None:
-    """Raise InputError unless the first token of a reply determines the label."""
+def check_labels(labels: Sequence[str], *, whole: bool = False) -> None:
+    """Raise InputError unless the first token of a reply, or the `whole`, determines the label."""
     hint = "Use decode 'json' or 'text', or other labels in the prompt"
     if len(labels) < 2:
-        raise InputError("decode 'labels' needs at least two labels", field="labels", hint=hint)
-    for one, other in permutations(map(_fold, labels), 2):
+        decode = "choice" if whole else "labels"
+        raise InputError(f"decode '{decode}' needs at least two labels", field="labels", hint=hint)
+    for one, other in () if whole else permutations(map(_fold, labels), 2):
         if not one or other.startswith(one):
             what = f"the label {other!r} begins like {one!r}: its first token may mean either"
             raise InputError(what, field="labels", hint=hint)
@@ -276,9 +333,10 @@ def read_completion(data: Any) -> Completion:
         truncated=finish == "length",
         refusal=str(refused or (finish if finish == "content_filter" else "")),
         usage=read_usage(data),
-        first=_first_tokens(logprobs[0]) if logprobs else (),
+        first=_likeliest(logprobs[0]) if logprobs else (),
         thoughts=thoughts,
         called=tuple(name for name, _ in calls),
+        tokens=logprobs,
     )
 
 
@@ -326,8 +384,8 @@ def _thought(part: Mapping[str, Any]) -> str:
     return "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in inner)
 
 
-def _first_tokens(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    """Return the likeliest first tokens with their probabilities, including the written one."""
+def _likeliest(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """Return the likeliest tokens with their probabilities, including the written one."""
     top = list(token.get("top_logprobs") or [])
     if token["token"] not in [one["token"] for one in top]:
         top.append(token)
