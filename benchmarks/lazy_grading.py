@@ -101,7 +101,7 @@ def replay(name: str, graded: Path, bank: Path | None, grader: str | None) -> No
             took = time.process_time() - before
             same = scores(exam.grades(f"lazy {least}"), run) == scores(exam.grades("full"), run)
             print(
-                f"  min rating {least}: {progress.done:,} cells, {progress.done / done:.3f} of all, "
+                f"  from {least}: {progress.done:,} cells, {progress.done / done:.3f} of all, "
                 f"{progress.done / bounds.cells:.3f} of the top 20 (at least {bounds.at_least:,}, "
                 f"at most {bounds.cells:,}); {1e6 * took / progress.done:.0f} us of CPU a cell; "
                 f"leaderboard {'equal' if same else 'DIFFERENT'}",
