@@ -216,6 +216,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--shard": "1/2",
             "--retry-failed": "",
             "--unnumbered": {"grade bare.exam --grader hf": "unparsed"},
+            "--matching": {},
             "--dry-run": "",
         },
         {
@@ -231,6 +232,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--grader": "other",
             "--rules": "thomas",
             "--unnumbered": "unparsed",
+            "--matching": {},
             "--compat": "rubric",
             "--dry-run": "",
         },
@@ -327,6 +329,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
+            "--duplicates": "found",
             **READ,
         },
         choices("evaluate"),
@@ -765,6 +768,7 @@ OPTIONS: Mapping[str, Uses] = {
         },
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
+    "bank duplicates": Uses(("bank duplicates banks.exam",), {**BANK, **FORMAT}),
     "bank lint": Uses(
         ("bank lint banks.exam", "bank lint banks.exam --all"),
         {**GRADED, "--min-rating": "2", "--min-relevant": "1", "--all": "", **FORMAT},

@@ -23,6 +23,7 @@ from exampp.graders.options import NamedOptions, read_options
 from exampp.grading.plan import make_writer, without_server
 from exampp.grading.regrade import reverify_answers
 from exampp.items import edits, sealing
+from exampp.items.duplicates import duplicates_table
 from exampp.items.edits import Version
 from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
 from exampp.items.lint import LintReport, lint, lint_report
@@ -238,6 +239,11 @@ class Bank:
             return _Evidence(source, item_evidence(book, scores, relevant))
         return _Evidence("", {})
 
+    def duplicates(self) -> Table:
+        """Return the groups of items that ask one thing: equal, paraphrases, or marked."""
+        self._states()
+        return duplicates_table(self._entries())
+
     def log(
         self,
         query_id: str | None = None,
@@ -319,16 +325,25 @@ class Bank:
         reason: str = "",
         seen: int | None = None,
     ) -> Table:
-        """Edit an item: `reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers).
+        """Edit an item: `reword` (text), `retire`, `restore`, `weight`, `key` or `dismiss` (rules).
+
+        `same` and `different` (another item) mark two items as duplicates, or as different.
 
         `item` is an id or its start; `kind` distinguishes a question and a nugget with the same id.
         Rewording makes the grades of the item pending; a new answer key makes verified grades
-        pending. `seen` is the last edit known to the person: EditConflict if the item was edited
-        since.
+        pending. `dismiss` hides findings of `lint` until the text changes; without rules, all are
+        reported again. `seen` is the last edit known to the person: EditConflict if the item was
+        edited since.
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
-            state = edits.find_item(self._states(), item, query_id, kind)
+            states = self._states()
+            state = edits.find_item(states, item, query_id, kind)
+            if operation in edits.MARKS:
+                if len(values) != 1:
+                    raise InputError(f"{operation} takes two items")
+                other = edits.find_item(states, values[0], state.query_id, state.kind)
+                return self._append(edits.mark_items(state, other, operation), edit)
             if seen is not None and state.edit > seen:
                 history = stored.log_of_item(self.connection, self.name, state.edit)
                 known = [logged.after for logged in history if logged.number <= seen]

@@ -204,7 +204,9 @@ KEPT_WITH_EDITS = OptionRule(
 )
 
 
-Operation = Literal["add", "reword", "retire", "restore", "weight", "key"]
+Operation = Literal[
+    "add", "reword", "retire", "restore", "weight", "key", "same", "different", "dismiss"
+]
 BankItemKind = Literal["question", "nugget"]
 
 
@@ -294,6 +296,24 @@ def lint_bank(
     show(shown if len(shown) > 1 else shown["findings"], display)
 
 
+@app.verb("duplicates")
+def list_duplicates(
+    collection: CollectionFile,
+    bank: NamedBank = "main",
+    *,
+    display: NotesDisplay,
+) -> None:
+    """List the groups of items that ask one thing, in the same or in other words.
+
+    Confirm a group with `bank edit COLLECTION same ITEM OTHER`, or reject it with `different`.
+    `evaluate --duplicates once` counts the items of a group as one.
+
+    Example: exampp bank duplicates my.exam
+    """
+    with exampp.Collection(collection) as opened:
+        show(opened.bank(bank).duplicates(), display)
+
+
 @app.verb("edit")
 @option_rules(
     OptionRule(
@@ -318,7 +338,9 @@ def edit_bank(
     ],
     values: Annotated[
         list[str] | None,
-        argument(metavar="VALUE", help="The text, the weight, or the answers."),
+        argument(
+            metavar="VALUE", help="The text, the weight, the answers, the other item, or the rules."
+        ),
     ] = None,
     query: Annotated[
         str | None, keyword(help="Query of the item, if the id is not enough.", rare=True)
@@ -340,10 +362,11 @@ def edit_bank(
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Add, reword, retire, restore or weight an item, or set its answer key.
+    """Add, reword, retire or weight an item, set its key, mark duplicates, or dismiss findings.
 
     The log records each edit with its author and reason. A reworded item is pending again; an
-    earlier wording gets its grades back.
+    earlier wording gets its grades back. A dismissed finding of `bank lint` returns if the text
+    changes.
 
     Example: exampp bank edit my.exam add volcanoes 'What is tephra?'
     """

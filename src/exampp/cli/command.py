@@ -220,13 +220,13 @@ PANELS: Mapping[str, str] = {
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard retry-failed per more keys count grounded "
-    "build battery targets attack texts rating "
+    "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system margin "
     "allow-missing junit blind shared guidelines pair "
     "part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
-    "Model": "unnumbered revision device epochs batch-size learning-rate max-steps",
+    "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
     "Server": "host port serve",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",

@@ -109,6 +109,14 @@ UnnumberedText = Annotated[
         rare=True,
     ),
 ]
+AnswerMatching = Annotated[
+    Literal["guarded", "papers"] | None,
+    keyword(
+        help="Match extracted answers with the answer key by this rule. [default: that of the "
+        "grader]",
+        rare=True,
+    ),
+]
 Grace = Annotated[
     float,
     keyword(
@@ -263,6 +271,7 @@ OF_MEASURES = {
         "--min-rating": f"for Cover, {_FOR_RELEVANT}, and for labels by --label count or --gains",
         "--missing": _COVERING,
         "--compat": _COVERING,
+        "--duplicates": "for Cover and nCover",
         "--label": f"{_GRADED}, and for --qrels",
         "--gains": f"{_GRADED}, and for --qrels",
         "--at-least": f"{_FOR_RELEVANT}, and for labels that are not plain counts",

@@ -17,16 +17,21 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
-from itertools import chain
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from exampp.prompts.words import stem, visible_form
-from exampp.records import Item
+from exampp.records import BankEntry, Item
+from exampp.records.gradebook import Gradebook, QueryGrades
+from exampp.records.items import DIFFERENT, SAME, joined_groups, marked_items
 from exampp.records.toml import parse_toml
+from exampp.records.wording import counted
+from exampp.results.result import Table
 
 PARAPHRASE = 0.75
 """Minimum cosine of the vectors of two paraphrases."""
@@ -423,6 +428,130 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
             same = max(pairs, key=lambda one: cosine(texts[one.one], texts[index]))
         if same is not None:
             yield NearDuplicate(items[index], items[same.one], same.differs)
+
+
+class DuplicateGroup(NamedTuple):
+    """Items of a query that ask one thing: the most central one first, and why they are together.
+
+    `reason` is "marked" by a person, "equal", or "paraphrase".
+    """
+
+    items: tuple[Item, ...]
+    reason: str
+
+
+def duplicate_groups(items: Sequence[Item]) -> list[DuplicateGroup]:
+    """Return the groups of duplicates among the items of one query and kind.
+
+    Items that people marked as the same are together. Two groups are joined, the most similar items
+    first, if every two items of them are duplicates and none were marked as different.
+    """
+    index = {item.item_id: at for at, item in enumerate(items)}
+    marked = [_marked_pairs(items, index, key) for key in (SAME, DIFFERENT)]
+    group = list(joined_groups(len(items), marked[0]))
+    apart = {frozenset(pair) for pair in marked[1]}
+    texts = [item.text for item in items]
+    known = [at for at, text in enumerate(texts) if text]
+    found = duplicate_pairs([texts[at] for at in known])
+    differs = {frozenset((known[one.one], known[one.other])): one.differs for one in found}
+    alike = differs.keys() - apart
+    for one, other in sorted(
+        map(sorted, alike), key=lambda pair: -_likeness(texts, differs, *pair)
+    ):
+        first, second = (
+            [at for at, n in enumerate(group) if n == group[of]] for of in (one, other)
+        )
+        if group[one] != group[other] and all(
+            frozenset((a, b)) in alike for a in first for b in second
+        ):
+            low = min(group[one], group[other])
+            for at in (*first, *second):
+                group[at] = low
+    return [
+        _group(items, members, differs, marked[0])
+        for number in dict.fromkeys(group)
+        if len(members := [at for at, n in enumerate(group) if n == number]) > 1
+    ]
+
+
+def _marked_pairs(
+    items: Sequence[Item], index: Mapping[str, int], key: str
+) -> list[tuple[int, int]]:
+    return [
+        (at, index[other])
+        for at, item in enumerate(items)
+        for other in marked_items(item.extra, key)
+        if other in index
+    ]
+
+
+def _likeness(
+    texts: Sequence[str], differs: Mapping[frozenset[int], str], one: int, other: int
+) -> float:
+    """Return the cosine of two duplicates; more than any other for equal ones."""
+    return cosine(texts[one], texts[other]) if differs[frozenset((one, other))] else 2.0
+
+
+def _group(
+    items: Sequence[Item],
+    members: Sequence[int],
+    differs: Mapping[frozenset[int], str],
+    marked: Iterable[tuple[int, int]],
+) -> DuplicateGroup:
+    pairs = [frozenset(pair) for pair in combinations(members, 2)]
+    reason = "paraphrase" if any(differs.get(pair) for pair in pairs) else "equal"
+    if any(set(pair) <= set(members) for pair in marked):
+        reason = "marked"
+    central = members[0]
+    if len(members) > 2 or reason == "paraphrase":
+        texts = {at: items[at].text for at in members if items[at].text}
+        sums = {at: sum(cosine(text, one) for one in texts.values()) for at, text in texts.items()}
+        central = max(sums, key=lambda at: (round(sums[at], 4), -at), default=central)
+    return DuplicateGroup(
+        tuple(items[at] for at in (central, *(at for at in members if at != central))), reason
+    )
+
+
+def with_duplicates(book: Gradebook, entries: Iterable[BankEntry]) -> Gradebook:
+    """Return a gradebook with the duplicates found in the texts of its bank, and those marked."""
+    texts = {
+        (item.query_id, item.item_id): item
+        for entry in entries
+        for item in entry.items
+        if item.kind == book.grader.kind
+    }
+    return replace(book, queries=tuple(_with_groups(query, texts) for query in book.queries))
+
+
+def _with_groups(query: QueryGrades, texts: Mapping[tuple[str, str], Item]) -> QueryGrades:
+    known = [texts[key] for one in query.item_ids if (key := (query.query_id, one)) in texts]
+    column = {item_id: at for at, item_id in enumerate(query.item_ids)}
+    pairs = [
+        (column[group.items[0].item_id], column[other.item_id])
+        for group in duplicate_groups(known)
+        for other in group.items[1:]
+    ]
+    return replace(query, item_groups=joined_groups(len(column), pairs) if pairs else ())
+
+
+def duplicates_table(entries: Iterable[BankEntry]) -> Table:
+    """Return one row per item in a group of duplicates, the most central item of a group first."""
+    by_query: dict[tuple[str, str], list[Item]] = {}
+    for entry in entries:
+        for item in entry.items:
+            by_query.setdefault((item.query_id, item.kind), []).append(item)
+    groups = [group for items in by_query.values() for group in duplicate_groups(items)]
+    rows = [
+        (number, item.query_id, item.subtopic_id or "", item.item_id, item.text, group.reason)
+        for number, group in enumerate(groups, 1)
+        for item in group.items
+    ]
+    items = sum(map(len, by_query.values()))
+    verdict = f"No duplicates among {counted(items, 'item')}."
+    if groups:
+        repeated = f"{len(rows) - len(groups)} of {items} items repeat another"
+        verdict = f"{counted(len(groups), 'group')} of duplicates: {repeated}."
+    return Table.of(["group", "query", "subtopic", "item", "text", "why"], rows, verdict=verdict)
 
 
 # ---- words ---------------------------------------------------------------------------------------

@@ -16,6 +16,9 @@ computes `zero` and also the lowest and highest possible value. `zero` computes 
 if more than `FEW_MISSING` of the deciding cells of a system are missing: the cells of P for items
 that no graded passage of P covers.
 
+If duplicates count once, the items of an exam that belong to one group of duplicates are a single
+item: covered if any of them is, with the weight of the heaviest.
+
 Nugget scores of TREC RAG are those of castorini's nuggetizer, computed in the same pass.
 
 Every item is a nugget that the first k passages support (credit 1), partially support (credit 1/2;
@@ -62,7 +65,7 @@ from exampp.measures.exams import (
 )
 from exampp.measures.names import Measure
 from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked, ratio
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.graders import GraderIdentity
 from exampp.records.items import OKAY, VITAL, ItemEvidence
 from exampp.sanitize import check_integer
@@ -146,11 +149,13 @@ def cover(
     missing: Missing = "zero",
     policy: CoverPolicy = EXAM,
     measures: Sequence[Measure] = (),
+    once: bool = False,
 ) -> MeasuredSystems:
     """Compute Cover, nCover and nugget scores at several thresholds in one pass over the grades.
 
     `measures` are by default Cover@k and nCover@k; their columns come in this order, then by
-    threshold. If no cell of any query has a grade, no query counts and Cover is undefined.
+    threshold. If no cell of any query has a grade, no query counts and Cover is undefined. With
+    `once`, Cover and nCover count the items of a group of duplicates as one.
 
     Raises:
         InputError: k is below 1, or the subtopic mode or `missing` is unknown.
@@ -168,9 +173,9 @@ def cover(
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
     measures = measures or (Measure("Cover", k), Measure("nCover", k))
-    settings = _CoverSettings(
-        k, missing, policy, tuple(measures), gradebook.grader.lowest, gradebook.target is not None
-    )
+    target = gradebook.target is not None
+    lowest = gradebook.grader.lowest
+    settings = _CoverSettings(k, missing, policy, tuple(measures), lowest, target, once)
     tau = np.array(thresholds, np.int32)
     by_query = groupby(cover_exams(gradebook, mode, k, policy), lambda exam: exam.query.query_id)
     results = [
@@ -186,6 +191,7 @@ def cover(
             missing="bounds",
             policy=policy,
             measures=measures,
+            once=once,
         )
     return _join_queries(gradebook, thresholds, results, settings)
 
@@ -211,6 +217,7 @@ class _CoverSettings(NamedTuple):
     measures: tuple[Measure, ...]
     lowest: int
     deciding_only: bool
+    once: bool
 
 
 class _ExamCover(NamedTuple):
@@ -265,11 +272,14 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
     """Evaluate one exam, with the whole pool as an additional last system."""
     ratings = exam.query.ratings[:, exam.items]
     weights = exam.query.weights[exam.items]
+    absent = ratings == MISSING
+    if settings.once and exam.query.item_groups:
+        ratings, absent, weights = _join_duplicates(exam, ratings, absent, weights)
     depth = None if settings.policy.ranks_as_written else settings.k
     cut = [p if p is None else p[:depth] for p in exam.passages]
     layout = lay_out([*cut, np.arange(exam.query.pool_size, dtype=np.int32)])
     seen = ratings[layout.passages]
-    missing = seen == MISSING
+    missing = absent[layout.passages]
     best = per_system(np.maximum, seen, layout, MISSING)
     covered = best >= tau[:, None, None]
     by_pool = (ratings.max(axis=0, initial=MISSING) >= tau[:, None])[:, None, :]
@@ -310,6 +320,24 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
         answered=layout.answered,
         cells=_count_cells(counted, layout),
         deciding=_deciding_cells(covered, missing, layout),
+    )
+
+
+def _join_duplicates(
+    exam: QueryExam, ratings: Ratings, absent: Bools, weights: Floats
+) -> tuple[Ratings, Bools, Floats]:
+    """Return one column for every group of duplicates among the items of an exam.
+
+    A passage has the highest rating on any of them, and a missing cell if one of them is missing.
+    The group has the weight of its heaviest item.
+    """
+    groups = np.array(exam.query.item_groups)[exam.items]
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    return (
+        np.maximum.reduceat(ratings[:, order], starts, axis=1),
+        np.logical_or.reduceat(absent[:, order], starts, axis=1),
+        np.maximum.reduceat(weights[order], starts),
     )
 
 

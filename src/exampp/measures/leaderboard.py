@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.measures.board import Leaderboard, decision_notes
+from exampp.measures.board import Leaderboard, decision_notes, duplicate_notes
 from exampp.measures.cover import (
     EXAM,
     FEW_MISSING,
@@ -92,6 +92,7 @@ class EvaluationSettings(NamedTuple):
     missing: Missing
     labelling: Labelling
     policy: CoverPolicy
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,11 +330,13 @@ def evaluate(
     missing: Missing = "zero",
     labelling: Labelling | None = None,
     policy: CoverPolicy = EXAM,
+    once: bool = False,
 ) -> Leaderboard:
     """Evaluate the systems of a gradebook by some measures at some thresholds.
 
     Cover, nCover and nugget scores without a cutoff read 20 passages; `missing` and `policy` apply
-    to these measures, `labelling` to all others.
+    to these measures, `labelling` to all others. With `once`, Cover and nCover are also computed
+    with each group of duplicates as one item.
 
     Raises:
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
@@ -346,6 +349,7 @@ def evaluate(
         missing,
         or_default("labelling", labelling, Labelling),
         policy,
+        once,
     )
     for measure in requested:
         check_partial(measure, gradebook.grader)
@@ -356,7 +360,8 @@ def evaluate(
     if gradebook.oversight.cells:
         other = _evaluate(without_decisions(gradebook), requested, settings)
         board = replace(board, without_decisions=other)
-    return replace(board, notes=(*decision_notes(gradebook, board), *board.notes))
+    notes = (*duplicate_notes(gradebook, board), *decision_notes(gradebook, board))
+    return replace(board, notes=(*notes, *board.notes))
 
 
 def evaluate_gradebook(
@@ -368,6 +373,7 @@ def evaluate_gradebook(
     missing: Missing = "zero",
     labelling: Labelling | None = None,
     compat: str = "exam",
+    once: bool = False,
 ) -> Leaderboard:
     """Return the leaderboard of a gradebook; see `Grades.evaluate`."""
     if measures is None:
@@ -390,6 +396,7 @@ def evaluate_gradebook(
         missing=missing,
         labelling=labelling,
         policy=POLICIES[compat],
+        once=once,
     )
 
 
@@ -442,6 +449,25 @@ def _evaluate(
             chances = zip(plain, floor.values, strict=True)
             columns_of[measure] = [replace(column, chance=one) for column, one in chances]
     columns = tuple(column for one in measures for column in columns_of[one])
+    counted_once = (
+        {
+            (column.measure, column.min_rating): column
+            for one in covering
+            if one.name not in NUGGET_SCORES and any(q.item_groups for q in gradebook.queries)
+            for column in cover(
+                gradebook,
+                settings.thresholds,
+                k=cutoffs[one],
+                subtopics=subtopics,
+                missing=settings.missing,
+                policy=policy,
+                measures=[one],
+                once=True,
+            ).columns
+        }
+        if settings.once
+        else None
+    )
     if gradebook.target is not None:
         # of the whole pool, not all cells are graded
         columns = tuple(
@@ -468,6 +494,7 @@ def _evaluate(
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
         fingerprints=gradebook.fingerprints,
+        counted_once=counted_once,
     )
 
 

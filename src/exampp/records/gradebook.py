@@ -30,6 +30,8 @@ MISSING = int(np.iinfo(np.int16).min)
 
 Ratings = NDArray[np.int16]
 GRADE_JUDGED = "Grade them: exampp grade --pool judged"
+DuplicateChoice = Literal["each", "once", "found"]
+"""Whether every item counts, marked duplicates count once, or found ones, too."""
 DecisionChoice = Literal["with", "without"]
 """Whether human decisions override grades or are ignored."""
 
@@ -74,7 +76,8 @@ class QueryGrades:
     has the pool, then all other ranked or judged passages, each sorted by id; passages from index
     `pool_size` have no text and no grades. `decided` are the cells with human decisions.
     `importances` of the items (see `records.items`) are empty if unknown. `text_hashes` belong to
-    the passages of the pool.
+    the passages of the pool. `item_groups` is, per item, the first item that it duplicates, or
+    itself; empty without duplicates.
     """
 
     query_id: str
@@ -90,6 +93,7 @@ class QueryGrades:
     decided: tuple[DecidedCell, ...] = ()
     importances: tuple[str | None, ...] = ()
     text_hashes: tuple[bytes, ...] = ()
+    item_groups: tuple[int, ...] = ()
 
     @property
     def is_graded(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -146,6 +146,25 @@ class BankTexts:
     entries: tuple[BankEntry, ...] = ()
     queries: Mapping[str, str] = field(default_factory=dict)
     sealed: frozenset[tuple[str, str]] | None = None
+
+
+SAME, DIFFERENT = "same_as", "different_from"
+"""Keys of `Item.extra`: the ids of items that people marked as duplicates, or as different."""
+
+
+def marked_items(extra: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the ids of the items in a mark, `SAME` or `DIFFERENT`."""
+    ids = extra.get(key)
+    return tuple(one for one in ids if isinstance(one, str)) if isinstance(ids, list) else ()
+
+
+def joined_groups(size: int, pairs: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the group of every item: the first item that pairs join it with, or itself."""
+    group = list(range(size))
+    for one, other in pairs:
+        low, high = sorted((group[one], group[other]))
+        group = [low if number == high else number for number in group]
+    return tuple(group)
 
 
 VITAL, OKAY = "vital", "okay"

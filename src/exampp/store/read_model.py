@@ -29,7 +29,7 @@ from exampp.records.gradebook import (
     sorted_rankings,
 )
 from exampp.records.graders import Grade, State, notes_of_vote
-from exampp.records.items import Item, importance
+from exampp.records.items import SAME, Item, importance, joined_groups, marked_items
 from exampp.records.readings import (
     by_state,
     describe_items_without_key,
@@ -235,6 +235,7 @@ def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
         ),
         weights=np.array([item.weight for item in items], np.float64),
         importances=tuple(importance(from_json(i.extra or "{}"), i.weight) for i in items),
+        item_groups=_marked_groups(items),
         passage_ids=inputs.passage_ids,
         pool_size=len(rows.row),
         text_hashes=inputs.text_hashes,
@@ -243,6 +244,19 @@ def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
         rankings=sorted_rankings(_rankings(inputs, subtopic_number, systems)),
         decided=decided,
     )
+
+
+def _marked_groups(items: Sequence[ItemRow]) -> tuple[int, ...]:
+    """Return the groups of the items that people marked as duplicates; empty without any."""
+    column = {item.item_id: at for at, item in enumerate(items)}
+    pairs = [
+        (at, column[other])
+        for at, item in enumerate(items)
+        if item.extra and SAME in item.extra
+        for other in marked_items(from_json(item.extra), SAME)
+        if other in column
+    ]
+    return joined_groups(len(items), pairs) if pairs else ()
 
 
 def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:
