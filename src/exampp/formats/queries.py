@@ -163,7 +163,7 @@ def _separator(head: str) -> str:
 
 
 def _cells(lines: Iterable[str], separator: str) -> list[list[str]]:
-    """Return the cells of each row; empty if the lines are no table."""
+    """Return the cells of each row; empty if they are not in a table."""
     with suppress(csv.Error):
         return [row for row in csv.reader(lines, delimiter=separator) if row]
     return []
