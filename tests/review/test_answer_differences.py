@@ -51,8 +51,9 @@ def test_counts_and_differences_of_both_rules(collection: exampp.Collection) -> 
 
 def test_a_verifier_that_differs_adds_rows(collection: exampp.Collection) -> None:
     judge = ScriptedGrader(lambda ask: "yes" if "short" in ask.user else "no")
-    options = {"prompt": "answer-verification", "bank": "keyed", "model": "judge"}
-    collection.grade(judge, answers_of="m", **options)
+    collection.grade(
+        judge, prompt="answer-verification", bank="keyed", model="judge", answers_of="m"
+    )
     found = collection.grades("m", bank="keyed").answer_differences()
     assert (found.verified, found.accepted, found.contradicted) == (6, 3, 6)
     assert {(one.answer, one.guarded, one.verifier) for one in found.rows} == {
@@ -75,9 +76,9 @@ def test_decided_cells_are_counted_and_come_last(collection: exampp.Collection) 
 
 
 def test_without_extracted_answers_the_error_names_the_prompt(tmp_path: Path) -> None:
-    with exampp.Collection(live.graded(tmp_path)) as collection:
-        with pytest.raises(exampp.InputError, match="no extracted answers"):
-            collection.grades().answer_differences()
+    grades = exampp.Collection(live.graded(tmp_path)).grades()
+    with pytest.raises(exampp.InputError, match="no extracted answers"):
+        grades.answer_differences()
 
 
 def test_the_same_list_in_the_terminal_and_on_the_page(
