@@ -18,7 +18,7 @@ from exampp.grades.base import ChosenGrades, GradesBase
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
-from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.leaderboard import default_measures, evaluate_gradebook
 from exampp.measures.names import Measure
 from exampp.records.gradebook import DuplicateChoice
 from exampp.records.inputs import relevance_threshold
@@ -430,7 +430,7 @@ class Grades(ChosenGrades, GradesBase):
         refuse_damaged(self.connection, self.path)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
-            measures=tuple(map(str, measures or MEASURES)),
+            measures=tuple(map(str, measures or default_measures(self.gradebook, MEASURES))),
             subtopics=subtopics,
             labelling=or_default("labelling", labelling, Labelling),
             official=read_officials(official),
@@ -617,6 +617,7 @@ class Grades(ChosenGrades, GradesBase):
         that length.
         """
         from exampp.review.lists import ListOptions, list_tables
+        from exampp.store.runs import target_of
 
         criteria = self.criteria(
             min_rating=min_rating,
@@ -635,5 +636,6 @@ class Grades(ChosenGrades, GradesBase):
             width,
             lambda: self.discrimination(criteria.min_rating),
             lambda query_ids, most: self.missing(query_ids, criteria, most),
+            target_of(self.connection, self.stored.key, self.bank),
         )
         return list_tables(name, dossiers, options)
