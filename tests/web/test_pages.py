@@ -27,14 +27,9 @@ from exampp.web.rendering import HERE, render_template, templates
 PAGES = (
     *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
-    *(
-        "/cell?query=q1&passage=p1",
-        "/bank?query=q1",
-        "/agreement/cells",
-        "/judge/end",
-        "/duplicates",
-    ),
-    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
+    *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
+    "/duplicates",
+    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 
 
@@ -184,7 +179,7 @@ FIXED = (
     "/items?order=nonsense&only=nonsense&page=99",
     "/items?find=x",
     "/?decisions=without&min_rating=2",
-    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
+    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 
 
@@ -237,7 +232,7 @@ WHOLE = (
     *("/agreement/cells", "/compare?a=beta&b=alpha"),
     *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),
     *(f"/trust/{key}" for key in QUESTIONS),
-    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
+    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 PARTS = (
     *("/queries", "/cell?query=q1&passage=p1", "/overview/live", "/trust/answers", "/nowhere"),
