@@ -67,7 +67,7 @@ def found(*texts: str, kind: str = "question", query: str = "") -> list[tuple[st
         (
             "Based on the given passage, why is basalt dark?",
             "source-reference",
-            "based on the given",
+            "based on the given passage",
         ),
         ("What is the current temperature in Jamaica?", "time-dependent", "current temperature"),
         ("What is the queen worth now?", "time-dependent", "worth now"),
@@ -210,7 +210,7 @@ def test_items_that_look_alike(one: str, other: str, detail: str) -> None:
 
 
 def test_what_is_seen_makes_no_twins() -> None:
-    assert {rule for rule, _, _ in found("How big is x\u00b2 here?", "How big is x2 here?")} <= {
+    assert {rule for rule, _, _ in found("How big is x\u00b2 now?", "How big is x2 now?")} <= {
         "near-duplicate"
     }
     accents = found("Caf\u00e9 or bar, which?", "Cafe or bar, which?")
@@ -447,7 +447,7 @@ def test_a_dismissal_travels_with_the_bank(collection: exampp.Collection, tmp_pa
 REAL = {
     "car-y3/questions": {
         "list-mark": 180,
-        "double-barrelled": 950,
+        "double-barrelled": 957,
         "yes-no": 456,
         "time-dependent": 79,
         "duplicate": 6,
