@@ -10,6 +10,7 @@ import json
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from exampp.errors import InputError
@@ -241,7 +242,7 @@ class OpenAIOptions(TextOptions):
         if self.max_cost is not None and self.max_new_tokens is None:
             raise InputError("max_cost needs max_new_tokens", hint="Set it, for example to 512")
 
-    @property
+    @cached_property
     def sampling(self) -> dict[str, Any]:
         """Sampling parameters: the `sent` options that have a value."""
         parameters = {name: getattr(self, name) for name in _SENT}

@@ -39,6 +39,7 @@ from exampp.records.items import ItemEvidence
 from exampp.review.evidence import Criteria
 from exampp.review.impact import Baseline
 from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
+from exampp.review.missing import MissingEntry
 from exampp.review.queue import DEFAULT_SHARE, Candidate, CellName
 from exampp.store.bank import bank_names
 from exampp.store.connection import data_version
@@ -310,7 +311,18 @@ class Snapshot:
 
     def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
         with self.grades() as grades:
-            return MissingAndSpurious.of(grades.dossiers(None, ()), criteria)
+            return grades.oversight(criteria)
+
+    def missing(
+        self, queries: Sequence[str], criteria: Criteria, limit: int | None, patience: float
+    ) -> Sequence[MissingEntry] | None:
+        """Return what missing passages of some queries show; None until it is computed."""
+
+        def explained() -> Sequence[MissingEntry]:
+            with self.grades() as grades:
+                return grades.missing(queries, criteria, limit)
+
+        return self.cache.soon(("missing", queries, criteria, limit), explained, patience)
 
     @cached_property
     def evidence(self) -> Mapping[tuple[str, str], ItemEvidence]:

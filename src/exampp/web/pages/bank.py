@@ -306,12 +306,14 @@ def find_faults(
 
 
 @router.get("/bank")
-def bank(request: CurrentRequest, query: str | None = None, saved: int = 0) -> Response:
-    """Show the bank of a query as a form, or the list of queries."""
+def bank(
+    request: CurrentRequest, query: str | None = None, saved: int = 0, new: str = ""
+) -> Response:
+    """Show the bank of a query as a form, or the list of queries; `new` is the text of an item."""
     if query is None:
         return request.redirect("/queries")
     with request.open() as collection:
-        lines = typed_lines(request, collection, query, {})
+        lines = typed_lines(request, collection, query, {"new-text": [new]})
         return _bank_page(request, collection, query, lines, saved=saved)
 
 
