@@ -507,6 +507,8 @@ def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Itera
     if any(one.kind for one in shown):
         code = "missing-kinds" if text_similarity().name == "model" else "missing-kinds-words"
         notes.append(note(code))
+        if unexplained := sum(not (one.kind or one.same_as) for one in shown):
+            notes.append(note("missing-unexplained", rows=counted(unexplained, "row")))
     if options.width is None:
         yield replace(_missing_table(shown, options, notes), verdict=verdict)
         return
