@@ -12,8 +12,10 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
 from exampp.analysis.items import ItemList, ListedItem, item_list
+from exampp.errors import InputError
 from exampp.records.gradebook import Dossier
 from exampp.records.inputs import relevance_threshold
+from exampp.review.answers import AnswerDifferences
 from exampp.review.evidence import BASES, Criteria
 from exampp.review.lists import (
     MissingAndSpurious,
@@ -183,6 +185,7 @@ NAMES = {
     "grid": ("Grid", "passages by items for one query"),
     "missing": ("Missing", "relevant passages that no item covers"),
     "spurious": ("Spurious", "items covered by non-relevant passages"),
+    "answers": ("Answers", "extracted answers on which the rules for answer keys differ"),
 }
 """The lists: title and content."""
 ENTRIES = 50
@@ -272,7 +275,7 @@ def list_page(
             list_of.min_relevant, highest_judgment(collection.connection)
         )
     list_of = list_of._replace(min_relevant=relevant)
-    fill = {"verify": _verify, "grid": _grid, "missing": _missing, "spurious": _spurious}[name]
+    fill = _FILL[name]
     context = fill(request, list_of, page)
     bases = ("auto", *BASES)
     return request.render(
@@ -379,3 +382,28 @@ def _grid(request: PageRequest, options: ListRequest, page: int) -> dict[str, An
         "items": rows_by_item.items,
         "listing": page_of(rows_by_item.rows, page, ENTRIES),
     }
+
+
+def _answers(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
+    def compute() -> AnswerDifferences | str:
+        with request.snapshot.grades() as grades:
+            try:
+                return grades.answer_differences(options.query)
+            except InputError as error:
+                return str(error)
+
+    found = request.snapshot.cache.soon(("answers", options.query), compute, PATIENCE)
+    if found is None:
+        raise StillComputing
+    if isinstance(found, str):
+        return {"reason": found, "differences": None, "listing": None}
+    return {"reason": "", "differences": found, "listing": page_of(found.rows, page, ENTRIES)}
+
+
+_FILL = {
+    "verify": _verify,
+    "grid": _grid,
+    "missing": _missing,
+    "spurious": _spurious,
+    "answers": _answers,
+}
