@@ -80,7 +80,7 @@ def _page(
         number = collection.bank(name).version().number
 
     def compute() -> Table:
-        # in a thread, which needs a connection of its own
+        # in a thread, which needs a separate connection
         with Collection(snapshot.path) as collection:
             return collection.bank(name).duplicates()
 
