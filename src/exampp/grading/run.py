@@ -263,9 +263,11 @@ class GradingRun:
         cells = requests = least = not_needed = 0
         for requested, plan in self._pending_by_query():
             graded = sum(len(one.cells) for one in requested)
-            asked = sum(map(self.is_asked, requested))
+            bundles = self.grading.bundles(filter(self.is_asked, requested))
+            asked = sum(1 for _ in bundles)
             cells, requests = cells + graded, requests + asked
-            least += asked if plan is None else min(asked, plan.at_least)
+            most = getattr(self.grading.grader, "most_items", 1)
+            least += asked if plan is None else min(asked, -(-plan.at_least // most))
             not_needed += 0 if plan is None else plan.cells - graded
         return PendingCount(cells, requests, least, not_needed)
 
