@@ -357,6 +357,27 @@ def test_paraphrases_are_kept_and_marked(tmp_path: Path) -> None:
         assert findings == {later: f"like {earlier}: {texts[earlier]}"}
 
 
+def test_a_stored_reply_that_can_be_read_now_is_not_requested_again(path: Path) -> None:
+    with FaultServer(answering(TOPICS)) as server, exampp.Collection(path) as collection:
+        collection.bank().generate("openai", **options(server))
+        before = len(server.requests)
+        # as if an earlier version had not been able to read it
+        with collection.connection as connection:
+            connection.execute(
+                "UPDATE generation SET reply = ? WHERE reply = ?",
+                (TOPICS["python"], TOPICS["prose"]),
+            )
+        run = collection.bank().generation("openai", **options(server))
+        assert {one.query_id for one in run.pending} == FAILED - {"q-prose"}
+        assert "1 queries have a stored reply that can be read now" in run.notes
+        first = next(run.steps())
+        assert (first.subject.query_id, first.reason, len(first.items)) == ("q-prose", "python", 2)
+        collection.bank().generate("openai", **options(server))
+        assert {seen.text.split("'")[1] for seen in server.requests[before:]} == {
+            name.removeprefix("q-") for name in FAILED - {"q-prose"}
+        }
+
+
 def test_the_estimate_is_that_of_the_first_requests(path: Path) -> None:
     """One token of four characters; 25 tokens for each of the items."""
     grader = ScriptedGrader("")
