@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.records.gradebook import DuplicateChoice
+from exampp.records.selection import DuplicateChoice
 from exampp.results.result import Table
 from exampp.web.page_request import CurrentRequest, PageRequest, StillComputing, page_of
 
