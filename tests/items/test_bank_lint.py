@@ -423,6 +423,10 @@ def test_a_dismissed_finding_returns_with_another_text(collection: exampp.Collec
     assert "1 dismissed finding not shown" in bank.lint().render()
     assert [row[3] for row in bank.log().rows[-1:]] == ["dismiss"]
     bank.edit("dismiss", item, "time-dependent")
+    (last,) = bank.log(last=1).rows
+    assert (last[3], last[7]) == ("dismiss", "time-dependent")
+    with pytest.raises(exampp.InputError, match="cannot be undone"):
+        bank.undo(int(str(last[0])))
     assert bank.lint().headline == "No findings."
     with pytest.raises(exampp.InputError, match="would not change"):
         bank.edit("dismiss", item, "yes-no")
