@@ -106,6 +106,16 @@ def test_all_items_of_a_passage_are_one_request(tmp_path: Path) -> None:
     assert len({tuple(order) for order in orders if len(order) == 10}) == PASSAGES
 
 
+def test_the_open_items_of_a_passage_share_a_request(tmp_path: Path) -> None:
+    rows, server = graded(
+        tmp_path, lambda seen: json.dumps(right(seen.text)), measures=["Cover"], min_rating=4
+    )
+    # item n has rating (n + p) % 6 on passage p: p0 covers 4 of 12, p1 then 2 of 8, and 6 are left
+    sizes = [len(ITEM.findall(seen.text)) for seen in server.requests]
+    assert sorted(sizes) == [2, 6, 8, 10]
+    assert len(rows) == 12 + 8 + 6
+
+
 BAD: dict[str, Callable[[dict[str, Any]], str]] = {
     "one is missing": lambda said: json.dumps({n: r for n, r in said.items() if n != "3"}),
     "one is off the scale": lambda said: json.dumps({**said, "2": 9}),
