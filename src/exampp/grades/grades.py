@@ -20,8 +20,8 @@ from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import default_measures, evaluate_gradebook
 from exampp.measures.names import Measure
-from exampp.records.gradebook import DuplicateChoice
 from exampp.records.inputs import relevance_threshold
+from exampp.records.selection import DuplicateChoice
 from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from exampp.records.gradebook import Cell, Dossier
     from exampp.results.page import Document
     from exampp.results.plots.figure import Figure
+    from exampp.review.answers import AnswerDifferences
     from exampp.review.evidence import Criteria
     from exampp.review.lists import MissingAndSpurious
     from exampp.review.missing import MissingEntry
@@ -372,6 +373,23 @@ class Grades(ChosenGrades, GradesBase):
         least = self.grader.threshold(min_rating)
         scores = item_scores(self.gradebook, least, k, subtopics=subtopics)
         return find_omissions(scores, self.bank_texts(), pairs)
+
+    def answer_differences(self, query_id: str | None = None) -> AnswerDifferences:
+        """Return the extracted answers on which rules for answer keys, or a verifier, differ.
+
+        The verifier is the grader that verified these answers (`answers_of`), if there is one. See
+        `review.answers`.
+        """
+        from exampp.review.answers import compare_answers, verdicts_of
+
+        queries = None if query_id is None else [query_id]
+        key = self.grader.key
+        verifiers = (one for one in self.others() if one.bank == self.bank)
+        verifier = next((v for v in verifiers if v.grader.settings.get("answers_of") == key), None)
+        if verifier is None:
+            return compare_answers(self.dossiers(queries), self.grader)
+        verdicts = verdicts_of(verifier.dossiers(queries))
+        return compare_answers(self.dossiers(queries), self.grader, verifier.grader.name, verdicts)
 
     def citations(self, *, first: bool = False) -> CitationScores:
         """Return precision and recall of citations; see `exampp.citations.collect`.
