@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from collections import Counter
@@ -22,6 +23,7 @@ from exampp.graders.base import Request
 from exampp.graders.openai.modes import Mode
 from exampp.graders.options import OpenAIOptions
 from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.plan import estimate
 from exampp.prompts import fill, load_grading_prompt
 from exampp.prompts.prompt import item_slots, parse_prompt
 from exampp.prompts.reply_fields import split_reply
@@ -102,6 +104,16 @@ def test_all_items_of_a_passage_are_one_request(tmp_path: Path) -> None:
     # the order is drawn for every passage
     orders = {tuple(item for _, item in ITEM.findall(s.text)) for s in server.requests}
     assert len({tuple(order) for order in orders if len(order) == 10}) == PASSAGES
+
+
+def test_the_open_items_of_a_passage_share_a_request(tmp_path: Path) -> None:
+    rows, server = graded(
+        tmp_path, lambda seen: json.dumps(right(seen.text)), measures=["Cover"], min_rating=4
+    )
+    # item n has rating (n + p) % 6 on passage p: p0 covers 4 of 12, p1 then 2 of 8, and 6 are left
+    sizes = [len(ITEM.findall(seen.text)) for seen in server.requests]
+    assert sorted(sizes) == [2, 6, 8, 10]
+    assert len(rows) == 12 + 8 + 6
 
 
 BAD: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -233,6 +245,49 @@ def test_a_long_passage_leaves_room_for_all_items(tmp_path: Path) -> None:
         for seen in server.requests:
             assert run.grading.grader.length(seen.text) <= limit
             assert seen.text.count("word") > 20
+
+
+def test_each_item_has_the_probabilities_of_its_own_value() -> None:
+    prompt = load_grading_prompt(MANY)
+    mode = Mode(OpenAIOptions(model="m"), "json", prompt.labels, "1", 20, shared=prompt)
+    requests = [Request(n, f"item {n} ?", "passage 1") for n in range(2)]
+    tokens = [('{"1', {}), ('": ', {}), ("4", {"4": 0.9, "3": 0.1}), (', "2": ', {})]
+    tokens += [("0", {"0": 0.6, "1": 0.4}), ("}", {})]
+    content = [
+        {
+            "token": token,
+            "logprob": 0.0,
+            "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in top.items()],
+        }
+        for token, top in tokens
+    ]
+    data = completion("".join(token for token, _ in tokens), logprobs={"content": content})
+    replies = mode.read(data, requests).replies
+    by_position = {reply.detail["position"]: reply for reply in replies}
+    assert [by_position[n].text for n in (1, 2)] == ['{"1": 4}', '{"1": 0}']
+    assert by_position[1].scores == pytest.approx({**dict.fromkeys("0125", 0), "4": 0.9, "3": 0.1})
+    assert by_position[2].scores == pytest.approx({**dict.fromkeys("2345", 0), "0": 0.6, "1": 0.4})
+
+
+@pytest.mark.parametrize("target", [None, "Cover@3"])
+def test_the_estimate_counts_shared_requests(target: str | None, tmp_path: Path) -> None:
+    with (
+        FaultServer(lambda seen: Answer(completion(json.dumps(right(seen.text))))) as server,
+        make(tmp_path) as exam,
+    ):
+        more: dict[str, Any] = {} if target is None else {"measures": [target]}
+        options: dict[str, Any] = {"model": "m", "base_url": server.url, "decode": "text"}
+        run = exam.grading("openai", prompt=MANY, dry_run=True, **options, **more)
+        found = estimate(run)
+        assert not server.requests
+        assert found.cells == ITEMS * PASSAGES
+        exam.grade("openai", prompt=MANY, **options, **more)
+        sent = len(server.requests)
+        assert found.at_least <= sent <= found.requests
+        if target is None:
+            assert sent == found.requests == 2 * PASSAGES
+            characters = sum(len(seen.text) for seen in server.requests)
+            assert found.tokens == pytest.approx(characters / 4, rel=0.05)
 
 
 def test_it_is_a_grader_of_its_own(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +104,9 @@ class QueryPlan:
 
     def next_round(self) -> list[PendingCells]:
         """Return the requests of the next round; they are returned once."""
-        requests = (self._requests[place] for place in self._needs.next_round())
+        # requests about one passage are consecutive, so that they can be sent as one
+        places = sorted(self._needs.next_round(), key=itemgetter(0))
+        requests = (self._requests[place] for place in places)
         return list({one.cells: one for one in requests}.values())
 
     def rate(self, one: PendingCells, rating: int) -> None:
