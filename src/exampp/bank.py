@@ -336,6 +336,8 @@ class Bank:
         reported again. `seen` is the last edit known to the person: EditConflict if the item was
         edited since.
         """
+        if operation == "dismiss":
+            reason = reason or ", ".join(values)  # the log has no other trace of the rules
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
             states = self._states()
@@ -401,7 +403,9 @@ class Bank:
                 raise InputError(
                     f"edit {number} ({undone.operation}) is not in the history of an item and "
                     "cannot be undone",
-                    hint="Apply an edited file instead: exampp bank apply",
+                    hint="Report the findings again: exampp bank edit ... dismiss ITEM"
+                    if undone.operation == "dismiss"
+                    else "Apply an edited file instead: exampp bank apply",
                 )
             if newest is not undone:
                 raise edits.edit_conflict(history, before)
