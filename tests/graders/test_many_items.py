@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from collections import Counter
@@ -244,6 +245,28 @@ def test_a_long_passage_leaves_room_for_all_items(tmp_path: Path) -> None:
         for seen in server.requests:
             assert run.grading.grader.length(seen.text) <= limit
             assert seen.text.count("word") > 20
+
+
+def test_each_item_has_the_probabilities_of_its_own_value() -> None:
+    prompt = load_grading_prompt(MANY)
+    mode = Mode(OpenAIOptions(model="m"), "json", prompt.labels, "1", 20, shared=prompt)
+    requests = [Request(n, f"item {n} ?", "passage 1") for n in range(2)]
+    tokens = [('{"1', {}), ('": ', {}), ("4", {"4": 0.9, "3": 0.1}), (', "2": ', {})]
+    tokens += [("0", {"0": 0.6, "1": 0.4}), ("}", {})]
+    content = [
+        {
+            "token": token,
+            "logprob": 0.0,
+            "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in top.items()],
+        }
+        for token, top in tokens
+    ]
+    data = completion("".join(token for token, _ in tokens), logprobs={"content": content})
+    replies = mode.read(data, requests).replies
+    by_position = {reply.detail["position"]: reply for reply in replies}
+    assert [by_position[n].text for n in (1, 2)] == ['{"1": 4}', '{"1": 0}']
+    assert by_position[1].scores == pytest.approx({**dict.fromkeys("0125", 0), "4": 0.9, "3": 0.1})
+    assert by_position[2].scores == pytest.approx({**dict.fromkeys("2345", 0), "0": 0.6, "1": 0.4})
 
 
 @pytest.mark.parametrize("target", [None, "Cover@3"])
