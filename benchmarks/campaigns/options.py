@@ -197,6 +197,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--kind": "nugget",
             "--bank": "small",
             "--depth": "1",
+            "--for": "Cover@1",
+            "--min-rating": "2 --for Cover@1",
             "--pool": "judged",
             "--decode": {
                 f"grade bare.exam {HF}": "generate",
@@ -325,6 +327,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--qrels": "made.out",
             "--per-query": "",
             "--compat": "rubric",
+            "--duplicates": "found",
             **READ,
         },
         choices("evaluate"),
@@ -681,6 +684,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--prompt": "dl-nuggets",
             "--bank": {"bank generate banks.exam": "small"},
             "--per": "subtopic",
+            "--count": "3",
+            "--decode": {f"bank generate my.exam {OPENAI}": "json"},
             "--keys": "",
             "--query": "q1",
             "--more": "2",
@@ -761,7 +766,11 @@ OPTIONS: Mapping[str, Uses] = {
         },
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
-    "bank lint": Uses(("bank lint banks.exam",), {**BANK, **FORMAT}),
+    "bank duplicates": Uses(("bank duplicates banks.exam",), {**BANK, **FORMAT}),
+    "bank lint": Uses(
+        ("bank lint banks.exam", "bank lint banks.exam --all"),
+        {**GRADED, "--min-rating": "2", "--min-relevant": "1", "--all": "", **FORMAT},
+    ),
     "bank split": Uses(
         ("bank split banks.exam --secret 0.5",),
         {

@@ -783,9 +783,11 @@ def build(kind: Kind, chance: random.Random, real: Sequence[str] = ()) -> Built:
     way, reply, allowed = dressed(reply, allowed, drawn)
     plain = family == "plain" and way == "as it is"
     truncated = chance.random() < 0.01
+    # a model that is stopped after the end of an object has replied in full
+    whole = reply.rstrip("` \n").endswith("}")
     return Built(
         reply,
-        UNREAD if truncated else allowed,
+        (allowed | UNREAD if whole else UNREAD) if truncated else allowed,
         f"{family} {form!a}, {way}",
         plain and not truncated,
         truncated,

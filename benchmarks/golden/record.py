@@ -51,6 +51,7 @@ ON_GRADED = (
     "review {} missing",
     "review {} spurious",
     "bank lint {}",
+    "bank duplicates {}",
     "bank show {}",
     "status {}",
     "status {} --pool",

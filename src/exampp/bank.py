@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
@@ -22,23 +23,36 @@ from exampp.graders.options import NamedOptions, read_options
 from exampp.grading.plan import make_writer, without_server
 from exampp.grading.regrade import reverify_answers
 from exampp.items import edits, sealing
+from exampp.items.duplicates import duplicates_table
 from exampp.items.edits import Version
 from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
-from exampp.items.lint import lint, lint_table
+from exampp.items.lint import LintReport, lint, lint_report
 from exampp.items.sealing import Verification
 from exampp.measures.names import Measure
 from exampp.prompts import load_generation
 from exampp.prompts.generation import GenerationRequest
 from exampp.records import BankEntry
-from exampp.records.items import MODEL, BankTexts
+from exampp.records.graders import choose_grader
+from exampp.records.inputs import relevance_threshold
+from exampp.records.items import MODEL, BankTexts, ItemEvidence
 from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
 from exampp.review.impact import MEASURES, DryRun, EditPreview, preview, watch
 from exampp.sanitize import check_integer, check_lists, check_text, or_default
 from exampp.store import bank as stored
-from exampp.store.bank import BeforeCommit, Edit, ItemChange, ItemState, LoggedEdit, edit_by
+from exampp.store.bank import (
+    BeforeCommit,
+    Edit,
+    ItemChange,
+    ItemState,
+    LoggedEdit,
+    bank_names,
+    edit_by,
+)
 from exampp.store.connection import file_of, transaction
-from exampp.store.inputs import query_keys, some_texts
+from exampp.store.grades import graders, graders_with_grades
+from exampp.store.inputs import highest_judgment, query_keys, some_texts
+from exampp.store.read_model import read_gradebook
 
 if TYPE_CHECKING:
     from exampp.analysis.attacks.battery import Battery, BatterySettings
@@ -65,6 +79,13 @@ def banks_of(connection: sqlite3.Connection) -> Table:
     ]
     heads = ["bank", "kind", "queries", "items", "retired", "sealed in bank"]
     return Table.of(heads, rows, notes=notes)
+
+
+class _Evidence(NamedTuple):
+    """What the grades of one grader show of the items of a bank."""
+
+    source: str
+    items: Mapping[tuple[str, str], ItemEvidence]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,12 +188,61 @@ class Bank:
         """Return the version of the bank: the number of its last edit and a hash of its items."""
         return self._version(self._states())
 
-    def lint(self) -> Table:
-        """Return likely mistakes in the bank, one finding per item and rule."""
+    def lint(
+        self,
+        grader: str | None = None,
+        *,
+        min_rating: int | None = None,
+        min_relevant: int | None = None,
+        doubtful: bool = False,
+    ) -> LintReport:
+        """Return likely mistakes in the bank, those with most of a query's Cover at stake first.
+
+        Stakes come from the grades of `grader`, by default the first one that has graded the bank,
+        and from judgments if there are any. `doubtful` adds the rules that are often wrong.
+        """
         self._states()
         entries = self._entries()
-        queries = stored.known_queries(self.connection)
-        return lint_table(lint(entries, queries, some_texts(self.connection)), entries)
+        chosen = self._evidence(grader, min_rating, min_relevant)
+        findings = lint(
+            entries,
+            stored.known_queries(self.connection),
+            some_texts(self.connection),
+            evidence=chosen.items,
+            doubtful=doubtful,
+        )
+        return lint_report(findings, entries, chosen.source)
+
+    def _evidence(
+        self, grader: str | None, min_rating: int | None, min_relevant: int | None
+    ) -> _Evidence:
+        """Return what the grades of the bank show of its items; nothing if there are none."""
+        graded = graders_with_grades(self.connection)
+        known = {
+            one.identity.key: one
+            for one in graders(self.connection)
+            if one.key in graded and self.name in bank_names(self.connection, one.identity.kind)
+        }
+        identities = [one.identity for one in known.values()]
+        if grader is not None:
+            identities = [choose_grader(identities, grader=grader)]
+        # a draft only measures similarity
+        identities.sort(key=attrgetter("is_draft"))
+        for identity in identities[:1]:
+            from exampp.measures.board import describe_source
+            from exampp.measures.cover import item_evidence, item_scores
+
+            book = read_gradebook(self.connection, known[identity.key], self.name)
+            relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
+            scores = item_scores(book, identity.threshold(min_rating))
+            source = describe_source(book.grader, book.bank_label, book.oversight)
+            return _Evidence(source, item_evidence(book, scores, relevant))
+        return _Evidence("", {})
+
+    def duplicates(self) -> Table:
+        """Return the groups of items that ask one thing: equal, paraphrases, or marked."""
+        self._states()
+        return duplicates_table(self._entries())
 
     def log(
         self,
@@ -257,6 +327,8 @@ class Bank:
     ) -> Table:
         """Edit an item: `reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers).
 
+        `same` and `different` (another item) mark two items as duplicates, or as different.
+
         `item` is an id or its start; `kind` distinguishes a question and a nugget with the same id.
         Rewording makes the grades of the item pending; a new answer key makes verified grades
         pending. `seen` is the last edit known to the person: EditConflict if the item was edited
@@ -264,7 +336,13 @@ class Bank:
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
-            state = edits.find_item(self._states(), item, query_id, kind)
+            states = self._states()
+            state = edits.find_item(states, item, query_id, kind)
+            if operation in edits.MARKS:
+                if len(values) != 1:
+                    raise InputError(f"{operation} takes two items")
+                other = edits.find_item(states, values[0], state.query_id, state.kind)
+                return self._append(edits.mark_items(state, other, operation), edit)
             if seen is not None and state.edit > seen:
                 history = stored.log_of_item(self.connection, self.name, state.edit)
                 known = [logged.after for logged in history if logged.number <= seen]
@@ -449,6 +527,7 @@ class Bank:
         per: str | None = None,
         keys: bool = False,
         query_id: str | None = None,
+        count: int = 0,
         more: int = 0,
         grounded: int = 0,
         author: str | None = None,
@@ -461,16 +540,19 @@ class Bank:
         `preview` shows a request. `grader` is `hf`, `openai`, or a custom grader; `options` are
         fields of its record in `graders.options`, such as model. `prompt` is a bundled one
         (`car-questions`, `car-nuggets`, `dl-questions`, `dl-nuggets`) or a TOML file. One request
-        is made per query or per subtopic (`per`). `keys` requests answer keys, `more` the number of
-        further items for the query `query_id`, and `grounded` the number of the query's best
-        passages to include in the request. Items with the same meaning as another item of the query
-        are dropped. With `dry_run`, nothing is generated; use it for the preview.
+        is made per query or per subtopic (`per`), for `count` items (0: the number in the prompt);
+        one that gets fewer is followed by a second one for the rest. `keys` requests answer keys,
+        `more` the number of further items for the query `query_id`, and `grounded` the number of
+        the query's best passages to include in the request. Items that equal another item of the
+        query in all but form are dropped, paraphrases are marked. With `dry_run`, nothing is
+        generated; use it for the preview.
         """
         loaded = load_generation(prompt)
+        wish = GenerationRequest(keys, more, grounded, count)
         if isinstance(grader, str):
             if dry_run and grader == "openai":
                 options |= without_server()
-            named, grader = grader, make_writer(grader, options)
+            named, grader = grader, make_writer(grader, options, loaded, wish)
             name = grader.model_name or options.get("model") or named
         else:
             own = read_options(NamedOptions, options, "a grader object")
@@ -484,7 +566,7 @@ class Bank:
             edit_by(author, reason or f"{name} with {loaded.name}"),
             per=per,
             query_id=query_id,
-            wish=GenerationRequest(keys, more, grounded),
+            wish=wish,
             dry_run=dry_run,
         )
 

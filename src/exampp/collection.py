@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
+    from exampp.measures.names import Measure
     from exampp.records import GraderIdentity
     from exampp.records.gradebook import DecisionChoice
     from exampp.records.graders import RatingScale
@@ -530,6 +531,8 @@ class Collection:
         on: str | Cluster | None = None,
         batches: bool | Batches = False,
         dry_run: bool = False,
+        measures: Sequence[Measure | str] = (),
+        min_rating: int | Sequence[int] | None = None,
         **options: Any,
     ) -> GradingRun:
         """Plan a grading run without starting it: iterate over its `steps`.
@@ -541,8 +544,10 @@ class Collection:
         model, prompt and kind. `answers_of` names a grader whose answers are verified.
         `select="failed"` retries failed cells, `max_queries` limits the run to the first queries,
         `shard` to a part (`3/16`), `pool` to `ranked`, `judged` or `all` passages. `on` is the Ray
-        cluster to use; `batches` uses the batch API of a server at half the price. With `dry_run`,
-        nothing is graded; use it for `estimate`.
+        cluster to use; `batches` uses the batch API of a server at half the price. With `measures`,
+        such as `["Cover@20"]`, only the cells that their values at `min_rating` need are graded;
+        the values are those of all grades. With `dry_run`, nothing is graded; use it for
+        `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -564,6 +569,8 @@ class Collection:
             on=on,
             batches=batches,
             dry_run=dry_run,
+            measures=measures,
+            min_rating=min_rating,
         )
 
     @with_grader_options("grading")

@@ -144,7 +144,7 @@ def test_a_few_passages_are_no_reason_to_look_at_an_item() -> None:
 def test_texts_lint_and_seals_stand_beside_items() -> None:
     book = exam_of("10", "01", "00", "11", "10")
     book = replace(book, queries=tuple(replace(q, item_ids=("q0/x", "q0/y")) for q in book.queries))
-    items = (Item("q0/x", "q0", "Is it so?"), Item("q0/y", "q0", "What currently holds of it?"))
+    items = (Item("q0/x", "q0", "Is there any?"), Item("q0/y", "q0", "What currently holds of it?"))
     texts = BankTexts((BankEntry("q0", items),), {"q0": "a topic"}, frozenset({("q0", "q0/y")}))
     found = looked_at(book, texts=texts)
     assert [row.lint for row in found.items] == [("yes-no",), ("time-dependent",)]

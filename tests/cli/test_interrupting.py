@@ -116,7 +116,7 @@ def test_a_generation_ends_in_its_grace(graded: Path, exampp_command: Commands) 
         ran = exampp_command(*command, "--grace", "0.2", "--bank", "made")
         sender.join()
     assert ran.code == 1
-    assert "1 replies, 2 new questions" in ran.out
+    assert "2 of 10 questions added to the bank 'made' by 1 request" in ran.out
     assert "stopped with 1 requests left; this continues:\n  exampp bank generate" in ran.err
 
 

@@ -38,20 +38,6 @@ def shown(stub: OpenAIStub, **state: Any) -> Json:
     return stub.shown(Batch("batch_1", "key", {"r": BODY}, input_file="f", **state))
 
 
-def test_openai_reads_what_the_stub_writes() -> None:
-    from openai.types import Batch as Shown
-    from openai.types import FileObject
-    from openai.types.chat import ChatCompletion
-
-    stub = OpenAIStub()
-    body = b'name="purpose"\r\n\r\nbatch {}'
-    FileObject.model_validate(stub.serve("POST", "/files", {}, body)[1], strict=True)
-    for ended in ("", "completed", "failed", "expired", "cancelled"):
-        Shown.model_validate(shown(stub, ended=ended), strict=True)
-    line = stub.line("r", Outcome("5"))
-    ChatCompletion.model_validate(line["response"]["body"], strict=True)
-
-
 def test_a_slow_upload_outlasts_the_timeout(server: OpenAIStub) -> None:
     service, body = batches(server), {**BODY, "padding": "x" * LINE_BYTES}
     lines = [service.line(f"r{n}", "/chat/completions", body) for n in range(24)]

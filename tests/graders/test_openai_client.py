@@ -24,6 +24,7 @@ from support.servers import (
     FaultServer,
     Plan,
     Seen,
+    called,
     completion,
     error,
     random_faults,
@@ -112,6 +113,36 @@ def test_thoughts_that_the_server_tells_apart_are_no_reply(message: Any, whole: 
     unfinished = (State.UNPARSED, None, "unfinished thought")
     found = (outcome.state, outcome.rating, outcome.rule)
     assert found == unfinished if not whole else outcome.rating == 4
+
+
+@pytest.mark.parametrize("shape", called("{}"))
+def test_arguments_of_a_tool_call_are_the_reply(shape: str) -> None:
+    message = called('{"grade": 4}')[shape]
+    with FaultServer(lambda _: Answer(completion(None, "tool_calls", message=message))) as server:
+        reply = answers(grader_at(server), make_asks(1, items=1))[0]
+    assert (json.loads(reply.text), reply.fault) == ({"grade": 4}, "")
+    assert reply.detail.get("called") == (None if shape == "as reasoning" else ["reply"])
+    due = PendingCells("", "item", (), "passage", ())
+    assert ReplyRules(load_grading_prompt("question-self-rating")).read(due, reply).rating == 4
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": "Rating: 4", "tool_calls": []}, "Rating: 4"),
+        ({"content": "Rating: 4", "tool_calls": "none", "function_call": 5}, "Rating: 4"),
+        ({"content": "Rating: 4", "tool_calls": [{"function": {"name": "end"}}]}, "Rating: 4"),
+        ({"content": "So:", "function_call": {"arguments": '{"grade": 4}'}}, 'So:\n{"grade": 4}'),
+        ({"tool_calls": [{"arguments": '{"a": 1}'}, {"arguments": "{"}]}, '{"a": 1}\n{'),
+        ({"content": [{"type": "tool_use", "name": "end", "input": {}}]}, ""),
+        ({"reasoning_content": "Is it 5? No."}, ""),
+        ({"reasoning_content": "5"}, ""),
+    ],
+)
+def test_calls_beside_a_text_and_calls_without_arguments(message: Any, text: str) -> None:
+    with FaultServer(lambda _: Answer(completion(None, message=message))) as server:
+        reply = answers(grader_at(server, {"retries": 0}), make_asks(1, items=1))[0]
+    assert (reply.text, reply.fault) == (text, "")
 
 
 @pytest.mark.parametrize("answer", [Answer({"choices": [{"text": 5}]}), Answer("no { json")])
@@ -570,6 +601,7 @@ def test_identity_is_the_model_and_not_the_host() -> None:
 
 def test_missing_sdk_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiohttp", None)
+    monkeypatch.delitem(sys.modules, "exampp.graders.openai.transport", raising=False)
     with pytest.raises(InputError, match=re.escape(install_command("openai"))):
         openai_grader("tiny", "http://localhost/v1")
 

@@ -37,9 +37,12 @@ from exampp.graders.openai.client import ServerAddress
 from exampp.graders.openai.modes import Mode
 from exampp.graders.options import OpenAIOptions
 from exampp.grading.plan import make_grading, make_writer
+from exampp.prompts.catalogue import load_generation
+from exampp.prompts.generation import GenerationRequest
 from exampp.stopping import wait_until_halted
 
 SIX = tuple("012345")
+ITEMS = load_generation("dl-questions"), GenerationRequest()
 POLICY: dict[str, Any] = {"concurrency": 4, "retries": 2, "timeout": 60, "backoff": 0.01}
 
 
@@ -407,7 +410,8 @@ def test_options_reach_the_request_and_the_identity() -> None:
         options = dict(**common, **CHOSEN, **extra, decode="text", max_new_tokens=9)
         grading = make_grading("openai", options)
         answers(grading.grader, make_asks(1, 1))
-        answers(make_writer("openai", dict(**common, **CHOSEN, **extra)), make_asks(1, 1))
+        writes = dict(**common, **CHOSEN, **extra, decode="text")
+        answers(make_writer("openai", writes, *ITEMS), make_asks(1, 1))
         graded, written = (seen.body for seen in server.requests)
     for body, most in ((graded, 9), (written, 2048)):
         sent = {name: value for name, value in body.items() if name not in ("model", "messages")}
@@ -460,7 +464,7 @@ def test_a_forgotten_address_is_what_the_error_names(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("make", [make_grading, make_writer])
 def test_a_misspelt_grader_is_recognised(make: Any) -> None:
     with pytest.raises(InputError, match=r"unknown grader 'opnai'\. Did you mean 'openai'"):
-        make("opnai", {})
+        make("opnai", {}, *(ITEMS if make is make_writer else ()))
 
 
 def limited_at(

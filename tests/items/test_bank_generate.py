@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from support import exams
 from support.commands import Commands
-from support.servers import Answer, FaultServer, Seen, completion, error
+from support.servers import Answer, FaultServer, Seen, called, completion, error
 
 import exampp
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Reply
 from exampp.graders.scripted import ScriptedGrader
 from exampp.items.generation import GenerationOutcome
+from exampp.prompts.generation import UNFINISHED_THOUGHT
 from exampp.records import item_id
 
 TOPICS = {
@@ -35,18 +36,18 @@ TOPICS = {
     "twins": '{"questions": ["How do rivers carve valleys?", "How do the rivers carve a valley?"]}',
 }
 BECAME = {
-    "well": ("made", 2, 0, "json"),
-    "fenced": ("made", 1, 0, "fenced"),
-    "malformed": ("failed", 0, 0, "the reply contains no readable questions"),
-    "half": ("failed", 0, 0, "the reply contains no readable questions"),
-    "list": ("made", 2, 0, "list"),
-    "python": ("made", 2, 0, "python"),
-    "text": ("made", 1, 0, "json"),
-    "empty": ("failed", 0, 0, "the reply is empty"),
-    "refused": ("failed", 0, 0, "the model refused"),
-    "prose": ("failed", 0, 0, "the reply contains no readable questions"),
-    "echo": ("failed", 0, 0, "the reply contains no readable questions"),
-    "twins": ("made", 1, 1, "json"),
+    "well": ("made", 1, 2, 0, "json"),
+    "fenced": ("made", 1, 1, 0, "fenced"),
+    "malformed": ("failed", 1, 0, 0, "the reply contains no readable questions"),
+    "half": ("made", 1, 1, 0, "unfinished"),
+    "list": ("made", 1, 2, 0, "list"),
+    "python": ("made", 1, 2, 0, "python"),
+    "text": ("made", 1, 1, 0, "json"),
+    "empty": ("failed", 1, 0, 0, "the reply is empty"),
+    "refused": ("failed", 1, 0, 0, "the model refused"),
+    "prose": ("failed", 1, 0, 0, "the reply contains no readable questions"),
+    "echo": ("failed", 1, 0, 0, "the reply contains no readable questions"),
+    "twins": ("made", 1, 1, 1, "json"),
 }
 FAILED = {f"q-{name}" for name, became in BECAME.items() if became[0] == "failed"}
 SAME_VALLEYS = ("How do the rivers carve a valley?", "dropped", "nothing")
@@ -76,7 +77,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def options(server: FaultServer, **more: Any) -> dict[str, Any]:
-    return {"model": "m", "prompt": "dl-questions", "base_url": server.url, "retries": 0, **more}
+    given = {"model": "m", "prompt": "dl-questions", "count": 1, "decode": "text"}
+    return {**given, "base_url": server.url, "retries": 0, **more}
 
 
 def texts(collection: exampp.Collection, *, bank: str = "main", **where: Any) -> list[str]:
@@ -89,8 +91,8 @@ def test_what_became_of_each_reply(path: Path) -> None:
         became = {str(row[0]).removeprefix("q-"): tuple(row[2:]) for row in table.rows}
         assert became == BECAME
         assert [row[2:5] for row in dropped.rows] == [SAME_VALLEYS]
-        assert "What is magma?" not in texts(collection)
-        assert len(texts(collection)) == sum(one[1] for one in BECAME.values())
+        assert "What is magma?" in texts(collection)
+        assert len(texts(collection)) == sum(one[2] for one in BECAME.values())
         rows = collection.bank().show("q-well").rows
         assert [row[2] for row in rows] == [
             item_id("q-well", text) for text in ("What is a tide?", "Why do tides rise?")
@@ -175,8 +177,10 @@ def test_other_items_of_the_bank_stay(tmp_path: Path) -> None:
         collection.bank().edit("retire", sunset)
         before = collection.bank().show().rows
         grader = ScriptedGrader(said)
-        table, dropped = collection.bank().generate(grader, prompt="dl-questions", query_id="q1")
-        assert [row[2:5] for row in table.rows] == [("made", 1, 2)]
+        table, dropped = collection.bank().generate(
+            grader, prompt="dl-questions", query_id="q1", count=1
+        )
+        assert [row[2:6] for row in table.rows] == [("made", 1, 1, 2)]
         assert [row[3:5] for row in dropped.rows] == [("dropped", "nothing")] * 2
         after = collection.bank().show().rows
         assert set(before) < set(after)
@@ -236,7 +240,9 @@ def test_keys_are_marked_as_machine_made(tmp_path: Path) -> None:
     said = '{"questions": [{"question": "What is air?", "answer": "a gas"}]}'
     grader = ScriptedGrader(said)
     with exams.make(tmp_path) as collection:
-        collection.bank("k").generate(grader, prompt="dl-questions", keys=True, query_id="q1")
+        collection.bank("k").generate(
+            grader, prompt="dl-questions", keys=True, query_id="q1", count=1
+        )
         assert [row[4:6] for row in collection.bank("k").show().rows] == [("What is air?", "a gas")]
         collection.bank("k").export(tmp_path / "k.jsonl")
     assert '"answers_machine_made":true' in (tmp_path / "k.jsonl").read_text()
@@ -260,7 +266,7 @@ def test_more_of_one_query_tells_what_there_is(tmp_path: Path) -> None:
 def test_grounded_in_the_best_passages(collection: exampp.Collection) -> None:
     """Of q1 by relevance: p1 (3), p2 (1), never p4 (0)."""
     grader = ScriptedGrader('["What is air?"]')
-    collection.bank().generate(grader, prompt="dl-questions", query_id="q1", grounded=3)
+    collection.bank().generate(grader, prompt="dl-questions", query_id="q1", grounded=3, count=1)
     sent = grader.calls[0].user
     assert f"Passage 1: {exams.PASSAGES['p1']}\nPassage 2: {exams.PASSAGES['p2']}\n" in sent
     assert exams.PASSAGES["p4"] not in sent
@@ -279,10 +285,12 @@ def test_a_reply_cut_by_the_model_or_refused_by_the_server(tmp_path: Path) -> No
         Reply("no", detail={"refusal": True}),
     ]
     with exams.make(tmp_path) as collection:
-        table, _ = collection.bank("b").generate(ScriptedGrader(replies), prompt="dl-questions")
+        table, _ = collection.bank("b").generate(
+            ScriptedGrader(replies), prompt="dl-questions", count=1
+        )
         assert [row[2:] for row in table.rows] == [
-            ("made", 1, 0, "list"),
-            ("failed", 0, 0, "the model refused"),
+            ("made", 1, 1, 0, "list"),
+            ("failed", 1, 0, 0, "the model refused"),
         ]
 
 
@@ -324,34 +332,167 @@ NEAR = [
     "Which animals eat 2 plants?",
     "When were the walls of Rome built?",
     "When were the walls of Oslo built?",
+    "In what year were the walls of Rome built?",
 ]
 
 
-def test_what_differs_in_little_is_kept_and_marked(tmp_path: Path) -> None:
+def test_paraphrases_are_kept_and_marked(tmp_path: Path) -> None:
     said = json.dumps({"questions": NEAR})
     ids = [item_id("q1", text) for text in NEAR]
     with exams.make(tmp_path) as collection:
-        chosen: dict[str, Any] = {"prompt": "dl-questions", "query_id": "q1"}
+        chosen: dict[str, Any] = {"prompt": "dl-questions", "query_id": "q1", "count": 6}
         table, near = collection.bank("made").generate(ScriptedGrader(said), **chosen)
-        assert [row[2:5] for row in table.rows] == [("made", 6, 1)]
+        assert [row[2:6] for row in table.rows] == [("made", 6, 7, 1)]
+        assert table.verdict.startswith("7 of 6 questions added to the bank 'made' (1 paraphrase)")
         assert [row[2:] for row in near.rows] == [
-            (NEAR[1], "kept", "the order", f"{ids[0]}: {NEAR[0]}"),
             (NEAR[2], "dropped", "nothing", f"{ids[0]}: {NEAR[0]}"),
-            (NEAR[3], "kept", "a negation", f"{ids[0]}: {NEAR[0]}"),
-            (NEAR[4], "kept", "a number", f"{ids[0]}: {NEAR[0]}"),
-            (NEAR[6], "kept", "a name", f"{ids[5]}: {NEAR[5]}"),
+            (NEAR[7], "kept", "the wording", f"{ids[5]}: {NEAR[5]}"),
         ]
         assert near.notes[0].startswith("1 dropped as duplicates: 'Which")
-        assert near.notes[1].startswith("4 marked as near duplicates")
+        assert near.notes[1].startswith("1 marked as paraphrases")
 
         findings = {row[2]: row[4] for row in collection.bank("made").lint().rows if row[2]}
-        assert findings == {ids[0]: f"like {ids[1]}: {NEAR[1]}"}
+        later, earlier = sorted([ids[5], ids[7]], reverse=True)
+        texts = {ids[5]: NEAR[5], ids[7]: NEAR[7]}
+        assert findings == {later: f"like {earlier}: {texts[earlier]}"}
+
+
+FIVE = {
+    "first": '{"questions": ["What is a tide?", "Why do tides rise?", "What is a tide?"]}',
+    "again": '{"questions": ["Why do tides rise?", "Who maps tides?"]}',
+}
+
+
+def test_a_query_with_too_few_items_is_asked_once_more(path: Path) -> None:
+    def script(seen: Seen) -> Answer:
+        return Answer(completion(FIVE["again" if "already" in seen.text else "first"]))
+
+    with FaultServer(script) as server, exampp.Collection(path) as collection:
+        chosen = options(server, count=5, query_id="q-well")
+        table, _ = collection.bank().generate("openai", **chosen)
+        first, second = (seen.text for seen in server.requests)
+        assert "Generate 5 concise" in first
+        assert "- What is a tide?\n- Why do tides rise?\nGive exactly 3 new questions" in second
+        assert [row[2:] for row in table.rows] == [
+            ("made", 5, 2, 1, "json"),
+            ("made", 3, 1, 1, "json"),
+        ]
+        assert table.verdict == (
+            "3 of 5 questions added to the bank 'main' by 2 requests; 2 duplicates dropped, "
+            "0 failed. 1 query has fewer questions than requested."
+        )
+        # nothing is asked a third time
+        assert not collection.bank().generation("openai", **chosen).pending
+
+
+def test_limits_hold_for_the_second_requests_too(path: Path) -> None:
+    with FaultServer(answering(TOPICS)) as server, exampp.Collection(path) as collection:
+        chosen = options(server, count=3, concurrency=1, max_requests=len(TOPICS) + 2)
+        table, _ = collection.bank().generate("openai", **chosen)
+        assert len(server.requests) == len(table.rows) == len(TOPICS) + 2
+        made = [name for name, became in BECAME.items() if became[0] == "made"]
+        again = [row[0] for row in table.rows[len(TOPICS) :]]
+        assert again == [f"q-{name}" for name in made[:2]]
+        # a failed reply is not repeated at once: the same request would fail again
+        assert "have fewer questions than requested" in table.verdict
+
+
+OBEYS = json.dumps({"number": [7531, 7531]})
+
+
+def obedient(seen: Seen) -> Answer:
+    """Keep to the schema of a request as llama.cpp does, and repeat one item as long as it may."""
+    form = seen.body.get("response_format")
+    if form is None:
+        return Answer(completion("Question: What is a tide?\n\n" * 40 + "Question: Wh", "length"))
+    ((name, value),) = form["json_schema"]["schema"]["properties"].items()
+    if name == "number":
+        return Answer(completion(OBEYS))
+    return Answer(completion(json.dumps({name: ["What is a tide?"] * value["maxItems"]})))
+
+
+def test_a_server_is_made_to_keep_to_the_schema_where_the_prompt_asks_for_json(
+    path: Path,
+) -> None:
+    with FaultServer(obedient) as server, exampp.Collection(path) as collection:
+        chosen = options(server, decode=None, count=4, query_id="q-well")
+        table, _ = collection.bank().generate("openai", **chosen)
+        probe, first, _ = server.requests
+        schema = first.body["response_format"]["json_schema"]["schema"]
+        assert schema == {
+            "type": "object",
+            "properties": {
+                "questions": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "minItems": 1,
+                    "maxItems": 4,
+                }
+            },
+            "required": ["questions"],
+            "additionalProperties": False,
+        }
+        assert probe.text == "Say hello."
+        assert [row[3:] for row in table.rows] == [(4, 1, 3, "json"), (3, 0, 4, "json")]
+        keyed = options(server, decode="json", keys=True, count=4, query_id="q-half")
+        collection.bank().generate("openai", **keyed)
+        items = server.requests[-1].body["response_format"]["json_schema"]["schema"]
+        assert items["properties"]["questions"]["items"]["required"] == ["question", "answer"]
+        # a list in Python needs no schema, and no probe
+        before = len(server.requests)
+        listed = options(
+            server, decode=None, prompt="dl-questions-list", query_id="q-list", count=1
+        )
+        table, _ = collection.bank().generate("openai", **listed)
+        assert len(server.requests) == before + 1
+        assert table.rows[0][2:] == ("made", 1, 1, 39, "list")
+
+
+def test_a_server_without_schemas_writes_text(path: Path) -> None:
+    reply = Answer(completion(TOPICS["fenced"]))
+    with FaultServer(lambda _: reply) as server, exampp.Collection(path) as collection:
+        chosen = options(server, decode=None, query_id="q-well")
+        table, _ = collection.bank().generate("openai", **chosen)
+        assert table.rows[0][2:] == ("made", 1, 1, 0, "fenced")
+        assert "response_format" not in server.requests[-1].body
+        with pytest.raises(InputError, match=r"does not obey JSON schemas.* Use decode 'text'"):
+            collection.bank("b").generate("openai", **{**chosen, "decode": "json"})
+        with pytest.raises(InputError, match="needs decode 'auto' or 'text' or 'json'"):
+            collection.bank("b").generation("openai", **{**chosen, "decode": "labels"})
+
+
+@pytest.mark.parametrize("shape", called("{}"))
+def test_items_in_a_tool_call_are_read(path: Path, shape: str) -> None:
+    message = called('{"questions": ["What is a tide?", "Why do tides rise?"]}')[shape]
+    answer = Answer(completion(None, "tool_calls", message=message))
+    with FaultServer(lambda _: answer) as server, exampp.Collection(path) as collection:
+        table, _ = collection.bank().generate("openai", **options(server, query_id="q-well"))
+        assert table.rows[0][2:] == ("made", 1, 2, 0, "json")
+        (reply,) = collection.connection.execute("SELECT reply FROM generation").fetchone()
+    assert json.loads(reply)["questions"][0] == "What is a tide?"
+
+
+def test_a_thought_without_a_reply_is_stored(path: Path) -> None:
+    answer = Answer(completion(None, message={"reasoning_content": "What to ask?"}))
+    with FaultServer(lambda _: answer) as server, exampp.Collection(path) as collection:
+        table, _ = collection.bank().generate("openai", **options(server, query_id="q-well"))
+        assert table.rows[0][2:] == ("failed", 1, 0, 0, UNFINISHED_THOUGHT)
+        (reply,) = collection.connection.execute("SELECT reply FROM generation").fetchone()
+    assert reply == "<think>What to ask?"
+
+
+@pytest.mark.parametrize("count", [-1, 201])
+def test_a_number_of_items_out_of_bounds(path: Path, count: int) -> None:
+    why = f"count is {count}.* Use a number from 1 to 200"
+    with exampp.Collection(path) as collection, pytest.raises(InputError, match=why):
+        collection.bank().generation(ScriptedGrader(""), prompt="dl-questions", count=count)
 
 
 def test_the_command(path: Path, exampp_command: Commands) -> None:
     with FaultServer(answering(TOPICS)) as server:
         start = ("bank", "generate", path, "--grader", "openai", "--model", "m")
-        line = (*start, "--base-url", server.url, "--prompt", "dl-questions")
+        fixed = ("--prompt", "dl-questions", "--decode", "text", "--count", 1)
+        line = (*start, "--base-url", server.url, *fixed)
         prices = ("--price-read", 1, "--price-written", 2)
         dry = exampp_command(*line, "--dry-run", *prices)
         assert dry.code == 0

@@ -11,6 +11,7 @@ import exampp
 from exampp.formats import bank as workbench_bank
 from exampp.items.lint import RULES, Finding, lint
 from exampp.records import BankEntry, Item
+from exampp.records.items import ItemEvidence
 
 
 def items(*texts: str, kind: str = "question", answers: tuple[str, ...] = ()) -> tuple[Item, ...]:
@@ -33,18 +34,32 @@ def found(*texts: str, kind: str = "question", query: str = "") -> list[tuple[st
         ("What challenges does dye bring, and how are they met?", "double-barrelled", "and how"),
         ("How do waves form and do they break?", "double-barrelled", "and do they"),
         ("What is a narcotic? How does caffeine fit in?", "double-barrelled", "?"),
-        ("Can flatworms regenerate?", "yes-no", "can"),
-        ("In neutron emission, does the number of protons change?", "yes-no", "does"),
-        ("Isn't basalt a volcanic rock?", "yes-no", "isn't"),
+        ("So are there any reefs in Peru or Chile?", "yes-no", "are"),
+        ("In neutron emission, does temperature affect the decay?", "yes-no", "does"),
+        ("Is it possible to see a supernova by day?", "yes-no", "is"),
+        (
+            "Can you tell me whether there are certain kinds of it?",
+            "yes-no",
+            "can you tell me whether",
+        ),
+        ("Do you know if other basalts float?", "yes-no", "do you know if"),
+        ("Are eels diurnal or nocturnal?", "gives-away", "diurnal or nocturnal"),
+        ("1977 or 1978?", "gives-away", "1977 or 1978"),
+        ("Can corals move, and if so, how?", "double-barrelled", "and if so"),
+        ("Can corals move? Provide examples of it.", "double-barrelled", "?"),
+        ("How do reefs form; why do they die?", "double-barrelled", "why"),
+        ("What was the name of the", "fragment", "ends in 'the'"),
+        ("instances?", "fragment", "one word"),
+        ("What does the author say about reefs?", "source-reference", "the author say"),
+        ("How, according to the text, do reefs grow?", "source-reference", "according to the text"),
+        ("Which of the reefs mentioned above is dead?", "source-reference", "mentioned above"),
+        ("Have you considered the height of the tower?", "reader", "Have you"),
+        ("What is the current temperature in Jamaica?", "time-dependent", "current temperature"),
+        ("What is her net worth now?", "time-dependent", "worth now"),
         ("What is currently known about roundworms?", "time-dependent", "currently"),
         ("What are the latest models of plumes?", "time-dependent", "latest"),
         ("What do recent studies of finches show?", "time-dependent", "recent studies"),
         ("How much rain has fallen to date?", "time-dependent", "to date"),
-        (
-            "What is our current understanding of atoms?",
-            "time-dependent",
-            "our current understanding",
-        ),
     ],
 )
 def test_what_is_found_in_a_question(text: str, rule: str, detail: str) -> None:
@@ -59,7 +74,14 @@ def test_what_is_found_in_a_question(text: str, rule: str, detail: str) -> None:
         "What are the advantages and disadvantages of wind power?",
         "Which fossils date from when trilobites lived?",
         "Can you explain the concept of relative velocity?",
-        "Is a mole on the skin harmless or a cancer?",
+        "Can you tell me how reefs form?",
+        "Do you know what reefs are made of?",
+        "How do reefs form, and why not in cold water?",
+        "In which context is the document signed?",
+        "What is our current understanding of atoms?",
+        "How strong are currents in a circuit, and the current density?",
+        "What are hotels known for?",
+        "How do you measure the height of a tower?",
         "How does electric current flow in a wire?",
         "What are ocean currents driven by?",
         "What is the date of the treaty?",
@@ -71,6 +93,34 @@ def test_what_is_found_in_a_question(text: str, rule: str, detail: str) -> None:
 def test_what_is_left_alone(text: str) -> None:
     rules = {rule for rule, _, _ in found(text)} - {"time-dependent" if "recently" in text else ""}
     assert rules == set()
+
+
+def test_a_plain_yes_no_question_is_doubtful() -> None:
+    entry = BankEntry("q", items("Can flatworms regenerate?", "Isn't basalt a volcanic rock?"))
+    assert lint([entry], {}) == []
+    rules = [(one.rule, one.detail) for one in lint([entry], {}, doubtful=True)]
+    assert rules == [("yes-no-fact", "can"), ("yes-no-fact", "isn't")]
+
+
+def test_an_answer_of_the_key_in_the_question_gives_it_away() -> None:
+    asked = [
+        ("When, in 1977, did it open?", "1977"),
+        ("Which 2 rivers meet?", "2"),
+        ("Who is he?", "he"),
+        ("What do Sea Cows eat?", "sea cow"),
+        ("Who founded Rome, if Romulus did not?", "Romulus"),
+    ]
+    of = [Item(str(n), "q", text, answers=(key,)) for n, (text, key) in enumerate(asked)]
+    given = [
+        one.item_id for one in lint([BankEntry("q", tuple(of))], {}) if one.rule == "gives-away"
+    ]
+    assert given == ["0", "4"]
+
+
+def test_rules_for_english_skip_other_languages() -> None:
+    german = "Was kommt an einem Riff in dem warmen Meer so gut an?"
+    entry = BankEntry("q", items(german, "Wer baut die Riffe in den Meeren, und wie kommt er an?"))
+    assert lint([entry], {}) == []
 
 
 def test_two_items_that_say_the_same() -> None:
@@ -86,7 +136,7 @@ def test_two_items_that_say_the_same() -> None:
         (
             "What are the health effects of long-term exposure to low levels of radiation?",
             "What are the long-term health effects of exposure to radiation?",
-            True,
+            False,
         ),
         ("Stable ancient cores of continents", "Ancient and stable cores of continents", True),
         (
@@ -145,7 +195,8 @@ def test_what_is_seen_makes_no_twins() -> None:
     assert {rule for rule, _, _ in found("How big is x\u00b2 here?", "How big is x2 here?")} <= {
         "near-duplicate"
     }
-    assert found("Caf\u00e9 or bar, which?", "Cafe or bar, which?") == []
+    accents = found("Caf\u00e9 or bar, which?", "Cafe or bar, which?")
+    assert {rule for rule, _, _ in accents} <= {"near-duplicate"}
 
 
 def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
@@ -158,26 +209,136 @@ def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
     assert lint(entries, {}) == []
 
 
-def test_nuggets_have_rules_of_their_own() -> None:
-    assert found("Is lava hot?", "one two three four", kind="nugget") == []
-    assert found("one two three four five", "today's lava", kind="nugget") == [
-        ("time-dependent", "1", "today's"),
-        ("long-nugget", "0", "5 words"),
-    ]
+@pytest.mark.parametrize(
+    ("text", "rule", "detail"),
+    [
+        ("today's lava", "time-dependent", "today's"),
+        ("British in the", "fragment", "ends in 'the'"),
+        ("They have been", "fragment", "ends in 'been'"),
+        ("instances.", "fragment", "one word"),
+        ("and the Second", "fragment", "starts with 'and'"),
+        ("based on true", "fragment", "ends in 'on true'"),
+        ("They orbit the Sun.", "no-subject", "They"),
+        ("Concise, insightful nuggets", "prompt-echo", "nuggets"),
+        ("Limited to 4 words.", "prompt-echo", "limited to 4 words"),
+        ("Meaning of lava", "no-fact", ""),
+    ],
+)
+def test_what_is_found_in_a_nugget(text: str, rule: str, detail: str) -> None:
+    assert (rule, "0", detail) in found(text, kind="nugget", query="what is lava")
 
 
 @pytest.mark.parametrize(
-    ("text", "query", "repeats"),
+    "text",
     [
-        ("What is the exosphere?", "the exosphere", True),
-        ("Who are the Three Percenters?", "who are the three percenters", True),
-        ("What is geology?", "Earth science and its branches / Geology", True),
-        ("Where does the exosphere end?", "the exosphere", False),
-        ("Why?", "the exosphere", False),
+        "Is lava hot?",
+        "one two three four five six",
+        "Housing affecting well-being.",
+        "Carotenoids become vitamin A.",
+        "Chemical energy is potential.",
+        "Genetics",
+        "sedimentation",
+        "Lava is molten rock",
     ],
 )
-def test_questions_that_repeat_the_query(text: str, query: str, repeats: bool) -> None:
-    assert [rule for rule, _, _ in found(text, query=query)] == ["repeats-query"] * repeats
+def test_what_is_left_alone_in_a_nugget(text: str) -> None:
+    assert found(text, kind="nugget", query="what is lava") == []
+
+
+def test_words_of_the_query_are_not_an_echo_of_the_prompt() -> None:
+    assert found("Golden nuggets weigh most", kind="nugget", query="where are nuggets found") == []
+
+
+def test_the_answer_of_a_yes_no_query_states_a_fact() -> None:
+    assert found("Lava is hot", kind="nugget", query="is lava hot") == []
+    assert [one[0] for one in found("Lava is hot", kind="nugget", query="hot lava")] == ["no-fact"]
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "is_broad"),
+    [
+        ("What is important about the exosphere?", "the exosphere", True),
+        ("Can you provide a brief overview of LPS laws?", "lps laws", True),
+        ("What is the exosphere?", "the exosphere", False),
+        ("What is important about helium in the exosphere?", "the exosphere", False),
+    ],
+)
+def test_questions_that_every_passage_on_the_topic_answers(
+    text: str, query: str, is_broad: bool
+) -> None:
+    assert [rule for rule, _, _ in found(text, query=query)] == ["too-broad"] * is_broad
+
+
+@pytest.mark.parametrize(
+    ("query", "questions", "is_asked"),
+    [
+        ("what is a sigmet", ["Who issues a sigmet?"], False),
+        ("sigmet definition", ["Who issues a sigmet?"], False),
+        ("what is a sigmet", ["What is a sigmet?", "Who issues it?"], True),
+        ("define: sigmet", ["What does the acronym SIGMET stand for in aviation?"], True),
+        ("what is a sigmet used for", ["Who issues a sigmet?"], True),
+        ("how long is a sigmet", ["Who issues a sigmet?"], True),
+    ],
+)
+def test_queries_whose_own_question_is_missing(
+    query: str, questions: list[str], is_asked: bool
+) -> None:
+    findings = found(*questions, query=query)
+    assert findings == [("query-not-asked", "", "add it as a question")] * (not is_asked)
+
+
+# ---- order ---------------------------------------------------------------------------------------
+
+
+def test_the_largest_stake_comes_first() -> None:
+    texts = ("Are there any reefs?", "Are there any atolls?", "What is new today?", "Why?", "How?")
+    evidence = {
+        # 20 % of Cover hangs on the first, 60 % of its covering passages are not relevant
+        ("q", "0"): ItemEvidence(0.2, relevant=0.4, not_relevant=0.3, wrongly=6, wrong=0.6),
+        ("q", "1"): ItemEvidence(0.5, relevant=0.4, not_relevant=0.3, wrongly=3, wrong=0.3),
+        ("q", "2"): ItemEvidence(0.3, relevant=0.9, not_relevant=0.1, wrongly=1, wrong=0.1),
+        ("q", "3"): ItemEvidence(0.0, relevant=0.9, not_relevant=0.1, wrongly=1, wrong=0.1),
+        ("q", "4"): ItemEvidence(0.0, relevant=0.9, not_relevant=0.1, wrongly=1, wrong=0.1),
+    }
+    entry = BankEntry("q", items(*texts))
+    findings = lint([entry], {}, evidence=evidence)
+    assert [(one.item_id, one.rule) for one in findings] == [
+        ("2", "time-dependent"),
+        ("1", "yes-no"),
+        ("0", "yes-no"),
+    ]
+    # all credit of an answer that changes is in doubt, of a yes-no question the wrong part
+    rules = [RULES["time-dependent"], RULES["yes-no"], RULES["yes-no"]]
+    shares = [0.3, 0.5 * 0.3, 0.2 * 0.6]
+    stakes = [rule.precision * share for rule, share in zip(rules, shares, strict=True)]
+    assert [one.stake for one in findings] == pytest.approx(stakes)
+
+
+def test_without_grades_the_stake_is_the_share_of_the_weight() -> None:
+    heavy = Item("0", "q", "What is new today?", weight=3)
+    light = Item("1", "q", "What was new?")
+    (one,) = lint([BankEntry("q", (heavy, light))], {})
+    assert one.stake == pytest.approx(0.75 * RULES["time-dependent"].precision)
+    assert (one.relevant, one.not_relevant) == (None, None)
+
+
+def test_grades_decide_about_yes_no_questions() -> None:
+    texts = ("Are there any reefs?", "Are there any atolls?", "Why?")
+    gaps = {"0": 0.1, "1": 0.5, "2": 0.3}
+    evidence = {("q", one): ItemEvidence(0.3, gap, 0.0, 0, 0.0) for one, gap in gaps.items()}
+    entry = BankEntry("q", items(*texts))
+    assert [one.item_id for one in lint([entry], {}, evidence=evidence)] == ["0"]
+    assert len(lint([entry], {}, evidence=evidence, doubtful=True)) == 2
+
+
+def test_an_item_that_nearly_all_passages_cover_never_fails() -> None:
+    evidence = {
+        ("q", "0"): ItemEvidence(0.5, 0.9, 0.6, 6, 0.5),
+        ("q", "1"): ItemEvidence(0.5, 0.9, 0.4, 4, 0.5),
+        ("q", "2"): ItemEvidence(0.5, 0.5, 0.6, 6, 0.5),
+    }
+    findings = lint([BankEntry("q", items("Why?", "How?", "When?"))], {}, evidence=evidence)
+    assert [(one.rule, one.item_id) for one in findings] == [("never-fails", "0")]
 
 
 def test_keys_are_missing_only_where_others_have_them() -> None:
@@ -200,30 +361,23 @@ def test_keys_are_missing_only_where_others_have_them() -> None:
 def test_queries_without_items_and_items_without_a_query() -> None:
     entries = [BankEntry("q", items("a?")), BankEntry("typo", (Item("1", "typo", "b?"),))]
     assert lint(entries, {"q": "about a", "r": "about r"}) == [
-        Finding("no-items", "r", "", "about r", "no questions"),
+        Finding("no-items", "r", "", "about r", "no questions", 1.0),
         Finding("unknown-query", "typo", "1", "b?"),
     ]
     assert lint(entries, {}) == []
 
 
-def test_every_rule_says_why_and_is_in_order() -> None:
-    entry = BankEntry("q", items("?", "Is a reef alive today?", "Is a reef alive today?"))
-    rules = [one.rule for one in lint([entry], {"r": ""})]
-    assert rules == sorted(rules, key=list(RULES).index)
-    assert set(rules) <= RULES.keys()
-
-
 def test_lint_of_a_collection(collection: exampp.Collection, tmp_path: Path) -> None:
-    assert collection.bank().lint().notes == ("no findings",)
-    collection.bank().add("q1", "Is the sky blue?", author="ann")
+    assert collection.bank().lint().headline == "No findings."
+    collection.bank().add("q1", "Is the sky blue today?", author="ann")
     (tmp_path / "more.json").write_text('{"q8": "a query"}')
     collection.import_files(tmp_path / "more.json", kind="queries")
-    table = collection.bank().lint()
-    assert [(row[0], row[1], row[5]) for row in table.rows] == [
-        ("yes-no", "q1", RULES["yes-no"]),
-        ("repeats-query", "q1", RULES["repeats-query"]),
-        ("no-items", "q8", RULES["no-items"]),
+    report = collection.bank().lint()
+    assert [(one.rule, one.query_id) for one in report.findings] == [
+        ("no-items", "q8"),
+        ("time-dependent", "q1"),
     ]
+    assert report.headline.startswith("2 findings on 1 of ")
     with pytest.raises(exampp.InputError, match="has no bank 'x'"):
         collection.bank("x").lint()
 
@@ -234,35 +388,23 @@ def test_lint_of_a_bank_that_came_before_its_queries(tmp_path: Path) -> None:
     with exampp.Collection.create(tmp_path / "my.exam") as collection:
         collection.import_files(tmp_path / "bank.tsv")
         collection.import_files(tmp_path / "queries.json", kind="queries")
-        assert [(row[0], row[1], row[5]) for row in collection.bank().lint().rows] == [
-            ("no-items", "q1", RULES["no-items"]),
-            ("unknown-query", "q7", RULES["unknown-query"]),
+        assert [(row[0], row[1], row[-1]) for row in collection.bank().lint().rows] == [
+            ("no-items", "q1", RULES["no-items"].why),
+            ("unknown-query", "q7", RULES["unknown-query"].why),
         ]
 
 
 REAL = {
     "car-y3/questions": {
         "list-mark": 180,
+        "double-barrelled": 950,
+        "yes-no": 456,
+        "time-dependent": 79,
         "duplicate": 6,
-        "near-duplicate": 9,
-        "double-barrelled": 929,
-        "yes-no": 607,
-        "time-dependent": 70,
-        "repeats-query": 7,
+        "near-duplicate": 11,
     },
-    "car-y3/nuggets": {
-        "duplicate": 16,
-        "near-duplicate": 15,
-        "time-dependent": 1,
-        "repeats-query": 10,
-        "long-nugget": 929,
-    },
-    "dl19/questions": {
-        "double-barrelled": 11,
-        "yes-no": 97,
-        "time-dependent": 4,
-        "repeats-query": 2,
-    },
+    "car-y3/nuggets": {"fragment": 15, "no-subject": 21},
+    "dl19/nuggets": {"fragment": 29, "prompt-echo": 11},
 }
 
 
@@ -270,4 +412,4 @@ REAL = {
 def test_findings_in_real_banks(shared_data: Path, name: str) -> None:
     entries = list(workbench_bank.read(shared_data / f"{name}.jsonl.gz"))
     counts = Counter(one.rule for one in lint(entries, {}))
-    assert counts == REAL[name]
+    assert {rule: counts[rule] for rule in REAL[name]} == REAL[name]

@@ -35,9 +35,12 @@ def test_what_asks_something_else(one: str, other: str) -> None:
         ("What happened in 1914?", "What happened in 1941?", "a number"),
         ("How do two magnets act?", "How do three magnets act?", "a number"),
         ("Which metals are magnetic?", "Which metals are not magnetic?", "a negation"),
-        ("Is it constitutional?", "Is it unconstitutional?", "a negation"),
+        ("Is it constitutional?", "Is it unconstitutional?", "an opposite"),
         ("Which animals eat plants?", "Which plants eat animals?", "the order"),
-        ("What came before the war?", "What came after the war?", "a word"),
+        ("What came before the war?", "What came after the war?", "an opposite"),
+        ("When did the war end?", "Why did the war end?", "the question word"),
+        ("What causes floods?", "What causes droughts?", "a word"),
+        ("What is an exon?", "What's the definition of exons?", "the wording"),
     ],
 )
 def test_what_tells_two_apart(one: str, other: str, what: str) -> None:

@@ -17,10 +17,12 @@ from exampp.prompts.generation import (
     GenerationPrompt,
     GenerationRequest,
     ParsedItem,
+    asks_for_json,
     build_generation_prompt,
     fill_request,
     prompt_hash,
     read_items,
+    reply_properties,
     strip_list_markup,
     strip_markup,
 )
@@ -64,7 +66,7 @@ def test_the_prompts_are_table_1_to_the_letter(shared_data: Path) -> None:
     for column, makes in enumerate(("questions", "nuggets")):
         for row, track in (("TREC DL", "dl"), ("TREC CAR Y3", "car")):
             prompt = load(f"{track}-{makes}")
-            assert prompt.user == rows[row][column]
+            assert prompt.user.replace("{count}", str(prompt.count)) == rows[row][column]
             assert prompt.instruction == rows["Instruction"][column]
 
 
@@ -101,6 +103,50 @@ def test_keys_others_and_passages_go_before_the_instruction() -> None:
         wish,
     )
     assert len({prompt_hash(prompt, one) for one in wishes}) == 5
+
+
+HASHES = {
+    "dl-questions": ["b6a0a1096f55fa6b", "268943360346584f"],
+    "dl-nuggets": ["1250117f4585668a", "7a1ccecb74b2f3f9"],
+    "dl-questions-list": ["557342576c0e27fe", "6330705b0e8079c0"],
+    "car-questions": ["17326301398c0106", "0317382c42fb8052"],
+    "nuggetizer-creator": ["99e7534c5abd88af", "0470ee678f336ca0"],
+}
+
+
+@pytest.mark.parametrize("name", HASHES)
+def test_banks_of_earlier_versions_are_not_generated_again(name: str) -> None:
+    """The hashes are those of the prompts before their number was a slot."""
+    wishes = GenerationRequest(), GenerationRequest(keys=True, more=5, grounded=3)
+    assert [prompt_hash(load(name), wish)[:16] for wish in wishes] == HASHES[name]
+
+
+def test_the_number_of_items_is_in_the_prompt_or_before_the_instruction() -> None:
+    ten, three = GenerationRequest(), GenerationRequest(count=3)
+    for name, asked in (("dl-questions", 10), ("car-questions", 0), ("nuggetizer-creator", 0)):
+        prompt = load(name)
+        assert (ten.asked(prompt), three.asked(prompt)) == (asked, 3)
+        assert prompt_hash(prompt, ten) != prompt_hash(prompt, three)
+    assert GenerationRequest(more=2, count=3).asked(load("dl-questions")) == 2
+    counted = fill_request(load("dl-questions"), three, "tides")[1]
+    assert counted == fill_request(load("dl-questions"), ten, "tides")[1].replace("10", "3")
+    added = fill_request(load("car-questions"), three, "tides", "moon")[1]
+    assert "inquiries. Give exactly 3 questions. Give the question set" in added
+    # the first number of a prompt is that of its own text
+    assert prompt_hash(load("dl-questions"), GenerationRequest(count=10)) == prompt_hash(
+        load("dl-questions"), ten
+    )
+
+
+def test_json_is_enforced_only_where_a_prompt_asks_for_it() -> None:
+    wish = GenerationRequest()
+    asks = {name: asks_for_json(load(name), wish) for name in NAMES}
+    assert [name for name, json_asked in asks.items() if not json_asked] == [
+        "car-questions-list",
+        "dl-questions-list",
+        "nuggetizer-creator",
+    ]
+    assert reply_properties(load("car-nuggets"), wish)["nuggets"]["maxItems"] == 40
 
 
 def test_a_prompt_of_ones_own_gets_the_instruction_appended(tmp_path: Path) -> None:
@@ -151,6 +197,9 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
         ),
         (MINE + 'keys_instruction = "{instruction}"', "keys_instruction: the prompt uses {instruc"),
         (MINE.replace("{query_text}", "it"), "does not name the query"),
+        (MINE + "count = 0", "count: 'count' is 0. Use a number from 1 to 200"),
+        (MINE + "count = true", "count: 'count' is True"),
+        (MINE.replace("Facts", "{count} facts"), "count: the prompt uses {count}, which has no"),
         (MINE.replace('"mine"', '"My Prompt"'), "'My Prompt' is not a valid name"),
         (MINE.replace("mine", "dl-nuggets"), "the name of a bundled prompt with another text"),
     ],
@@ -199,6 +248,17 @@ READ: list[tuple[str, str, list[str]]] = [
     ("The list [of 2]:\n['What is a?',\n \"Why b?\"]\n\nHope it helps [1].", "python", AB),
     ("questions = [\n  'What is a?',\n  \"Why b?\",\n]", "python", AB),
     ('{"questions": ["What is a?", "Why b?"],}', "python", AB),
+    ('{"questions": ["What is a?", "Why b?', "unfinished", AB[:1]),
+    ('```json\n{"questions": [\n"What is a?",\n"Why b?"', "unfinished", AB),
+    ('[{"question": "What is a?"}, {"question": "Why b', "unfinished", AB[:1]),
+    (r"Sure: ['What\'s a?', 'Why b?', 'Who", "unfinished", ["What's a?", "Why b?"]),
+    ('{"q1": "What is a?", "q2": "Why b?", "q3": "Who', "unfinished", AB),
+    ('{"name": "reply", "arguments": {"questions": ["What is a?", "Why b?"]}}', "json", AB),
+    ('{"name": "reply", "arguments": "[\\"What is a?\\", \\"Why b?\\"]"}', "json", AB),
+    ('<tool_call>{"name": "a", "parameters": {"questions": ["What is a?"]}}', "embedded", AB[:1]),
+    ('{"questions": ["What is a?"]}\n{"questions": ["Why b?"]}', "embedded", AB),
+    ('So: ["No?", "So?"]\nFinal: ["What is a?", "Why b?"]', "embedded", AB),
+    ('{"question": "What is a?", "ans', "unfinished", AB[:1]),
     ("1. What is a?\n   - a letter\n2) Why b?", "list", AB),
     ("**1. What is a?**\n**2. Why b?**", "list", AB),
     ("Letters:\n1. Vowels:\n2. What is a?\n3. Why b?", "list", AB),
@@ -212,9 +272,9 @@ READ: list[tuple[str, str, list[str]]] = [
 UNREAD = [
     ('{"questions": ["What is a?" "Why b?"]}', "no readable questions"),
     ('{"questions": ["What is "a"?", "Why b?"]}', "no readable questions"),
-    ('{"questions": ["What is a?", "Why b?', "no readable questions"),
-    ('```json\n{"questions": [\n"What is a?",\n"Why b?"', "no readable questions"),
-    ('[{"question": "What is a?"}, {"question": "Why b', "no readable questions"),
+    ('{"questions": ["What is a', "no readable questions"),
+    ('{"questions": ["What is a?" "Why b?", "Who c?"', "no readable questions"),
+    ('{"question": "What is a', "no readable questions"),
     ("", "empty"),
     (" \n", "empty"),
     ("<think>hm</think>", "empty"),
@@ -284,8 +344,17 @@ def test_nuggets() -> None:
 def test_half_a_reply_never_makes_half_an_item(texts: list[str], data: st.DataObject) -> None:
     whole = json.dumps({"questions": texts})
     reply = whole[: data.draw(st.integers(0, len(whole)))]
-    known = {" ".join(text.split()) for text in texts}
-    assert {one.text for one in read_items(reply, "question").made} <= known
+    complete = [text for text in texts if f"{json.dumps(text)}" in reply]
+    found = read_items(reply, "question", truncated=data.draw(st.booleans())).made
+    assert [one.text for one in found] == [" ".join(text.split()) for text in complete]
+
+
+def test_repeated_items_are_counted() -> None:
+    reply = '{"questions": ["What is a?", "Why b?", "What is a?", "1. Why b?", "What is'
+    found = read_items(reply, "question", truncated=True)
+    assert ([one.text for one in found.made], found.repeated) == (AB, 2)
+    found = read_items("\n\n".join(["Question: What is a?"] * 9 + ["Question: What"]), "question")
+    assert found.repeated == 8
 
 
 @given(st.text())

@@ -55,6 +55,10 @@ def test_the_catalogue_is_complete() -> None:
     assert names() == (
         "answer-verification",
         "citation-support",
+        "criteria-contextual-fit",
+        "criteria-coverage",
+        "criteria-exactness",
+        "criteria-topicality",
         "draft",
         "faggioli-b",
         "faggioli-b-few",
@@ -62,11 +66,13 @@ def test_the_catalogue_is_complete() -> None:
         "helm",
         "helm-workbench",
         "nugget-extraction",
+        "nugget-rating-evidence",
         "nugget-self-rating",
         "nugget-self-rating-passage-first",
         "nuggetizer-assigner",
         "nuggetizer-assigner-2grade",
         "question-answering",
+        "question-rating-evidence",
         "question-self-rating",
         "question-self-rating-passage-first",
         "sun",
@@ -157,7 +163,9 @@ def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) ->
 PASSAGE_FIRST = {"nugget-self-rating-passage-first", "question-self-rating-passage-first"}
 TWO_WORDINGS = {"faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
 OF_OTHERS = {"nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela", "citation-support"}
-NO_CLASS = {"draft"} | OF_OTHERS | PASSAGE_FIRST | TWO_WORDINGS
+CRITERIA = {f"criteria-{one}" for one in ("contextual-fit", "coverage", "exactness", "topicality")}
+WITH_EVIDENCE = {"nugget-rating-evidence", "question-rating-evidence"}
+NO_CLASS = {"draft"} | OF_OTHERS | PASSAGE_FIRST | TWO_WORDINGS | CRITERIA | WITH_EVIDENCE
 """Prompts whose wording is none of the Workbench's: the papers' of the same name differ from it."""
 
 
@@ -215,6 +223,7 @@ def test_passage_first_is_the_same_words_in_another_order(name: str) -> None:
 def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
     rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
     rated |= {"nuggetizer-assigner", "umbrela", "citation-support", *PASSAGE_FIRST}
+    rated |= CRITERIA | WITH_EVIDENCE
     assert {name for name in names() if not load_grading_prompt(name).is_verdict} == rated
 
 

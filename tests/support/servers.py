@@ -70,6 +70,24 @@ def completion(text: Any, finish: str = "stop", **more: Any) -> Body:
     return {"object": "chat.completion", "model": "tiny", "choices": [choice], "usage": usage}
 
 
+def called(arguments: str) -> dict[str, Body]:
+    """Messages without a text whose tool call has these arguments, by the API that writes them."""
+    plain = {"name": "reply", "arguments": arguments}
+    parsed = {"name": "reply", "arguments": json.loads(arguments)}
+    part = {"type": "tool_use", "id": "a", "name": "reply", "input": parsed["arguments"]}
+    thought = {"content": "", "reasoning_content": "I call reply."}
+    return {
+        "OpenAI": {"tool_calls": [{"id": "a", "type": "function", "function": plain}]},
+        "older OpenAI": {"function_call": plain, "tool_calls": None},
+        "Ollama": {"content": "", "tool_calls": [{"function": parsed}]},
+        "flat": {"tool_calls": [{"type": "function", **plain}]},
+        "custom": {"tool_calls": [{"custom": {"name": "reply", "input": arguments}}]},
+        "Anthropic": {"content": [{"type": "text", "text": ""}, part]},
+        "with thoughts": {**thought, "tool_calls": [{"function": plain}]},
+        "as reasoning": {"reasoning_content": arguments},
+    }
+
+
 def logprobs(chances: Mapping[str, float]) -> Body:
     """The `logprobs` of a choice whose one token has these log-probabilities."""
     top = [{"token": token, "logprob": value} for token, value in chances.items()]

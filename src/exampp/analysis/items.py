@@ -20,11 +20,17 @@ from numpy.typing import NDArray
 from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
 from exampp.items.lint import lint, missing_texts_note
-from exampp.measures.cover import ChanceFloor, ItemScores, chance_floor, cover_exams, judged_ratings
+from exampp.measures.cover import (
+    FEWEST_JUDGED,
+    ChanceFloor,
+    ItemScores,
+    chance_floor,
+    item_evidence,
+)
 from exampp.measures.leaderboard import chance_code, grade_notes, missing_prerequisite
 from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.records.items import BankTexts
+from exampp.records.items import BankTexts, ItemEvidence
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import DRAFT, Note, merge_notes, note
 from exampp.results.plots.figure import Figure
@@ -53,8 +59,6 @@ from exampp.stats.item_analysis import (
 )
 from exampp.stats.rank_correlation import kendall
 
-FEWEST_JUDGED = 5
-"""With fewer passages on a side, their coverage says nothing about an item."""
 DROPS = (0.0, 0.03, 0.25, 0.5)
 """Shares of the worst systems without whom the exam is examined again."""
 SPLITS = 1000
@@ -616,13 +620,13 @@ def _items(
     total, rest, deleted = item_total(columns), item_rest(columns), alpha_if_deleted(columns)
     without = item_rest(counted.without)
     constant = is_constant(scores.credit)
-    covered = _covered(book, scores, settings.min_relevant)
-    linted = linted_items(texts)
+    covered = item_evidence(book, scores, settings.min_relevant)
+    linted = linted_items(texts, covered)
     words = _words(texts)
     swaps = _swaps(scores)
     for at, item_id in enumerate(scores.item_ids):
         key = (scores.queries[scores.query[at]], item_id)
-        relevant, not_relevant, wrongly = covered.get(key, (None, None, 0))
+        found = covered.get(key, ItemEvidence(0.0))
         row = ItemStatistics(
             *key,
             text=words.get(key, ""),
@@ -632,14 +636,14 @@ def _items(
             item_rest=_value(rest, at_once[at]),
             item_rest_without=_value(without, at_once[at]),
             alpha_if_deleted=_value(deleted, at_once[at]),
-            relevant=relevant,
-            not_relevant=not_relevant,
+            relevant=found.relevant,
+            not_relevant=found.not_relevant,
             swaps=swaps[at],
             lint=linted.get(key, ()),
             sealed=None if texts.sealed is None else key in texts.sealed,
             why=(),
         )
-        yield replace(row, why=tuple(_why(row, wrongly)))
+        yield replace(row, why=tuple(_why(row, found.wrongly)))
 
 
 def _value(estimates: EstimateRows, at: int) -> float | None:
@@ -666,36 +670,12 @@ def _why(row: ItemStatistics, wrongly: int) -> Iterator[str]:
         yield NOT_RELEVANT
 
 
-def _covered(
-    book: Gradebook, scores: ItemScores, min_relevant: int
-) -> dict[tuple[str, str], tuple[float | None, float | None, int]]:
-    """Map (query, item) to the covered shares of relevant and non-relevant passages, and counts."""
-    found = {}
-    for exam in cover_exams(book, scores.subtopics, scores.k):
-        sides = [
-            judged_ratings(exam, lowest=min_relevant, below=None),
-            judged_ratings(exam, lowest=None, below=min_relevant),
-        ]
-        relevant, not_relevant = (_shares(side, scores.min_rating) for side in sides)
-        wrongly = (sides[1] >= scores.min_rating).sum(axis=0).tolist()
-        for at, item in enumerate(exam.items.tolist()):
-            key = (exam.query.query_id, exam.query.item_ids[item])
-            found[key] = (relevant[at], not_relevant[at], wrongly[at])
-    return found
-
-
-def _shares(ratings: NDArray[np.int16], min_rating: int) -> list[float | None]:
-    graded = (ratings != MISSING).sum(axis=0).tolist()
-    covers = (ratings >= min_rating).sum(axis=0).tolist()
-    return [
-        some / of if of >= FEWEST_JUDGED else None for some, of in zip(covers, graded, strict=True)
-    ]
-
-
-def linted_items(texts: BankTexts) -> dict[tuple[str, str], tuple[str, ...]]:
+def linted_items(
+    texts: BankTexts, evidence: Mapping[Key, ItemEvidence] | None = None
+) -> dict[Key, tuple[str, ...]]:
     """Map (query, item) to the lint rules that it breaks, each once."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    for one in lint(texts.entries, texts.queries):
+    found: dict[Key, dict[str, None]] = {}
+    for one in lint(texts.entries, texts.queries, evidence=evidence):
         found.setdefault((one.query_id, one.item_id), {})[one.rule] = None
     return {key: tuple(rules) for key, rules in found.items()}
 
@@ -789,13 +769,14 @@ def item_list(
     texts: BankTexts, book: Gradebook | None = None, analysis: ItemAnalysis | None = None
 ) -> ItemList:
     """List the items of a bank, with statistics if there are grades."""
-    linted = linted_items(texts)
     known = {(row.query_id, row.item_id): row for row in analysis.items} if analysis else {}
     cells: dict[Key, tuple[int, int]] = {}
+    evidence: Mapping[Key, ItemEvidence] = {}
     if book is not None and analysis is not None:
+        evidence = item_evidence(book, analysis.scores, analysis.settings.min_relevant)
         for query in book.queries:
             cells |= _cells(query, analysis.scores.min_rating, analysis.scores.k)
-    items = []
+    items, linted = [], linted_items(texts, evidence)
     for key, text in _words(texts).items():
         query_text, rules = texts.queries.get(key[0], ""), linted.get(key, ())
         sealed = ("sealed",) if key in (texts.sealed or ()) else ()

@@ -325,11 +325,11 @@ def significance(
     Example: exampp analyze significance my.exam -m Cover@20
     """
     from exampp.analysis.significance import SignificanceSettings
-    from exampp.measures.leaderboard import DEFAULT_MEASURES
+    from exampp.measures.leaderboard import default_measures
 
     with opened_grades(selection, measure) as grades:
         found = grades.significance(
-            measure or DEFAULT_MEASURES,
+            measure or default_measures(grades.gradebook),
             settings=SignificanceSettings(alpha, correction, permutations, seed),
             min_rating=min_rating,
             subtopics=subtopics,

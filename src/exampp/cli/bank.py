@@ -58,7 +58,12 @@ Author = Annotated[str | None, keyword(help="Name of the editor. [default: the u
     ),
 )
 @backend_options(
-    writes=True, helps={"max_new_tokens": "Maximum tokens of a reply. [default: 2048]"}
+    writes=True,
+    helps={
+        "max_new_tokens": "Maximum tokens of a reply. [default: 2048, or 60 per item if more]",
+        "decode": "Read a reply as text or as JSON. auto: JSON if the prompt asks for it and the "
+        "server can be made to keep to a schema, else text. [default: auto]",
+    },
 )
 def generate_bank(
     collection: CollectionFile,
@@ -94,6 +99,13 @@ def generate_bank(
     query: Annotated[
         str | None, keyword(help="Generate items only for this query.", rare=True)
     ] = None,
+    count: Annotated[
+        int | None,
+        keyword(
+            min=1,
+            help="Ask for this many items per request. [default: depends on the prompt]",
+        ),
+    ] = None,
     more: Annotated[
         int | None,
         keyword(min=1, help="With --query: add this many items to those of the bank.", rare=True),
@@ -112,8 +124,8 @@ def generate_bank(
     """Generate questions or nuggets with a model for every query or subtopic.
 
     Each reply is stored when it arrives; the same command continues after an interrupt and retries
-    failed requests. Items with the same meaning as others of the query are dropped. Near-duplicates
-    that differ in a name, number, negation, order or word are stored and marked.
+    failed requests. Items that equal others of the query in all but form are dropped. Paraphrases
+    are stored and marked.
 
     Example: exampp bank generate my.exam --grader openai --model gpt-5-mini --prompt dl-questions
     --dry-run
@@ -125,6 +137,7 @@ def generate_bank(
             per=per,
             keys=keys,
             query_id=query,
+            count=count or 0,
             more=more or 0,
             grounded=grounded or 0,
             dry_run=dry_run,
@@ -142,7 +155,7 @@ def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
     with interruptible(run, grace), progress_bar("generating", "requests") as update:
         for one in run.steps():
             outcomes.append(one)
-            update(len(outcomes), len(run.pending))
+            update(len(outcomes), run.requests)
     return outcomes
 
 
@@ -162,8 +175,9 @@ def _show(run: GenerationRun, outcomes: list[GenerationOutcome], display: Displa
 def _preview(run: GenerationRun, price_read: float | None, price_written: float | None) -> None:
     found = run.preview(price_read, price_written)
     about = "" if found.exact else "about "
+    again = "; a second one where items are missing" if found.again else ""
     values = {
-        "requests": f"{found.requests}, one per {run.per}",
+        "requests": f"{found.requests}, one per {run.per}{again}",
         "prompt tokens": f"{about}{found.tokens}",
         "cost": "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}",
     }
@@ -190,7 +204,7 @@ KEPT_WITH_EDITS = OptionRule(
 )
 
 
-Operation = Literal["add", "reword", "retire", "restore", "weight", "key"]
+Operation = Literal["add", "reword", "retire", "restore", "weight", "key", "same", "different"]
 BankItemKind = Literal["question", "nugget"]
 
 
@@ -251,20 +265,51 @@ def show_bank(
 def lint_bank(
     collection: CollectionFile,
     bank: NamedBank = "main",
+    grader: Annotated[
+        str | None,
+        keyword(help="Use the grades of this grader. [default: the first that graded the bank]"),
+    ] = None,
+    min_rating: MinRating = None,
+    min_relevant: Annotated[
+        int | None,
+        keyword(help="Lowest judgment that is relevant. [default: 2, or 1]", rare=True),
+    ] = None,
+    every: Annotated[
+        bool, keyword("--all", help="Show all findings, also those of rules that are often wrong.")
+    ] = False,
     *,
     display: NotesDisplay,
 ) -> None:
-    """List likely mistakes and near-duplicates of a bank.
+    """List likely mistakes and near-duplicates of a bank, the most harmful first.
 
     Example: exampp bank lint my.exam
     """
-    from exampp.items.lint import shorten_lint
+    from exampp.items.lint import SHOWN
 
     with exampp.Collection(collection) as opened:
-        named = opened.bank(bank)
-        found = named.lint()
-        items = len(named.show().rows)
-        show(found if display.for_programs else shorten_lint(found, items), display)
+        found = opened.bank(bank).lint(
+            grader, min_rating=min_rating, min_relevant=min_relevant, doubtful=every
+        )
+    shown = found.records() if display.for_programs else found.tables(None if every else SHOWN)
+    show(shown if len(shown) > 1 else shown["findings"], display)
+
+
+@app.verb("duplicates")
+def list_duplicates(
+    collection: CollectionFile,
+    bank: NamedBank = "main",
+    *,
+    display: NotesDisplay,
+) -> None:
+    """List the groups of items that ask one thing, in the same or in other words.
+
+    Confirm a group with `bank edit COLLECTION same ITEM OTHER`, or reject it with `different`.
+    `evaluate --duplicates once` counts the items of a group as one.
+
+    Example: exampp bank duplicates my.exam
+    """
+    with exampp.Collection(collection) as opened:
+        show(opened.bank(bank).duplicates(), display)
 
 
 @app.verb("edit")
@@ -291,7 +336,7 @@ def edit_bank(
     ],
     values: Annotated[
         list[str] | None,
-        argument(metavar="VALUE", help="The text, the weight, or the answers."),
+        argument(metavar="VALUE", help="The text, the weight, the answers, or the other item."),
     ] = None,
     query: Annotated[
         str | None, keyword(help="Query of the item, if the id is not enough.", rare=True)
@@ -313,7 +358,7 @@ def edit_bank(
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Add, reword, retire, restore or weight an item, or set its answer key.
+    """Add, reword, retire, restore or weight an item, set its answer key, or mark duplicates.
 
     The log records each edit with its author and reason. A reworded item is pending again; an
     earlier wording gets its grades back.

@@ -11,7 +11,7 @@ import click
 
 import exampp
 from exampp.cli import output as printing
-from exampp.cli.command import error_exit_code, option_rules, without_options
+from exampp.cli.command import OptionRule, error_exit_code, option_rules, without_options
 from exampp.cli.options import (
     LABELLING,
     OF_MEASURES,
@@ -29,6 +29,7 @@ from exampp.cli.options import (
 from exampp.cli.output import end_where_undefined, print_message, show
 from exampp.errors import InputError
 from exampp.project.gate_file import GateOptions, read_gate_file, run_gate
+from exampp.records.gradebook import DuplicateChoice
 from exampp.records.options import argument, keyword
 from exampp.records.selection import Display, GraderName, Labels, NumberDisplay, Selection
 
@@ -48,6 +49,10 @@ _BESIDE_TEXTS = 48
     OF_MEASURES["--min-rating"],
     OF_MEASURES["--missing"],
     OF_MEASURES["--compat"],
+    OF_MEASURES["--duplicates"],
+    OptionRule(
+        ("--duplicates",), "for means, not with --per-query", lambda given: not given["per_query"]
+    ),
 )
 def evaluate(
     selection: Selection,
@@ -68,6 +73,14 @@ def evaluate(
             rare=True,
         ),
     ] = "exam",
+    duplicates: Annotated[
+        DuplicateChoice,
+        keyword(
+            help="Show Cover with duplicates counted once, too: those marked by people (once), or "
+            "also those found in the texts (found).",
+            rare=True,
+        ),
+    ] = "each",
     *,
     labels: Labels,
     display: NumberDisplay,
@@ -83,7 +96,6 @@ def evaluate(
     from exampp.formats.output import check_outputs
     from exampp.measures import board as boards
     from exampp.measures.leaderboard import (
-        DEFAULT_MEASURES,
         evaluate_gradebook,
         missing_prerequisite,
     )
@@ -104,15 +116,16 @@ def evaluate(
     if official:
         officials = read_officials(official)
     with opened_grades(selection, measure) as grades:
-        book = grades.gradebook
+        book = grades.book_with_duplicates(duplicates)
     board = evaluate_gradebook(
         book,
-        measure or DEFAULT_MEASURES,
+        measure,
         min_rating,
         subtopics=subtopics,
         missing=missing,
         labelling=labels_of,
         compat=compat,
+        once=duplicates != "each",
     )
     board = noted(board, book)
     main = boards.tidy if display.for_programs else boards.wide_leaderboard

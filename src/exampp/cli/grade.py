@@ -71,12 +71,22 @@ def vote(
         ),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean"], keyword(help="Combine the votes by this rule.")
+        Literal["majority", "median", "mean", "weighted", "expected", "criteria-sum"],
+        keyword(
+            help="Combine the votes by this rule. weighted: by agreement with people; expected: "
+            "ratings weighted by the probabilities that the model gave them."
+        ),
     ] = "majority",
     at_least: Annotated[
         int | None,
         keyword(min=1, help="Require this many votes for a grade. [default: all]"),
     ] = None,
+    steps: Annotated[
+        int,
+        keyword(
+            min=1, help="Store ratings in steps of 1 to this number, such as tenths.", rare=True
+        ),
+    ] = 1,
     *,
     display: Display,
 ) -> None:
@@ -87,7 +97,7 @@ def vote(
     Example: exampp vote my.exam --grader draft --grader words-v1 --rule median
     """
     with exampp.Collection(collection) as opened:
-        found = opened.panel(*grader).vote(rule, at_least=at_least)
+        found = opened.panel(*grader).vote(rule, at_least=at_least, steps=steps)
     show(found.tables(), display)
     print_message(f"To evaluate: exampp evaluate {collection} --grader {found.grader.name}")
 
@@ -116,6 +126,7 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --on",
         lambda given: given["on"] is not None,
     ),
+    OptionRule(("--min-rating",), "beside --for", lambda given: bool(given["measure"])),
     OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
     OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
 )
@@ -132,6 +143,23 @@ def grade(
     *,
     options: Mapping[str, Any],
     bank: BankName = None,
+    measure: Annotated[
+        list[str] | None,
+        keyword(
+            "--for",
+            metavar="MEASURE",
+            help="Grade only the cells that this measure needs, such as Cover@20; its values are "
+            "the same. Repeat for several. [default: grade all cells]",
+        ),
+    ] = None,
+    min_rating: Annotated[
+        list[int] | None,
+        keyword(
+            help="Lowest rating that counts as an answer for --for. Repeat for several. "
+            "[default: 4 on a scale of 0-5, two thirds up another scale]",
+            rare=True,
+        ),
+    ] = None,
     depth: Annotated[int, keyword(min=1, help="Grade this many passages of each ranking.")] = 20,
     pool: Annotated[
         Literal["ranked", "judged", "all"],
@@ -255,6 +283,8 @@ def grade(
             on=None if on is None else exampp.Cluster(on, workers),
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
             dry_run=dry_run,
+            measures=measure or (),
+            min_rating=min_rating,
             **options,
         )
         print_message(_describe(run))
@@ -281,7 +311,8 @@ def _describe(run: GradingRun) -> str:
     decode = grader.settings.get("decode")
     mode = f" (decode {decode})" if decode else ""
     graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
-    return f"Grader: {grader.name}{mode}, on the {graded}."
+    cells = f" Only cells that {run.target} needs." if run.target else ""
+    return f"Grader: {grader.name}{mode}, on the {graded}.{cells}"
 
 
 def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:
@@ -300,10 +331,12 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
         which = f"more ({share:.0%} of all)" if more else f"of these ({share:.0%})"
         judged = f"{found.judged_only} {which}: no run ranks their passages"
         judged += "; --pool all" * more
+    bounds = f"{found.at_least} to " if run.target else ""
     values = {
-        "cells pending": str(found.cells),
+        "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
+        "not needed": str(found.not_needed) if run.target else "",
         "judged only": judged,
-        "requests": str(found.requests),
+        "requests": f"{bounds}{found.requests}",
         "prompt tokens": f"{about}{found.tokens}",
         "reply tokens": f"about {found.written}",
         "time": seconds,

@@ -263,6 +263,7 @@ OF_MEASURES = {
         "--min-rating": f"for Cover, {_FOR_RELEVANT}, and for labels by --label count or --gains",
         "--missing": _COVERING,
         "--compat": _COVERING,
+        "--duplicates": "for Cover and nCover",
         "--label": f"{_GRADED}, and for --qrels",
         "--gains": f"{_GRADED}, and for --qrels",
         "--at-least": f"{_FOR_RELEVANT}, and for labels that are not plain counts",

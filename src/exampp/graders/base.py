@@ -13,9 +13,9 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from exampp.errors import InputError
 from exampp.sanitize import sanitize, sanitize_value
@@ -90,6 +90,13 @@ class Reply:
     usage: Usage = Usage()
     detail: Mapping[str, Any] = field(default_factory=dict)
     later: bool = False
+
+
+class FirstCell(NamedTuple):
+    """A cell to try ways of grading on: its request, and whether a reply to it has a grade."""
+
+    request: Request
+    is_read: Callable[[Reply], bool]
 
 
 def sanitize_reply(reply: Reply) -> Reply:
@@ -255,6 +262,8 @@ class Grader(ABC):
     """True if replies are paid before they are read; a series of failures then ends a run only
     after all are stored.
     """
+    collects: bool = False
+    """True while it only collects replies to earlier requests and sends nothing."""
     share: float = 1.0
     """Discount: the paid fraction of the usual price."""
 

@@ -194,11 +194,10 @@ class OpenAIOptions(TextOptions):
         "Price of a million cached input tokens.", writes=False, panel=COST
     )
     decode: str = option(
-        "Read a reply as text, as the likeliest label, or as JSON. auto: labels if the server "
-        "gives probabilities, else json if it supports schemas, else text.",
+        "Read a reply as text, likeliest label, label enforced by the server (choice), or JSON. "
+        "auto: the one that reads all first cells in the fewest tokens.",
         "auto",
-        choices=("auto", "text", "labels", "json"),
-        writes=False,
+        choices=("auto", "text", "labels", "choice", "json"),
     )
     base_url: str | None = option(
         "Address of the server. The key comes from OPENAI_API_KEY and is never stored.",
@@ -216,7 +215,7 @@ class OpenAIOptions(TextOptions):
         'Add this to every request, such as {"top_k": 20}.', panel="Server"
     )
     assume: str | None = option(
-        "", choices=("auto", "text", "labels", "json"), writes=False, shown=False
+        "", choices=("auto", "text", "labels", "choice", "json"), writes=False, shown=False
     )
     backoff: float = option("", 0.5, least=0, shown=False)
     max_wait: float = option("", 600.0, least=0, shown=False)

@@ -34,7 +34,7 @@ class Backend:
     """A kind of grader: its class, the record of its options, its default prompt.
 
     `make` gets the options, an instance of `options`, and the prompt. `writes` are the options for
-    generating banks, if the backend can do that.
+    generating banks, if the backend can do that: a value, or a tuple of all possible values.
     """
 
     make: Callable[[Any, Prompt], Grader]
@@ -55,24 +55,26 @@ def _draft(_: KindOptions, __: Prompt) -> Grader:
 def _local(options: LocalOptions, prompt: Prompt) -> Grader:
     from exampp.graders.local import load_local_grader
 
-    return load_local_grader(options, prompt.labels)
+    return load_local_grader(options, prompt.scored_labels)
 
 
 def _openai(options: OpenAIOptions, prompt: Prompt) -> Grader:
     from exampp.graders.openai import OpenAICompatibleGrader
 
-    return OpenAICompatibleGrader(options, prompt.labels, prompt.reply_field)
+    return OpenAICompatibleGrader(
+        options, prompt.labels, prompt.reply_field, prompt.reply, properties=prompt.properties
+    )
 
 
 BUILT_IN: Mapping[str, Backend] = {
     "draft": Backend(_draft, KindOptions, "draft"),
     "hf": Backend(_local, LocalOptions, writes={"decode": "generate"}),
-    "openai": Backend(_openai, OpenAIOptions, writes={"decode": "text"}),
+    "openai": Backend(_openai, OpenAIOptions, writes={"decode": ("auto", "text", "json")}),
 }
 RESERVED = frozenset(
     {"collection", "grader", "bank", "depth", "pool", "select", "answers_of", "max_failures"}
     | {"max_queries", "shard", "retry_failed", "grace", "dry_run", "on_progress", "on_reply"}
-    | {"per", "keys", "query", "query_id", "more", "grounded", "author", "reason"}
+    | {"per", "keys", "query", "query_id", "more", "count", "grounded", "author", "reason"}
     | {"format", "style", "name", "scale", "same_text_same_grade", "on", "workers", "price_hour"}
     | {"batch", "batches", "batch_file", "replies", "cancel_batches", "poll"}
 )

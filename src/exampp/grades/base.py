@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, get_args
 
 from exampp.errors import InputError
 from exampp.measures.rankings import ScoredPassage, with_runs
@@ -15,6 +15,7 @@ from exampp.records import GraderIdentity, Judgment, content_hash
 from exampp.records.gradebook import (
     MISSING,
     Dossier,
+    DuplicateChoice,
     Gradebook,
     QueryGrades,
     choose_systems,
@@ -22,7 +23,7 @@ from exampp.records.gradebook import (
 )
 from exampp.records.graders import grader_label
 from exampp.records.items import BankTexts, own_bank
-from exampp.sanitize import check_lists, or_default
+from exampp.sanitize import check_choice, check_lists, or_default
 from exampp.store.bank import (
     MAIN_BANK,
     bank_names,
@@ -180,6 +181,19 @@ class ChosenGrades:
         """Return the highest human judgment; None without judgments."""
         return highest_judgment(self.connection)
 
+    def book_with_duplicates(self, duplicates: DuplicateChoice) -> Gradebook:
+        """Return the gradebook, for "found" with the duplicates found in the texts of the bank."""
+        check_choice("duplicates", duplicates, get_args(DuplicateChoice))
+        if duplicates != "found":
+            return self.gradebook
+        from exampp.items.duplicates import with_duplicates
+
+        texts = self.bank_texts()
+        if not any(item.text for entry in texts.entries for item in entry.items):
+            what = "the texts of the items are not known, so no duplicates can be found"
+            raise InputError(what, hint="Name a bank file with --bank")
+        return with_duplicates(self.gradebook, texts.entries)
+
     def bank_texts(self) -> BankTexts:
         """Return the items and query texts of the bank, and its sealed items."""
         # a graded file has only item ids
@@ -271,9 +285,11 @@ class GradesBase(ABC):
 
         check_lists(measures=measures)
         min_rating = list(min_rating) if isinstance(min_rating, Iterable) else [min_rating]
-        measures = measures or DEFAULT_MEASURES
         for name, one in self.named():
-            yield graded_method(one.gradebook, measures, min_rating, of + name)
+            book = one.gradebook
+            chosen = measures or (book.target.measures if book.target else DEFAULT_MEASURES)
+            yield graded_method(book, chosen, min_rating, of + name)
+        measures = measures or DEFAULT_MEASURES
         for name, judgments in (qrels or {}).items():
             book = self._books[-1]
             yield qrels_method(name, book, judgments, measures, min_rating)

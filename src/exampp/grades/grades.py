@@ -18,8 +18,9 @@ from exampp.grades.base import ChosenGrades, GradesBase
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
-from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import Measure
+from exampp.records.gradebook import DuplicateChoice
 from exampp.records.inputs import relevance_threshold
 from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
@@ -63,34 +64,39 @@ class Grades(ChosenGrades, GradesBase):
 
     def evaluate(
         self,
-        measures: Sequence[Measure | str] = DEFAULT_MEASURES,
+        measures: Sequence[Measure | str] | None = None,
         *,
         min_rating: int | Sequence[int] | None = None,
         subtopics: SubtopicChoice = "auto",
         missing: Missing = "zero",
         labelling: Labelling | None = None,
         compat: str = "exam",
+        duplicates: DuplicateChoice = "each",
     ) -> Leaderboard:
         """Return the leaderboard of all systems, for measures and thresholds.
 
-        `measures` are Cover, nCover and all measures of ir_measures. `min_rating` is the lowest
+        `measures` are Cover, nCover and all measures of ir_measures; by default Cover@20, nCover@20
+        and nDCG@20, or those for which the cells were graded. `min_rating` is the lowest
         rating that counts as an answer: by default 4 of 0-5, or two thirds of another scale. The
         other options are those of `measures.leaderboard.evaluate`; `compat="rubric"` uses the
-        definitions of the papers' own program.
+        definitions of the papers' own program. `duplicates="once"` also counts the items that
+        people marked as duplicates as one, `"found"` those that are found in the texts, too.
         """
         from exampp.analysis.grader_bias import noted
 
-        check_lists(measures=measures)
+        check_lists(measures=measures or ())
+        book = self.book_with_duplicates(duplicates)
         board = evaluate_gradebook(
-            self.gradebook,
+            book,
             measures,
             min_rating,
             subtopics=subtopics,
             missing=missing,
             labelling=labelling,
             compat=compat,
+            once=duplicates != "each",
         )
-        return noted(board, self.gradebook)
+        return noted(board, book)
 
     def compare_parts(
         self,

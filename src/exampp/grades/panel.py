@@ -68,16 +68,25 @@ class Panel(GradesBase):
         methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
         return side_by_side(methods, read_officials(official), order=order, decimals=decimals)
 
-    def vote(self, rule: str = "majority", *, at_least: int | None = None) -> Voted:
+    def vote(self, rule: str = "majority", *, at_least: int | None = None, steps: int = 1) -> Voted:
         """Combine the grades by a vote, cell by cell, and store it as a new grader.
 
-        `rule` is one of `grading.derived.RULES`: majority, median or mean. A cell gets a grade if
-        `at_least` that many members (default: all) graded it. Human decisions do not count. Raises
-        InputError for a graded file, or if kinds or scales differ.
+        `rule` is one of `grading.derived.RULES`: majority, median, mean, weighted (by agreement
+        with people), expected (ratings weighted by the probabilities that the model gave them) or
+        criteria-sum (of four criteria of relevance). A cell gets a grade if `at_least` that many
+        members (default: all) graded it. `steps` 10 makes a scale of tenths of a rating. Human
+        decisions do not count as votes. Raises InputError for a graded file, or if kinds or scales
+        differ.
         """
         from exampp.grading.derived import vote_cells
 
         members = {one.stored.key: one.stored for one in self.members}
         banks = list(dict.fromkeys(one.bank for one in self.members))
-        connection = self.members[0].connection
-        return vote_cells(connection, list(members.values()), banks, rule=rule, least=at_least)
+        return vote_cells(
+            self.members[0].connection,
+            list(members.values()),
+            banks,
+            rule=rule,
+            least=at_least,
+            steps=steps,
+        )

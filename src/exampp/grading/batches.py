@@ -541,7 +541,7 @@ class BatchGrader(Grader):
         )
         self._identity: GraderIdentity | None = None
         self._given: dict[int, str] = {}
-        self._claiming = self._begun = False
+        self.collects = self._begun = False
         self._why = ""
         self.stopped = ""
         self.late: Sequence[tuple[Request, Reply]] = ()
@@ -598,8 +598,8 @@ class BatchGrader(Grader):
         grader = self._key
         if not self._begun:
             self._begin(grader)
-        self._claiming = not self._claiming and kept.has_replies(self._connection, grader)
-        blocked = self._claiming or self._why or self._outbox.why
+        self.collects = not self.collects and kept.has_replies(self._connection, grader)
+        blocked = self.collects or self._why or self._outbox.why
         sends = self._chosen.sends and not blocked
         pending, outbox, put_off = Pending(), self._outbox, False
         for request in asks:
@@ -673,7 +673,7 @@ class BatchGrader(Grader):
     def wait(self) -> Iterator[str]:
         """Poll the batches until one has ended; yield their states at every poll."""
         pause = FIRST_POLL if self._chosen.poll is None else self._chosen.poll
-        while not self._claiming and not self._halted.is_set():
+        while not self.collects and not self._halted.is_set():
             if not self._outbox.out(self._key) or self._outbox.look(self._key):
                 break
             yield describe_batches(self._outbox.out(self._key))
@@ -692,7 +692,7 @@ class BatchGrader(Grader):
         """
         service, batches, rows = self._outbox.service, self._chosen, self._outbox.out(grader)
         running = describe_open_batches(rows)
-        if self._claiming:
+        if self.collects:
             # received replies may have shown that sending should stop
             return ""
         if isinstance(service, FileBatches) and batches.file and rows:

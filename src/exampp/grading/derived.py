@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
-from statistics import median_low, multimode
+from statistics import fmean, median_low, multimode
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.formats import calibration as calibration_format
@@ -23,8 +27,10 @@ from exampp.records.calibration import (
     SourceGrader,
     calibration_notes,
 )
-from exampp.records.graders import notes_of_vote
+from exampp.records.decisions import effective_decision
+from exampp.records.graders import check_scale, notes_of_vote
 from exampp.results.result import Result, Table
+from exampp.sanitize import check_integer
 from exampp.stats.calibration import (
     RatedPassages,
     at_least,
@@ -34,6 +40,7 @@ from exampp.stats.calibration import (
 )
 from exampp.store.bank import bank_of_kind, query_items
 from exampp.store.connection import transaction
+from exampp.store.decisions import judged_cells
 from exampp.store.grades import (
     GradeRow,
     RatedCell,
@@ -218,12 +225,80 @@ def _labelled(
 
 # ---- votes ---------------------------------------------------------------------------------------
 
-RULES: Mapping[str, Callable[[Sequence[int]], int]] = {
-    "majority": lambda ratings: min(multimode(ratings)),
-    "median": median_low,
-    "mean": lambda ratings: -((len(ratings) - 2 * sum(ratings)) // (2 * len(ratings))),
+CRITERIA, CRITERIA_SCALE = 4, (0, 3)
+CRITERIA_SUMS = (5, 7, 10)
+"""Number and scale of relevance criteria, and the least sum of their ratings for 1, 2 and 3.
+
+After the sum of Farzi and Dietz, Criteria-Based LLM Relevance Judgments (arXiv 2507.09488).
+"""
+RULES: Mapping[str, Callable[[Sequence[float], Sequence[float]], float]] = {
+    "majority": lambda ratings, _: min(multimode(ratings)),
+    "median": lambda ratings, _: median_low(ratings),
+    "mean": fmean,
+    "weighted": fmean,
+    "expected": fmean,
+    "criteria-sum": lambda ratings, _: sum(sum(ratings) >= least for least in CRITERIA_SUMS),
 }
-"""Rules that combine ratings on one scale. Ties and halves are rounded down."""
+"""Rules that combine ratings on one scale, with the weights of the members.
+
+`weighted` weighs members by their agreement with people (see `weights_of`). `expected` reads
+expected ratings, that is ratings weighted by the probabilities of the labels (G-Eval, Liu et al.,
+EMNLP 2023, section 2); one member is enough. All other rules weigh members equally.
+"""
+EXPECTED, WEIGHTED, CRITERIA_SUM = "expected", "weighted", "criteria-sum"
+PRIOR_CELLS = 10.0
+"""Number of cells with the mean squared error of all members that each member's error starts from.
+
+It keeps the weights close to equal until people have decided more cells.
+"""
+
+
+def combine(
+    rule: str, ratings: Sequence[float], weights: Sequence[float] = (), steps: int = 1
+) -> int:
+    """Combine ratings of one cell; ties and halves are rounded down.
+
+    The result is in units of 1 / `steps` of a rating.
+    """
+    value = RULES[rule](ratings, weights or [1.0] * len(ratings)) * steps
+    return math.ceil(round(value, 9) - 0.5)
+
+
+Errors = Mapping[str, NDArray[np.float64]]
+"""By query: number of decided cells, and their sum of squared errors, [2, members]."""
+
+
+def weights_of(errors: Errors, members: int, without: str = "") -> list[float]:
+    """Return the weights of members, in proportion to 1 / mean squared error against people.
+
+    These are the weights of the linear combination with the least variance if members err
+    independently. Only decided cells of other queries than `without` count.
+    """
+    cells, squares = sum(
+        (one for query, one in errors.items() if query != without), start=np.zeros((2, members))
+    )
+    prior = squares.sum() / cells.sum() if cells.sum() else 0.0
+    if not prior:
+        return [1.0] * members
+    precision = (cells + PRIOR_CELLS) / (squares + PRIOR_CELLS * prior)
+    weights: list[float] = (precision / precision.mean()).tolist()
+    return weights
+
+
+def _errors(
+    connection: sqlite3.Connection, members: Sequence[StoredGrader], banks: Sequence[str]
+) -> Errors:
+    """Return the errors of members on the cells that people decided and all members graded."""
+    errors: dict[str, NDArray[np.float64]] = defaultdict(lambda: np.zeros((2, len(members))))
+    for bank in banks:
+        by_member = [judged_cells(connection, one, bank) for one in members]
+        for cells in zip(*by_member, strict=True):
+            people = effective_decision(cells[0].decisions)
+            ratings = [cell.automatic for cell in cells]
+            if people is not None and people.rating is not None and None not in ratings:
+                apart = np.array(ratings, float) - people.rating
+                errors[cells[0].query_id] += [np.ones(len(members)), apart**2]
+    return errors
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -240,9 +315,12 @@ class Voted(Result):
     def tables(self) -> Mapping[str, Table]:
         """Return the numbers of cells with and without a grade."""
         notes = list(notes_of_vote(self.grader))
+        what = "graded them"
+        if self.grader.settings["vote"]["rule"] == EXPECTED:
+            what = "graded them with probabilities of the ratings"
         for present, count in sorted(self.lacking.items()):
             notes.append(
-                f"{count:,} cells have no grade, because only {present} of the members graded them."
+                f"{count:,} cells have no grade, because only {present} of the members {what}."
             )
         row = (self.grader.name, self.cells, sum(self.lacking.values()))
         return {"voted": Table.of(["grader", "cells", "without a grade"], [row], notes=notes)}
@@ -255,62 +333,92 @@ def vote_cells(
     *,
     rule: str,
     least: int | None = None,
+    steps: int = 1,
 ) -> Voted:
     """Combine the grades of members for every cell of their banks by a rule.
 
-    A cell graded by fewer than `least` members (by default all) has no grade. Run it again to
-    include later grades.
+    A cell graded by fewer than `least` members (by default all) has no grade. The ratings are in
+    units of 1 / `steps` of the members' ratings. Run it again to include later grades.
 
     Raises:
-        InputError: Fewer than two members, different kinds or scales, an unknown rule, or an
-            impossible `least`.
+        InputError: Fewer than two members (expected: one), different kinds or scales, an unknown
+            rule, an impossible `least` or `steps`, or no expected rating at all.
     """
-    identity = _identity_of_vote(members, rule, least)
+    least = _check_vote(members, rule, least, steps)
+    errors = _errors(connection, members, banks) if rule == WEIGHTED else {}
+    identity = _identity_of_vote(members, rule, least, steps, weights_of(errors, len(members)))
     keys = [one.key for one in members]
+
+    @cache
+    def weights(query_id: str) -> dict[int, float]:
+        return dict(zip(keys, weights_of(errors, len(keys), query_id), strict=True))
+
     counts: Counter[State] = Counter()
     lacking: Counter[int] = Counter()
     with connection, transaction(connection):
         grader = put_grader(connection, identity)
-        cells = (rated_cells(connection, keys, identity.kind, bank) for bank in banks)
+        cells = (
+            rated_cells(connection, keys, identity.kind, bank, expected=rule == EXPECTED)
+            for bank in banks
+        )
         for some in batches(chain.from_iterable(cells)):
             rows = []
             for cell in some:
-                ratings = [cell.ratings[key] for key in keys if key in cell.ratings]
-                grade = _voted_grade(cell, ratings, identity, len(members))
+                votes = {key: cell.ratings[key] for key in keys if key in cell.ratings}
+                grade = _voted_grade(cell, votes, weights(cell.query_id), identity)
                 counts[grade.state] += 1
-                lacking[len(ratings)] += grade.state is not State.GRADED
+                lacking[len(votes)] += grade.state is not State.GRADED
                 versions = cell.item_version, cell.passage_version
                 rows.append(grade_row(grader, *versions, grade, cell.answer_key))
             put_grades(connection, rows)
+        if rule == EXPECTED and not counts[State.GRADED]:
+            names = ", ".join(one.identity.name for one in members)
+            raise InputError(
+                f"the grades of {names} have no probabilities of the ratings",
+                hint="Grade with --decode labels (openai) or --decode score (hf)",
+            )
         write_pages(connection)
     return Voted(_named(connection, grader), counts[State.GRADED], +lacking)
 
 
 def _voted_grade(
-    cell: RatedCell, ratings: Sequence[int], identity: GraderIdentity, of: int
+    cell: RatedCell,
+    votes: Mapping[int, float],
+    weights: Mapping[int, float],
+    identity: GraderIdentity,
 ) -> Grade:
     vote = identity.settings["vote"]
-    least = vote["at_least"]
-    detail: dict[str, object] = {"ratings": list(ratings)}
-    if len(ratings) < least:
-        detail["reason"] = f"graded by {len(ratings)} of {of} members; {least} required"
+    rule, steps = vote["rule"], vote.get("steps", 1)
+    ratings = list(votes.values())
+    detail: dict[str, Any] = {"ratings": ratings}
+    if len(ratings) < vote["at_least"]:
+        had = f"graded by {len(ratings)} of {len(weights)} members; {vote['at_least']} required"
+        detail["reason"] = f"{had}, with probabilities" if rule == EXPECTED else had
         return Grade(cell.query_id, State.FAILED, None, rule=readings.VOTED, detail=detail)
-    rating = RULES[vote["rule"]](ratings)
+    of_cell = [weights[key] for key in votes]
+    rating = combine(rule, ratings, of_cell, steps)
     detail["spread"] = max(ratings) - min(ratings)
-    detail["expected"] = sum(ratings) / len(ratings)
-    agree = sum(one == rating for one in ratings) / len(ratings)
+    if rule != CRITERIA_SUM:  # the sum is not on the scale of its label
+        detail["expected"] = fmean(ratings, of_cell) * steps
+    confidence = None
+    if rule != EXPECTED and steps == 1:
+        confidence = sum(one == rating for one in ratings) / len(ratings)
     return Grade(
-        cell.query_id, State.GRADED, rating, rule=readings.VOTED, confidence=agree, detail=detail
+        cell.query_id,
+        State.GRADED,
+        rating,
+        rule=readings.VOTED,
+        confidence=confidence,
+        detail=detail,
     )
 
 
-def _identity_of_vote(
-    members: Sequence[StoredGrader], rule: str, least: int | None
-) -> GraderIdentity:
-    """Return the grader of a vote; other members or another rule make another grader."""
+def _check_vote(members: Sequence[StoredGrader], rule: str, least: int | None, steps: int) -> int:
+    """Return the least number of members that must have graded a cell."""
     if rule not in RULES:
         raise InputError(f"unknown rule {rule!r}", hint=f"Use one of {', '.join(RULES)}")
-    if len(members) < 2:
+    fewest = 1 if rule == EXPECTED else 2
+    if len(members) < fewest:
         raise InputError(
             f"a vote needs at least two graders, not {len(members)}"
             if members
@@ -331,9 +439,39 @@ def _identity_of_vote(
         raise InputError(
             f"at-least is {least}, of {len(members)} members", hint=f"Use 1 to {len(members)}"
         )
+    if rule == CRITERIA_SUM and (
+        (len(members), (first.lowest, first.highest)) != (CRITERIA, CRITERIA_SCALE)
+        or least < CRITERIA
+    ):
+        raise InputError(
+            f"criteria-sum adds {CRITERIA} ratings from 0 to 3, not {least} of {len(members)} "
+            f"from {first.lowest} to {first.highest}",
+            hint="Grade with --prompt criteria-exactness, criteria-coverage, criteria-topicality "
+            "and criteria-contextual-fit, and name these four graders",
+        )
+    check_integer("steps", steps, 1)
+    if steps > 1 and rule in ("majority", "median", CRITERIA_SUM):
+        raise InputError(
+            f"the {rule} of ratings is a rating, without steps between",
+            hint="Remove steps, or use the rule mean, weighted or expected",
+        )
+    check_scale((first.lowest * steps, first.highest * steps))
+    return least
+
+
+def _identity_of_vote(
+    members: Sequence[StoredGrader], rule: str, least: int, steps: int, weights: Sequence[float]
+) -> GraderIdentity:
+    """Return the grader of a vote; other members, weights or another rule make another grader."""
     named = [{"name": one.identity.name, "key": one.identity.key} for one in members]
+    if rule == WEIGHTED:
+        for one, weight in zip(named, weights, strict=True):
+            one["weight"] = f"{weight:.2f}"
     # the members identify the grader, not their order
     named.sort(key=lambda one: one["key"])
-    name = f"vote-{rule}"
-    settings = {"vote": {"rule": rule, "members": named, "at_least": least}}
-    return GraderIdentity(name, name, first.kind, first.lowest, first.highest, settings)
+    name, first = f"vote-{rule}" + (f"-{steps}" if steps > 1 else ""), members[0].identity
+    vote: dict[str, Any] = {"rule": rule, "members": named, "at_least": least}
+    if steps > 1:
+        vote["steps"] = steps
+    lowest, highest = first.lowest * steps, first.highest * steps
+    return GraderIdentity(name, name, first.kind, lowest, highest, {"vote": vote})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from exampp.errors import ExamError, InputError
-from exampp.graders.base import MARKED, Grader, check_grader
+from exampp.graders.base import MARKED, FirstCell, Grader, Reply, check_grader
 from exampp.graders.draft import THRESHOLDS
 from exampp.graders.function import FunctionGrader
 from exampp.graders.options import KINDS, CallOptions, NamedOptions, declared_options, read_options
@@ -24,17 +24,28 @@ from exampp.grading.requests import (
     Grading,
     ReplyRules,
     SentPrompt,
+    build_request,
     check_prompt_fits,
     unnumbered_setting,
 )
 from exampp.grading.run import GradingRun
+from exampp.grading.target import grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
+from exampp.measures.names import Measure
 from exampp.plugins import describe_error
 from exampp.prompts import Prompt, load_grading_prompt, names, prompt_content_hash
+from exampp.prompts.generation import (
+    GenerationPrompt,
+    GenerationRequest,
+    asks_for_json,
+    reply_properties,
+)
 from exampp.records.graders import (
+    UNNUMBERED,
     USUAL_SCALE,
     GraderIdentity,
     RatingScale,
+    State,
     check_scale,
     choose_grader,
     grader_label,
@@ -47,11 +58,13 @@ from exampp.store.bank import bank_of_kind, item_kinds
 from exampp.store.cells import (
     POOLS,
     GradingScope,
+    PendingCells,
     Pool,
     Shard,
     count_judged_only,
     items_without_key,
     items_without_text,
+    pending_cells,
 )
 from exampp.store.grades import find_grader, graders, known_grader
 from exampp.store.runs import FILE, OPEN, PREPARED, RunUsage, describe_batches, usage_of
@@ -184,6 +197,8 @@ def join_grading(
 
 WRITTEN_TOKENS = 2048
 """Default maximum tokens of a generated reply."""
+MOST_TOKENS_OF_ITEM = 60
+"""Tokens by which that maximum grows with every item; a question has about 20."""
 
 
 def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -> dict[str, str]:
@@ -192,8 +207,13 @@ def without_server(model: object = None, known: Sequence[GraderIdentity] = ()) -
     return {"assume": str(next(decodes, "auto")), "api_key": "none"}
 
 
-def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
-    """Return a backend that writes any text, for generating banks."""
+def make_writer(
+    name: str, options: Mapping[str, Any], prompt: GenerationPrompt, wish: GenerationRequest
+) -> Grader:
+    """Return a backend that writes items.
+
+    Where the prompt asks for JSON, a server that can is made to keep to its schema.
+    """
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
     backend = GRADERS.get(name)
     if backend is None:
@@ -205,11 +225,17 @@ def make_writer(name: str, options: Mapping[str, Any]) -> Grader:
     if "unnumbered" in values:
         raise InputError("a generated bank has no ratings", hint="Remove --unnumbered")
     for option, required in backend.writes.items():
-        if (value := values.setdefault(option, required)) != required:
-            raise InputError(f"generating a bank needs {option} {required!r}, not {value!r}")
+        possible = required if isinstance(required, tuple) else (required,)
+        default = "text" if "text" in possible and not asks_for_json(prompt, wish) else possible[0]
+        if (value := values.setdefault(option, default)) not in possible:
+            needed = " or ".join(map(repr, possible))
+            raise InputError(f"generating a bank needs {option} {needed}, not {value!r}")
     if "max_new_tokens" in declared_options(backend.options):
-        values.setdefault("max_new_tokens", WRITTEN_TOKENS)
-    return make_grader(name, Prompt("items", "", "", ("question",), "", 0, 1), values)
+        tokens = max(WRITTEN_TOKENS, MOST_TOKENS_OF_ITEM * wish.asked(prompt))
+        values.setdefault("max_new_tokens", tokens)
+    properties = reply_properties(prompt, wish)
+    items = Prompt("items", "", "", (prompt.makes,), "", 0, 1, properties=properties)
+    return make_grader(name, items, values)
 
 
 def _no_grader(name: str, known: Iterable[str]) -> InputError:
@@ -225,10 +251,12 @@ def make_grading(
     cluster: Cluster | None = None,
     wrap: Callable[[Grader], Grader] | None = None,
     in_bank: Sequence[str] = (),
+    prepare: Callable[[Grader, Prompt, str], None] = lambda *_: None,
 ) -> Grading:
     """Return the grading of a backend, by the workers of a cluster if given.
 
-    `wrap` may replace the grader of the backend. The kinds of items `in_bank` determine the default
+    `prepare` gets the grader of the backend, the prompt and the kind before the grader is asked for
+    its settings, and `wrap` may replace it. The kinds of items `in_bank` determine the default
     prompt.
 
     Raises:
@@ -259,6 +287,7 @@ def make_grading(
             values["model"] = str(Path(model).resolve())
         make = partial(make_grader, name, prompt, values)
         grader = SpreadGrader(RayWorkers(cluster, make, computes=name == "hf"))
+    prepare(grader, prompt, kind)
     grader = wrap(grader) if wrap else grader
     if "prompt" not in values:
         prompt = load_grading_prompt(default_prompt(grader, kind, backend.prompt))
@@ -297,8 +326,9 @@ def make_batch_grading(
     batches: Batches,
     answers_of: str | None,
     in_bank: Sequence[str] = (),
+    prepare: Callable[[Grader, Prompt, str], None] = lambda *_: None,
 ) -> Grading:
-    """Return the grading of a server's grader, by batches.
+    """Return the grading of a server's grader, by batches; see `make_grading` for `prepare`.
 
     Raises:
         InputError: The grader does not support batches.
@@ -317,7 +347,7 @@ def make_batch_grading(
         inner = cast("OpenAICompatibleGrader", backend)
         return BatchGrader(inner, connection, batches, offline=offline)
 
-    return make_grading(grader, options, settings, wrap=wrap, in_bank=in_bank)
+    return make_grading(grader, options, settings, wrap=wrap, in_bank=in_bank, prepare=prepare)
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
@@ -345,7 +375,7 @@ class FunctionOptions(NamedTuple):
 
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
-    *("on", "batches", "dry_run", *FunctionOptions._fields),
+    *("on", "batches", "dry_run", "measures", "min_rating", *FunctionOptions._fields),
 )
 """Options of a run, which a misspelt option of a grader may mean."""
 
@@ -368,6 +398,8 @@ def plan_run(
     on: str | Cluster | None = None,
     batches: bool | Batches = False,
     dry_run: bool = False,
+    measures: Sequence[Measure | str] = (),
+    min_rating: int | Sequence[int] | None = None,
 ) -> GradingRun:
     """Return the run of a grader over a collection at `path`; see `Collection.grading`.
 
@@ -389,10 +421,26 @@ def plan_run(
         raise InputError("a cluster does not support batches", hint="Remove on or batches")
     if dry_run and grader == "openai":
         options = {**options, **without_server(options.get("model"), known)}
+
+    def scope_of_prompt(prompt: Prompt, kind: str, *, each_cell: bool = False) -> GradingScope:
+        return GradingScope(
+            kind,
+            bank_of_kind(connection, bank, kind, path),
+            depth,
+            by_query=kind != "query" and "query" in prompt.slots,
+            answers_of=source.key if source else None,
+            verifies=prompt.verifies,
+            max_queries=max_queries,
+            shard=None if shard is None else parse_shard(shard),
+            each_cell=each_cell,
+            pool=cast("Pool", pool),
+        )
+
+    prepare = partial(_prepare, connection, scope_of_prompt)
     grading = (
-        make_batch_grading(connection, grader, options, chosen_batches, answers, kinds)
+        make_batch_grading(connection, grader, options, chosen_batches, answers, kinds, prepare)
         if chosen_batches
-        else _grading_of(grader, options, function, kinds, answers, cluster)
+        else _grading_of(grader, options, function, kinds, answers, cluster, prepare)
     )
     if same := known_grader(connection, grading.identity):
         _check_scale(grading.identity, same.identity)
@@ -403,18 +451,7 @@ def plan_run(
     if isinstance(grading.grader, BatchGrader):
         grading.grader.bind(grading.identity)
     kind = grading.identity.kind
-    exam = GradingScope(
-        kind,
-        bank_of_kind(connection, bank, kind, path),
-        depth,
-        by_query=kind != "query" and "query" in grading.prompt.slots,
-        answers_of=source.key if source else None,
-        verifies=grading.prompt.verifies,
-        max_queries=max_queries,
-        shard=None if shard is None else parse_shard(shard),
-        pool=cast("Pool", pool),
-        each_cell=not grading.grader.same_text_same_grade,
-    )
+    exam = scope_of_prompt(grading.prompt, kind, each_cell=not grading.grader.same_text_same_grade)
     keyless = items_without_key(connection, exam)
     notes = [
         grading.grader.note,
@@ -429,6 +466,7 @@ def plan_run(
         max_failures=max_failures,
         notes=[note for note in notes if note],
         dry_run=dry_run,
+        target=grading_target(measures, min_rating, grading.identity, depth),
     )
 
 
@@ -451,6 +489,7 @@ def _grading_of(
     kinds: Sequence[str],
     answers_of: str | None,
     cluster: Cluster | None,
+    prepare: Callable[[Grader, Prompt, str], None],
 ) -> Grading:
     settings = {"answers_of": answers_of} if answers_of else None
     if callable(grader) and not hasattr(grader, "answer"):
@@ -465,7 +504,7 @@ def _grading_of(
     if isinstance(grader, str):
         if function.name is not None:
             raise InputError(f"the grader {grader} already has a name", hint="Remove name")
-        return make_grading(grader, options, settings, cluster, in_bank=kinds)
+        return make_grading(grader, options, settings, cluster, in_bank=kinds, prepare=prepare)
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
@@ -551,6 +590,47 @@ def _checked_name(name: str | None) -> str:
     return name
 
 
+def _prepare(
+    connection: sqlite3.Connection,
+    scope: Callable[[Prompt, str], GradingScope],
+    grader: Grader,
+    prompt: Prompt,
+    kind: str,
+) -> None:
+    """Let a grader with `try_on` choose its mode on the first cells, or as in an earlier run."""
+
+    def known() -> list[Mapping[str, Any]]:
+        identities = [one.identity for one in graders(connection)]
+        return [one.settings for one in identities if (one.prompt, one.kind) == (prompt.name, kind)]
+
+    if (try_on := getattr(grader, "try_on", None)) is not None:
+        # graded or not, in any shard: every process tries the same cells
+        exam = scope(prompt, kind)._replace(shard=None)
+        try_on(lambda: first_cells(connection, grader, prompt, exam), known)
+
+
+FIRST, APART = 4, 7
+"""Cells to try a grader on, and their distance in the order of cells."""
+
+
+def first_cells(
+    connection: sqlite3.Connection, grader: Grader, prompt: Prompt, exam: GradingScope
+) -> list[FirstCell]:
+    """Return some of the first cells of an exam, with the check whether a reply is read."""
+    rules = ReplyRules(prompt, unnumbered=UNNUMBERED[1])
+    cells = []
+    for number, one in enumerate(islice(pending_cells(connection, None, exam), FIRST * APART)):
+        if number % APART == 0:
+            with suppress(InputError):
+                request = build_request(prompt, exam.kind, grader, number, one).request
+                cells.append(FirstCell(request, partial(_has_grade, rules, one)))
+    return cells
+
+
+def _has_grade(rules: ReplyRules, cells: PendingCells, reply: Reply) -> bool:
+    return rules.read(cells, reply).state is State.GRADED
+
+
 SAMPLE = 200
 CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 4
@@ -571,6 +651,9 @@ class GradingEstimate:
         prompts: Two filled prompts.
         judged_only: Pending cells of passages that people judged but no run ranks, even if the run
             skips them.
+        at_least: A lower bound on the requests, as many end the run if each grade covers its item.
+            Without a target, it is the number of requests; with one, that is an upper bound.
+        not_needed: Pending cells that the target does not need.
     """
 
     cells: int
@@ -583,6 +666,8 @@ class GradingEstimate:
     cost: float | None
     prompts: tuple[str, ...]
     judged_only: int = 0
+    at_least: int = 0
+    not_needed: int = 0
 
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
@@ -606,6 +691,8 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         (prices or Prices()).at(grader.share).of(each, planned.requests),
         tuple(_texts_of(one) for one in sample[:2]),
         count_judged_only(run.connection, key, run.exam)[0],
+        planned.at_least,
+        planned.not_needed,
     )
 
 

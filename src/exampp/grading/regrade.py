@@ -39,7 +39,9 @@ from exampp.store.sql import batches
 
 BATCH = 5000
 _EXAM = "exam"
-_EVIDENCE = frozenset({"answer", "match", "key", "span", "scores", "expected"})
+_EVIDENCE = frozenset(
+    {"answer", "match", "key", "span", "scores", "expected", "evidence", "explanation"}
+)
 """Keys that reading adds to the detail of a grade."""
 _UNKNOWN_GRADER = 0
 """Key of a grader that is not stored; stored keys start at 1."""
@@ -55,7 +57,7 @@ def read_again(rules: ReplyRules, stored: ReplyToRead) -> Grade:
     is_marked = not {"refusal", "reason"}.isdisjoint(detail)
     if stored.state is State.FAILED or (stored.state is State.REFUSED and is_marked):
         return Grade("", stored.state, None, stored.reply, stored.rule, None, detail or None)
-    evidence = _EVIDENCE if "match" in detail else _EVIDENCE - {"span"}
+    evidence = _EVIDENCE if {"match", "evidence"} & detail.keys() else _EVIDENCE - {"span"}
     rest = {name: value for name, value in detail.items() if name not in evidence}
     truncated = stored.state is State.TRUNCATED
     reply = Reply(stored.reply, detail.get("scores"), truncated=truncated, detail=rest)

@@ -7,15 +7,16 @@ the answer key, and the probabilities of labels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
 from exampp.prompts import Filled, Prompt, answer_text, fill, fit_prompt, read_reply, verify_answer
+from exampp.prompts.reply_fields import EVIDENCE, REASON, locate_evidence, reply_texts
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.records.graders import UNNUMBERED
-from exampp.records.readings import LITTLE_MASS
+from exampp.records.readings import EVIDENCE_NOT_FOUND, LITTLE_MASS, WITHOUT_EVIDENCE
 from exampp.records.wording import quoted
 from exampp.store.cells import PendingCells
 from exampp.store.grades import Rules
@@ -223,11 +224,34 @@ class ReplyRules:
             if reply.scores:
                 detail["scores"] = _rounded(reply.scores)
             return Outcome(state, rule=LITTLE_MASS)
+        if outcome.state is State.GRADED and prompt.reply:
+            return self._with_texts(outcome, reply.text, cells.passage, detail)
         if extracts and outcome.state is State.GRADED:
-            detail |= self._evidence(reply.text, cells)
+            detail |= self._extracted(reply.text, cells)
         return outcome
 
-    def _evidence(self, reply: str, cells: PendingCells) -> dict[str, Any]:
+    def _with_texts(
+        self, outcome: Outcome, reply: str, passage: str, detail: dict[str, Any]
+    ) -> Outcome:
+        """Add the reason and the evidence to the detail; another rule marks missing evidence.
+
+        A passage without an answer has no evidence, so the lowest rating needs none.
+        """
+        texts = reply_texts(reply, self.prompt.reply)
+        if REASON in texts:
+            detail["explanation"] = texts[REASON]
+        if EVIDENCE not in self.prompt.reply:
+            return outcome
+        if EVIDENCE not in texts:
+            needed = outcome.rating != self.prompt.lowest
+            return replace(outcome, rule=WITHOUT_EVIDENCE) if needed else outcome
+        detail["evidence"] = texts[EVIDENCE]
+        if (span := locate_evidence(texts[EVIDENCE], passage)) is None:
+            return replace(outcome, rule=EVIDENCE_NOT_FOUND)
+        detail["span"] = list(span)
+        return outcome
+
+    def _extracted(self, reply: str, cells: PendingCells) -> dict[str, Any]:
         """Return the extracted answer, its place in the passage, and the matching key."""
         answer = answer_text(reply)
         if not cells.keys:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,8 +24,10 @@ from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.graders.base import Replies, Reply, Request, describe_mismatch, sanitize_reply
 from exampp.grading.regrade import record_rules
 from exampp.grading.requests import Grading, why_ungraded
+from exampp.grading.target import QueryPlan, TargetCells
 from exampp.prompts.answers import is_no_answer
 from exampp.records import Grade, State
+from exampp.records.graders import GradingTarget
 from exampp.records.readings import NO_ANSWER
 from exampp.sanitize import check_integer
 from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
@@ -35,12 +37,18 @@ from exampp.store.cells import (
     GradingScope,
     PendingCells,
     copy_grade,
-    pending_cells,
     pending_of_query,
     query_order,
 )
 from exampp.store.connection import transaction
-from exampp.store.grades import NO_KEY, GradeRow, find_grader, grade_row, put_grades
+from exampp.store.grades import (
+    NO_KEY,
+    GradeRow,
+    StoredGrader,
+    find_grader,
+    grade_row,
+    put_grades,
+)
 from exampp.store.pages import write_pages
 from exampp.store.runs import (
     LeaseHolder,
@@ -57,6 +65,7 @@ from exampp.store.runs import (
     release_all,
     renew,
     start_run,
+    target_of,
     update_run,
 )
 
@@ -73,6 +82,8 @@ class Progress:
         last_failure: Why the last unread reply gave no grade.
         repeated: Cells requested again after an unreadable reply.
         recovered: Those that then got a grade.
+        not_needed: Pending cells that the target does not need. With a target, the total is at
+            first an upper bound.
     """
 
     total: int
@@ -88,6 +99,7 @@ class Progress:
     last_failure: str = ""
     repeated: int = 0
     recovered: int = 0
+    not_needed: int = 0
 
     def count(self, cells: int, state: State, first: State | None) -> None:
         """Count cells by state; `first` is the state before a repeat, None for a first reply."""
@@ -109,6 +121,8 @@ class Progress:
         if not self.total:
             return "Nothing is pending. To see what can be graded: exampp status --pool"
         text = f"{self.done} of {self.total} cells done"
+        if self.not_needed:
+            text += f", {self.not_needed:,} not needed"
         if self.copied:
             text += f", {self.copied} copied from equal texts"
         if self.elsewhere:
@@ -145,6 +159,8 @@ class Progress:
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
+UNSTORED = 0
+"""Key of a grader that has not graded yet; stored keys start at 1."""
 _KEPT = "All grades so far are stored; the same command continues"
 _SELECT_ORDER = {"pending": ("new", "failed"), "new": ("new",), "failed": ("failed",)}
 """The order of requests: failed cells come last, so that a new run starts with new cells."""
@@ -154,10 +170,16 @@ UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
 
 
 class PendingCount(NamedTuple):
-    """Pending cells, and the requests that grade them; equal texts share one."""
+    """Pending cells, and the requests that grade them; equal texts share one.
+
+    With a target, both are upper bounds, `at_least` requests are sent, and further pending cells
+    are `not_needed`.
+    """
 
     cells: int
     requests: int
+    at_least: int = 0
+    not_needed: int = 0
 
 
 class PendingRequest(NamedTuple):
@@ -181,7 +203,8 @@ class GradingRun:
     consecutive replies without a grade it raises Unfinished with the last of them; committed grades
     remain. A cell that ends as it did before counts only if the server failed. However `steps`
     ends, even by an interrupt at any bytecode, all yielded replies are stored and no transaction is
-    open. With `dry_run`, `steps` only counts the pending cells.
+    open. With `dry_run`, `steps` only counts the pending cells. With a `target`, only cells that
+    its measures need are graded: the next round of a query depends on the grades of the last one.
     """
 
     def __init__(
@@ -194,6 +217,7 @@ class GradingRun:
         max_failures: int = MAX_FAILURES,
         notes: Sequence[str] = (),
         dry_run: bool = False,
+        target: GradingTarget | None = None,
     ) -> None:
         if select not in SELECTIONS:
             raise InputError(f"select is {select!r}", hint=f"Use one of {', '.join(SELECTIONS)}")
@@ -205,6 +229,7 @@ class GradingRun:
         self.max_failures = max_failures
         self.notes = tuple(notes)
         self.dry_run = dry_run
+        self.target = target
         self.stopped = False
         self.why_stopped = ""
         self._owner = new_owner()
@@ -218,6 +243,8 @@ class GradingRun:
         self._put_off: dict[int, None] = {}
         self._repeats: deque[tuple[int, PendingCells]] = deque()
         self._repeated: dict[tuple[Cell, ...], State] = {}
+        self._plans: dict[int, QueryPlan] = {}
+        self._unfinished: list[int] = []
         self._failures = 0
         self._progress = Progress(0)
         self._asks = self._key = self._run = 0
@@ -231,16 +258,34 @@ class GradingRun:
 
     def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
-        cells = requests = 0
-        for one in self.pending():
-            cells += len(one.cells)
-            requests += self.is_asked(one)
-        return PendingCount(cells, requests)
+        cells = requests = least = not_needed = 0
+        for requested, plan in self._pending_by_query():
+            graded = sum(len(one.cells) for one in requested)
+            asked = sum(map(self.is_asked, requested))
+            cells, requests = cells + graded, requests + asked
+            least += asked if plan is None else min(asked, plan.at_least)
+            not_needed += 0 if plan is None else plan.cells - graded
+        return PendingCount(cells, requests, least, not_needed)
 
     def pending(self) -> Iterator[PendingCells]:
-        """Return the cells that are pending now."""
+        """Return the cells that are pending now; with a target, at most these are graded."""
+        for requests, _ in self._pending_by_query():
+            yield from requests
+
+    def _pending_by_query(self) -> Iterator[tuple[list[PendingCells], QueryPlan | None]]:
         key = find_grader(self.connection, self.grading.identity)
-        return pending_cells(self.connection, key, self.exam, self.select)
+        cells = self._target_cells()
+        for query in query_order(self.connection, self.exam):
+            found = list(pending_of_query(self.connection, query, key, self.exam, self.select))
+            plan = cells.plan(query, found) if cells else None
+            yield (plan.needed if plan else found), plan
+
+    def _target_cells(self) -> TargetCells | None:
+        if self.target is None:
+            return None
+        key = find_grader(self.connection, self.grading.identity) or UNSTORED
+        stored = StoredGrader(key, self.grading.identity)
+        return TargetCells(self.connection, stored, self.exam, self.target)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Make no new requests; `steps` stores the active ones and ends within `grace` seconds.
@@ -260,14 +305,16 @@ class GradingRun:
             if one.before is not None:
                 self._tried.update(one.cells)
         yield self._progress
-        if self.dry_run or not self._progress.total:
+        if self.dry_run or not (self._progress.total or self._changes_target()):
             return
         with self.connection, transaction(self.connection):
             rules = self.grading.rules.stored
             self._key = record_rules(self.connection, self.grading.identity, rules)
-            came_from = self.grading.grader.provenance
+            detail = {**(self.grading.grader.provenance or {}), "bank": self.exam.bank}
+            if self.target is not None:
+                detail["for"] = self.target
             at = datetime.now(UTC).isoformat()
-            self._run = start_run(self.connection, self._key, at, came_from)
+            self._run = start_run(self.connection, self._key, at, detail)
         self._started, self._before = time.monotonic(), self._billed()
         with at_work(self._owner):
             try:
@@ -280,6 +327,11 @@ class GradingRun:
         # another process that writes for so long has pages to store itself
         with suppress(CollectionBusy):
             self._write_pages()
+
+    def _changes_target(self) -> bool:
+        """Return whether the last run had another target; then this run is recorded."""
+        key = find_grader(self.connection, self.grading.identity)
+        return key is not None and self.target != target_of(self.connection, key, self.exam.bank)
 
     def _forget_unused(self) -> None:
         with self.connection, transaction(self.connection):
@@ -304,9 +356,13 @@ class GradingRun:
         order = (self.select,) if self.grading.grader.prepaid else _SELECT_ORDER[self.select]
         for select in order:
             yield from self._select(select)
-        if not self.stopped:
+        if (cells := self._target_cells()) is not None:
+            needed, self._progress.not_needed = cells.count()
+            left = max(0, needed - self._progress.ungraded)
+            self._progress.total = self._progress.done + left
+        elif not self.stopped:
             self._progress.elsewhere = max(0, self._progress.total - self._progress.done)
-            yield self._progress
+        yield self._progress
 
     def _select(self, select: str) -> Iterator[Progress]:
         queries = query_order(self.connection, self.exam)
@@ -317,8 +373,8 @@ class GradingRun:
             if reason := self.grading.grader.stopped:
                 self.stopped, self.why_stopped = True, reason
             # failed cells of another process belong to it: wait only for cells without a reply
-            if self._again or self._repeats:
-                queries, self._again = [*self._again, *leased], {}
+            if self._again or self._repeats or self._unfinished:
+                queries, self._again = [*self._again, *self._unfinished, *leased], {}
                 continue
             if self._put_off and not self.stopped:
                 yield from self._wait_for_replies()
@@ -397,29 +453,67 @@ class GradingRun:
                 release_all(self.connection, self._key, self._owner)
             self._waiting.clear()
             self._open.clear()
+            self._unfinished = list(self._plans)
+            self._plans.clear()
 
     def _requests_of(self, queries: list[int], select: str, leased: list[int]) -> Iterator[Request]:
+        cells = self._target_cells()
         for query in queries:
+            yield from self._next_rounds()
             if self.stopped:
                 return
             if not self._claim(query):
                 leased.append(query)
                 continue
             self._open[query] += 1
-            for one in pending_of_query(self.connection, query, self._key, self.exam, select):
-                yield from self._repeat_requests()
+            found = pending_of_query(self.connection, query, self._key, self.exam, select)
+            untried = filter(self._is_untried, found)
+            if cells is None or self.grading.grader.collects:
+                yield from self._requests(query, untried)
+                self._close(query)
+            else:
+                self._plans[query] = cells.plan(query, untried)
+        yield from self._next_rounds()
+        yield from self._repeat_requests()
+
+    def _is_untried(self, one: PendingCells) -> bool:
+        """Return whether a request did not fail during this run."""
+        return one.before is None or not self._tried.isdisjoint(one.cells)
+
+    def _next_rounds(self) -> Iterator[Request]:
+        """Yield the next rounds of all planned queries without an active request."""
+        yield from self._repeat_requests()
+        while ready := [query for query in self._plans if self._open[query] == 1]:
+            for query in ready:
                 if self.stopped:
                     return
-                if one.before is not None and self._tried.isdisjoint(one.cells):
-                    continue  # it failed during this run
-                if one.twin is not None:
-                    self._copies.append(one)
-                    self._progress.done += len(one.cells)
-                    self._progress.copied += len(one.cells)
-                    continue
-                yield from self._request(query, one)
+                plan = self._plans.get(query)
+                if plan is not None and (requests := plan.next_round()):
+                    yield from self._requests(query, requests)
+                else:
+                    self._end_plan(query)
+
+    def _end_plan(self, query: int) -> None:
+        if self._plans.pop(query, None) is not None:
             self._close(query)
-        yield from self._repeat_requests()
+
+    def _requests(self, query: int, pending: Iterable[PendingCells]) -> Iterator[Request]:
+        for one in pending:
+            yield from self._repeat_requests()
+            if self.stopped:
+                return
+            if one.twin is not None:
+                self._copies.append(one)
+                self._progress.done += len(one.cells)
+                self._progress.copied += len(one.cells)
+                self._rate(query, one, one.twin_rating)
+                continue
+            yield from self._request(query, one)
+
+    def _rate(self, query: int, one: PendingCells, rating: int | None) -> None:
+        """Record a grade in the plan of its query."""
+        if rating is not None and (plan := self._plans.get(query)):
+            plan.rate(one, rating)
 
     def _repeat_requests(self) -> Iterator[Request]:
         """Repeat requests with unreadable replies, unless another process now has the query."""
@@ -439,7 +533,8 @@ class GradingRun:
         self._asks += 1
         if not self.is_asked(one):
             lowest = self.grading.prompt.lowest
-            self._store(self._asks, one, Grade("", State.GRADED, lowest, rule=NO_ANSWER))
+            grade = Grade("", State.GRADED, lowest, rule=NO_ANSWER)
+            self._store(query, self._asks, one, grade)
             return
         limit = self.grading.grader.limit
         try:
@@ -447,7 +542,7 @@ class GradingRun:
         except InputError as error:
             # this item's prompt does not fit the model: only this cell fails
             grade = Grade("", State.FAILED, detail={"reason": str(error)})
-            self._store(self._asks, one, grade)
+            self._store(query, self._asks, one, grade)
             return
         self._waiting[self._asks] = PendingRequest(query, one, kept, limit)
         self._open[query] += 1
@@ -467,17 +562,19 @@ class GradingRun:
         query, one, pending, limit = self._waiting[request.key]
         if reply.later:
             self._put_off[query] = None
+            self._end_plan(query)
             self._forget(request)
             return
         reply = sanitize_reply(reply)
         if reply.fault and self._takes_less_than(limit):
             self._again[query] = None
+            self._end_plan(query)
             self._count_reply(request, reply, 0)
             return
         grade = self.grading.rules.read(one, reply, pending)
         # if the repeated request fails, the first reply remains
         if not (reply.fault and one.cells in self._repeated):
-            self._store(request.key, one, grade)
+            self._store(query, request.key, one, grade)
         if self._repeats_once(query, one, grade.state):
             self._count_reply(request, reply, 0)
             return
@@ -527,12 +624,13 @@ class GradingRun:
             self._failures += 1
             self._progress.last_failure = reply.fault or why_ungraded(grade)
 
-    def _store(self, number: int, one: PendingCells, grade: Grade) -> None:
+    def _store(self, query: int, number: int, one: PendingCells, grade: Grade) -> None:
         if self.exam.by_query:
             grade = replace(grade, detail={**(grade.detail or {}), "query": one.query})
         made_from = one.answer_key if self.grading.prompt.verifies else NO_KEY
         self._rows[number] = [grade_row(self._key, *cell, grade, made_from) for cell in one.cells]
         self._progress.count(len(one.cells), grade.state, self._repeated.get(one.cells))
+        self._rate(query, one, grade.rating)
 
     def _close(self, query: int) -> None:
         self._open[query] -= 1

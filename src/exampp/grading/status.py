@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from exampp.grading.target import TargetCells
 from exampp.records import GraderIdentity, State
-from exampp.records.graders import grader_label
+from exampp.records.graders import GradingTarget, grader_label
 from exampp.records.items import own_bank
 from exampp.records.readings import (
     COLUMNS,
@@ -43,6 +44,7 @@ from exampp.store.runs import (
     LeaseHolder,
     batches_of,
     holders,
+    target_of,
     unpriced_runs,
     usage_of,
 )
@@ -59,6 +61,8 @@ class GraderStatus(NamedTuple):
         otherwise: Description of truncated passages and rejected parameters.
         judged_only: Cells without a grade of passages that are judged but not ranked, and all such
             cells.
+        target: The measures for which cells are graded, None for all cells; the other cells without
+            a grade are `not_needed`.
     """
 
     grader: GraderIdentity
@@ -71,6 +75,8 @@ class GraderStatus(NamedTuple):
     own_bank: str = ""
     otherwise: PromptDeviations = PromptDeviations()
     judged_only: tuple[int, int] = (0, 0)
+    target: GradingTarget | None = None
+    not_needed: int = 0
 
     @property
     def states(self) -> Mapping[str, int]:
@@ -96,17 +102,24 @@ def _status(
     counts = count_readings(connection, key, bank)
     readings = counts.rules
     makers = item_models(connection, bank, identity.kind)
+    target, not_needed = target_of(connection, key, bank), 0
+    if target is None:
+        pending = count_pending(connection, key, exam)
+    else:
+        pending, not_needed = TargetCells(connection, grader, exam, target).count()
     return GraderStatus(
         identity,
         bank,
         readings,
-        count_pending(connection, key, exam),
+        pending,
         failure_reasons(connection, key),
         holders(connection, key),
         items_without_key(connection, exam) if readings else (),
         own_bank(identity.model, makers.models, makers.items) if readings else "",
         counts.deviations,
         count_judged_only(connection, key, exam),
+        target,
+        not_needed,
     )
 
 
@@ -129,11 +142,12 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
     """Count cells by grader and bank: graded, pending, and without a grade by reason."""
     rows: list[tuple[Value, ...]] = []
     notes: list[str] = []
+    has_target = any(one.target for one in entries)
     for one in entries:
         cells = [one.states.get(state, 0) for state in _STATES]
-        rows.append(
-            (grader_label(one.grader), one.bank or "queries", one.pending, *cells, one.grader.key)
-        )
+        without = [one.not_needed] * has_target
+        name = (grader_label(one.grader), one.bank or "queries")
+        rows.append((*name, one.pending, *without, *cells, one.grader.key))
         details = [
             *(f"{count} x {reason}" for reason, count in one.reasons),
             *map(str, one.held_by),
@@ -145,7 +159,8 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         ]
         notes += [f"{grader_label(one.grader)}: {text}" for text in details if text]
     pending = Column("pending", key="due")
-    heads: list[str | Column] = ["grader", "bank", pending, *_STATES, GRADER_KEY]
+    needless = [Column("not needed", key="not_needed")] * has_target
+    heads: list[str | Column] = ["grader", "bank", pending, *needless, *_STATES, GRADER_KEY]
     verdict = " ".join(_progress(one) for one in entries if one.readings)
     return Table.of(heads, rows, notes=list(dict.fromkeys(notes)), verdict=verdict)
 
@@ -154,8 +169,13 @@ def _progress(one: GraderStatus) -> str:
     """Return a sentence on how many cells of a grader are graded."""
     graded = one.states.get("graded", 0)
     total = graded + one.pending
-    cells = f"All {total:,} cells are" if not one.pending else f"{graded:,} of {total:,} cells are"
-    return f"{cells} graded by {one.grader.name}{f', bank {one.bank}' if one.bank else ''}."
+    which = f"cells that {one.target} needs" if one.target else "cells"
+    cells = (
+        f"All {total:,} {which} are" if not one.pending else f"{graded:,} of {total:,} {which} are"
+    )
+    rest = f"; {one.not_needed:,} are not needed" if one.not_needed else ""
+    bank = f", bank {one.bank}" if one.bank else ""
+    return f"{cells} graded by {one.grader.name}{bank}{rest}."
 
 
 def readings_table(entries: Sequence[GraderStatus]) -> Table:

@@ -15,7 +15,7 @@ from exampp.errors import EditConflict, InputError
 from exampp.formats.fields import brief, check_weight, real
 from exampp.formats.fields import number as finite
 from exampp.records import ITEM_KINDS, BankEntry, Item, content_hash, item_id
-from exampp.records.items import MODEL, importance, makers_of
+from exampp.records.items import DIFFERENT, MODEL, SAME, importance, makers_of, marked_items
 from exampp.results.notes import listed
 from exampp.results.result import Table
 from exampp.sanitize import check_choice, check_id, check_text
@@ -23,6 +23,8 @@ from exampp.store.bank import ItemChange, ItemState, LoggedEdit
 
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
 """The operations on an item."""
+MARKS = {"same": SAME, "different": DIFFERENT}
+"""The operations that mark two items as duplicates or as different, and their keys in `extra`."""
 _SHORTEST_PREFIX = 4
 _ITEMS_LISTED = 5
 
@@ -96,6 +98,8 @@ def change_values(change: ItemChange) -> tuple[str, str]:
 
 
 def _extra(state: ItemState, key: str) -> str:
+    if key in MARKS.values():
+        return ", ".join(marked_items(state.extra, key))
     value = state.extra.get(key, "")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -211,6 +215,35 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
             f"unknown operation {brief(operation)}", hint=f"Known: {', '.join(OPERATIONS)}"
         )
     return _checked(ItemChange(operation, state, after))
+
+
+def mark_items(state: ItemState, other: ItemState, operation: str) -> list[ItemChange]:
+    """Return the changes that mark two items as the `same` or as `different`.
+
+    The opposite mark of the two is removed.
+
+    Raises:
+        InputError: They are one item, of two queries or kinds, or marked so already.
+    """
+    if item_key(state) == item_key(other):
+        raise InputError("an item cannot be compared with itself", hint="Give two items")
+    if (state.query_id, state.kind) != (other.query_id, other.kind):
+        what = f"items {brief(state.item_id)} and {brief(other.item_id)} differ in query or kind"
+        raise InputError(what, hint="Mark items of one query and kind")
+    changes = []
+    for one, there in ((state, other), (other, state)):
+        for key in MARKS.values():
+            ids = [of for of in marked_items(one.extra, key) if of != there.item_id]
+            if one is state and key == MARKS[operation]:
+                ids.append(there.item_id)
+            if ids != list(marked_items(one.extra, key)):
+                extra = {name: value for name, value in one.extra.items() if name != key}
+                after = replace(one, extra={**extra, **({key: ids} if ids else {})})
+                changes.append(ItemChange(key, one, after))
+                one = after
+    if not changes:
+        raise InputError(f"items {brief(state.item_id)} and {brief(other.item_id)} are marked so")
+    return changes
 
 
 def _checked(change: ItemChange) -> ItemChange:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Replies, Reply, Request, sanitize_reply
 from exampp.items.duplicates import NearDuplicate, near_duplicates
 from exampp.prompts.generation import (
+    MOST_ITEMS,
     UNFINISHED_THOUGHT,
     WINDOW,
     GenerationPrompt,
@@ -27,6 +29,7 @@ from exampp.prompts.generation import (
     read_items,
 )
 from exampp.records import Item, item_id
+from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.results.view import Value
 from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
@@ -48,20 +51,37 @@ PER = ("query", "subtopic")
 OPERATION = "generate"
 """Operation of generated items in the log of a bank."""
 CHARACTERS_PER_TOKEN = 4
-WRITTEN_TOKENS = 250
-"""Tokens of a reply, for estimates: ten questions as JSON."""
+TOKENS_PER_ITEM = 25
+ESTIMATED_ITEMS = 10
+"""Items of a reply to a prompt that names no number, for estimates."""
 _WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationOutcome:
-    """The result of one request."""
+    """The result of one request.
+
+    Attributes:
+        reason: How the reply was read, or why not.
+        near: New items that are dropped or marked as duplicates.
+        asked: Number of items that the request asked for; 0 if it named none.
+        again: The second request for a query or subtopic, for the items that the first one lacked.
+        repeated: Number of items that the reply has again.
+    """
 
     subject: Subject
     state: str
     reason: str
     items: tuple[Item, ...] = ()
     near: tuple[NearDuplicate, ...] = ()
+    asked: int = 0
+    again: bool = False
+    repeated: int = 0
+
+    @property
+    def duplicates(self) -> int:
+        """Return the number of items that were dropped because they were there already."""
+        return self.repeated + sum(not pair.differs for pair in self.near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +89,7 @@ class GenerationPreview:
     """The expected size and cost of a run.
 
     `requests` and prompt tokens (by the model's tokenizer if `exact`), `cost` if prices are given,
-    and two filled prompts.
+    and two filled prompts. With `again`, a second request follows where items are missing.
     """
 
     requests: int
@@ -78,6 +98,7 @@ class GenerationPreview:
     cost: float | None
     prompts: tuple[str, ...]
     notes: tuple[str, ...]
+    again: bool = False
 
 
 class GenerationRun:
@@ -86,8 +107,10 @@ class GenerationRun:
     Iterate over `steps` to do the work; every reply is committed before it is yielded.
     `MAX_FAILURES` consecutive failures raise Unfinished. `stop`, called from a signal handler or
     another thread, ends the run early. `why_stopped` is the reason for an early end, such as a
-    limit on requests or cost; `left` is the number of remaining requests. Items equivalent to
-    others of their query are dropped; near duplicates are marked.
+    limit on requests or cost; `left` is the number of remaining first requests, `requests` the
+    number of all that are planned so far. A query that gets fewer items than requested is asked
+    once more, with its items named. Items equivalent to others of their query are dropped;
+    paraphrases are marked.
     """
 
     def __init__(
@@ -117,21 +140,26 @@ class GenerationRun:
         self.notes: tuple[str, ...] = ()
         self._edit = edit
         self._known: dict[str, list[Item]] = {}
-        self._unsent: list[tuple[Subject, str]] = []
-        self._waiting: dict[int, Subject] = {}
+        self._unsent: list[tuple[Subject, int, str]] = []
+        self._waiting: dict[int, tuple[Subject, int]] = {}
+        self._missing: list[tuple[Subject, int]] = []
         self._replies = Replies(grader)
         self.stopped = False
         self._check(query_id)
         self._hash = prompt_hash(prompt, self.wish)
         self.per = self._checked_per(per)
         self.pending = self._plan(query_id)
+        self.requests = len(self.pending)
         self.dry_run = dry_run
 
     def _check(self, query_id: str | None) -> None:
         if not self.bank.strip():
             raise InputError("the name of the bank is blank", field="bank")
-        if self.wish.more < 0 or self.wish.grounded < 0:
-            raise InputError("more and grounded must be 1 or more")
+        for name in ("count", "more", "grounded"):
+            if not 0 <= (number := getattr(self.wish, name)) <= MOST_ITEMS:
+                raise InputError(
+                    f"{name} is {number}", field=name, hint=f"Use a number from 1 to {MOST_ITEMS}"
+                )
         if self.wish.keys and not self.prompt.keys_instruction:
             what = f"the prompt {self.prompt.name!r} does not ask for answers"
             raise InputError(what, hint="Leave out --keys, or choose another prompt")
@@ -202,11 +230,13 @@ class GenerationRun:
                 examples.append(f"[system]\n{system}\n\n[user]\n{user}" if system else user)
         cost = None
         if price_read is not None and price_written is not None:
-            written = WRITTEN_TOKENS * len(self.pending)
+            asked = self.wish.asked(self.prompt) or ESTIMATED_ITEMS
+            written = TOKENS_PER_ITEM * asked * len(self.pending)
             cost = (tokens * price_read + written * price_written) / 1e6
         exact = measured and self.grader.exact_tokens
         return GenerationPreview(
-            len(self.pending), tokens, exact, cost, tuple(examples), self.notes
+            *(len(self.pending), tokens, exact, cost, tuple(examples), self.notes),
+            again=self.wish.asked(self.prompt) > 0,
         )
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
@@ -222,9 +252,17 @@ class GenerationRun:
         if self.dry_run:
             return
         self._load()
-        failures = 0
         self.left = len(self.pending)
-        replies = self._replies.receive(self._asks())
+        yield from self._answered([(subject, 0) for subject in self.pending])
+        self.why_stopped = self.grader.stopped if self.left else ""
+        if self._missing and not (self.stopped or self.left):
+            self.requests += len(self._missing)
+            yield from self._answered(self._missing)
+
+    def _answered(self, requests: Sequence[tuple[Subject, int]]) -> Iterator[GenerationOutcome]:
+        """Send a request for each subject; the number of its missing items, or 0 for the first."""
+        failures = 0
+        replies = self._replies.receive(self._asks(requests))
         try:
             for _ in replies:
                 yield from self._flush()
@@ -241,7 +279,6 @@ class GenerationRun:
             while self._replies.arrived:
                 self._settle_next()
         yield from self._flush()
-        self.why_stopped = self.grader.stopped if self.left else ""
 
     # ---- requests --------------------------------------------------------------------------------
 
@@ -258,7 +295,7 @@ class GenerationRun:
                 )
                 self._known.setdefault(state.query_id, []).append(item)
 
-    def _texts(self, subject: Subject) -> tuple[str, str]:
+    def _texts(self, subject: Subject, missing: int = 0) -> tuple[str, str]:
         query = subject.query_text
         if subject.subtopic and not self.prompt.needs_subtopic:
             query = f"{query} / {subject.subtopic_text}"
@@ -266,12 +303,13 @@ class GenerationRun:
         if self.wish.grounded:
             passages = best_passages(self.connection, subject, self.wish.grounded)
         known = [i.text for i in self._of(subject) if i.subtopic_id == subject.subtopic_id]
+        wish = replace(self.wish, more=missing or self.wish.more)
         return fill_request(
             self.prompt,
-            self.wish,
+            wish,
             query,
             subject.subtopic_text,
-            known=known if self.wish.more else (),
+            known=known if wish.more else (),
             passages=passages,
         )
 
@@ -284,17 +322,17 @@ class GenerationRun:
             return self.grader.length(user, system)
         return -(-len(system + user) // CHARACTERS_PER_TOKEN)
 
-    def _asks(self) -> Iterator[Request]:
+    def _asks(self, requests: Sequence[tuple[Subject, int]]) -> Iterator[Request]:
         limit = self.grader.limit
-        for number, subject in enumerate(self.pending):
+        for number, (subject, missing) in enumerate(requests):
             if self.stopped:
                 return
-            system, user = self._texts(subject)
+            system, user = self._texts(subject, missing)
             if limit is not None and (count := self._tokens(system, user, True)) > limit:
                 reason = f"the prompt has {count} tokens, but the model accepts {limit}"
-                self._unsent.append((subject, reason))
+                self._unsent.append((subject, missing, reason))
                 continue
-            self._waiting[number] = subject
+            self._waiting[number] = subject, missing
             yield Request(number, subject.query_text, "", user, system)
 
     # ---- results ---------------------------------------------------------------------------------
@@ -302,28 +340,32 @@ class GenerationRun:
     def _flush(self) -> Iterator[GenerationOutcome]:
         """Yield requests that could not be sent."""
         while self._unsent:
-            subject, reason = self._unsent.pop(0)
-            yield self._settle(subject, Reply("", fault=reason))
+            subject, missing, reason = self._unsent.pop(0)
+            yield self._settle(subject, missing, Reply("", fault=reason))
 
     def _settle_next(self) -> GenerationOutcome:
         ask, reply = self._replies.arrived[0]
-        outcome = self._settle(self._waiting[ask.key], reply)
+        outcome = self._settle(*self._waiting[ask.key], reply)
         self._replies.arrived.popleft()
         return outcome
 
-    def _settle(self, subject: Subject, reply: Reply) -> GenerationOutcome:
+    def _settle(self, subject: Subject, missing: int, reply: Reply) -> GenerationOutcome:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         reply = sanitize_reply(reply)
         outcome = self._read(subject, reply, at)
-        raw = None if reply.fault else reply.text
+        raw = None if reply.fault else _stored_text(reply)
         edit = self._edit._replace(at=at)
         with self.connection, transaction(self.connection):
             items = add_items(self.connection, self.bank, outcome.items, OPERATION, edit)
             replied = StoredReply(outcome.state, outcome.reason, raw, len(items), at)
             put_generation(self.connection, self.bank, subject, self._generated_by(), replied)
-        outcome = replace(outcome, items=tuple(items))
+        asked = missing or self.wish.asked(self.prompt)
+        outcome = replace(outcome, items=tuple(items), asked=asked, again=missing > 0)
         self._known.setdefault(subject.query_id, []).extend(outcome.items)
-        self.left -= 1
+        if not missing:
+            self.left -= 1
+            if outcome.state == MADE and len(items) < asked:
+                self._missing.append((subject, asked - len(items)))
         return outcome
 
     def _read(self, subject: Subject, reply: Reply, at: str) -> GenerationOutcome:
@@ -337,7 +379,7 @@ class GenerationRun:
         if not parsed.made:
             return GenerationOutcome(subject, FAILED, parsed.rule)
         items, near = self._select(subject, parsed.made, at)
-        return GenerationOutcome(subject, MADE, parsed.rule, items, near)
+        return GenerationOutcome(subject, MADE, parsed.rule, items, near, repeated=parsed.repeated)
 
     def _select(
         self, subject: Subject, parsed: Sequence[ParsedItem], at: str
@@ -380,6 +422,12 @@ class GenerationRun:
         )
 
 
+def _stored_text(reply: Reply) -> str:
+    """Return the text of a reply; one that is a thought alone is stored as such."""
+    thoughts = reply.detail.get("thoughts")
+    return f"<think>{thoughts}" if thoughts and not reply.text.strip() else reply.text
+
+
 def _marked(item: Item, one: NearDuplicate) -> Item:
     """Return the item with its near duplicate recorded in its origin."""
     mark = {"item": one.like.item_id, "text": one.like.text, "differs": one.differs}
@@ -395,18 +443,17 @@ def generation_tables(
     fates: dict[str, list[NearDuplicate]] = {"dropped": [], "kept": []}
     for one in outcomes:
         place = (one.subject.query_id, one.subject.subtopic_id or "")
-        dropped = sum(not pair.differs for pair in one.near)
-        rows.append((*place, one.state, len(one.items), dropped, one.reason))
+        asked = one.asked or None
+        rows.append((*place, one.state, asked, len(one.items), one.duplicates, one.reason))
         for pair in one.near:
             became, like = "kept" if pair.differs else "dropped", pair.like
             fates[became].append(pair)
             differs = pair.differs or "nothing"
             near.append((*place, pair.item.text, became, differs, f"{like.item_id}: {like.text}"))
-    created = sum(len(one.items) for one in outcomes)
     failed = sum(one.state == FAILED for one in outcomes)
-    notes = [f"{len(outcomes)} replies, {created} new {run.prompt.makes}s in the bank {run.bank!r}"]
+    notes = []
     if failed:
-        notes.append(f"{failed} failed; run the same command again to retry")
+        notes.append(f"{failed} requests failed; run the same command again to retry")
     if run.left:
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         notes.append(
@@ -414,7 +461,7 @@ def generation_tables(
         )
     if note := run.grader.note:
         notes.append(note)
-    heads = ["query", "subtopic", "state", "items", "dropped", "how"]
+    heads = ["query", "subtopic", "state", "asked", "items", "duplicates", "how"]
     near_notes = [
         f"{len(some)} {_FATES[became]}: {some[0].item.text!r} "
         f"({some[0].differs or 'as'}: {some[0].like.text!r})"
@@ -423,12 +470,38 @@ def generation_tables(
     ]
     near_heads = ["query", "subtopic", "made", "became", "differs in", "from"]
     return (
-        Table.of(heads, rows, notes=[*notes, *run.notes]),
+        Table.of(heads, rows, notes=[*notes, *run.notes], verdict=_verdict(run, outcomes)),
         Table.of(near_heads, near, notes=near_notes),
     )
 
 
+def _verdict(run: GenerationRun, outcomes: Sequence[GenerationOutcome]) -> str:
+    """Return what came of all requests, in a sentence or two."""
+    made = Counter[tuple[str, str | None]]()
+    asked = Counter[tuple[str, str | None]]()
+    for one in outcomes:
+        place = one.subject.query_id, one.subject.subtopic_id
+        made[place] += len(one.items)
+        asked[place] += 0 if one.again else one.asked
+    usable, total = made.total(), asked.total()
+    counts = (
+        f"{usable} of {total} {run.prompt.makes}s" if total else f"{usable} {run.prompt.makes}s"
+    )
+    duplicates = counted(sum(one.duplicates for one in outcomes), "duplicate")
+    failed = sum(one.state == FAILED for one in outcomes)
+    marked = sum(bool(pair.differs) for one in outcomes for pair in one.near)
+    paraphrases = f" ({counted(marked, 'paraphrase')})" * bool(marked)
+    text = f"{counts} added to the bank {run.bank!r}{paraphrases}"
+    text += f" by {counted(len(outcomes), 'request')}"
+    text += f"; {duplicates} dropped, {failed} failed."
+    short = sum(made[place] < number for place, number in asked.items())
+    if short:
+        which = f"{counted(short, run.per)} {'has' if short == 1 else 'have'}"
+        text += f" {which} fewer {run.prompt.makes}s than requested."
+    return text
+
+
 _FATES = {
     "dropped": "dropped as duplicates",
-    "kept": "marked as near duplicates",
+    "kept": "marked as paraphrases",
 }

@@ -1,19 +1,20 @@
 """Likely faults and duplicates in a bank: hints for people, not verdicts.
 
-The rules are for English. Thresholds were chosen on the published banks of TREC CAR Y3 and TREC DL
-(see the tests).
+The rules are for English. The precision of each rule is the share of its findings on real banks
+that a reader took for defects; benchmarks/lint.py counts them again from the labels.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import itemgetter
+from statistics import median
+from typing import Literal, NamedTuple
 
 from exampp.items.duplicates import near_duplicates
+from exampp.items.text_rules import NUGGET_RULES, QUESTION_RULES, opens_yes_no
 from exampp.prompts.words import (
     describe_invisible,
     drop_punctuation,
@@ -23,41 +24,87 @@ from exampp.prompts.words import (
     visible_form,
 )
 from exampp.records import BankEntry, Item
+from exampp.records.items import ItemEvidence
 from exampp.records.readings import describe_items_without_text
-from exampp.results.result import Table
+from exampp.records.wording import counted
+from exampp.results.result import Result, Table
+from exampp.results.view import Cell, Column
 
-NUGGET_WORDS = 4
-"""Maximum words of a nugget. Source: EXAM++, Table 1 (the nugget prompts)."""
 KEYED_SHARE = 0.5
 """Minimum share of items with an answer key for a finding on items without one."""
+LEAST_PRECISION = 0.6
+"""Rules that are right less often are shown on demand."""
+SHOWN = 10
+"""Findings that people see at first."""
+PASSES = 0.75
+"""Minimum share of relevant passages, and ..."""
+FAILS = 0.5
+"""... of non-relevant ones that cover an item that hardly any passage fails."""
 
-EXAMPLES = 3
-"""Findings that people see of a rule that most of the items break."""
 
-RULES: Mapping[str, str] = {
-    "empty": "no passage can answer it",
-    "list-mark": "the list number is not part of the text",
-    "twin": "the texts look the same but differ in invisible characters",
-    "duplicate": "one fact counts twice in cover",
-    "near-duplicate": "one fact may count twice in cover",
-    "double-barrelled": "a passage can answer half of it",
-    "yes-no": "any passage on the topic may seem to answer it",
-    "time-dependent": "its answer changes with time",
-    "repeats-query": "every relevant passage answers it",
-    "long-nugget": f"the papers' nuggets have at most {NUGGET_WORDS} words",
-    "no-key": "its answers cannot be verified; those of other items can",
-    "other-language": "passages rarely answer a question in another language",
-    "no-items": "the query is left out of every score",
-    "unknown-query": "the collection has nothing to grade for it",
+class Rule(NamedTuple):
+    """Why the findings of a rule matter, and how often it is right.
+
+    `defects` of `read` findings on real banks were defects; a rule that follows from its definition
+    has read none. `doubts` is the credit of the item that is in doubt: for passages that are not
+    relevant ("wrong"), all of it ("all"), or nothing ("none").
+    """
+
+    why: str
+    defects: int = 0
+    read: int = 0
+    doubts: Literal["wrong", "all", "none"] = "wrong"
+
+    @property
+    def precision(self) -> float:
+        """The share of findings that are defects."""
+        return self.defects / self.read if self.read else 1.0
+
+    @property
+    def measured(self) -> str:
+        """The precision in words; empty for a rule that follows from its definition."""
+        return f"{self.defects} of {self.read} read were defects" if self.read else ""
+
+
+RULES: Mapping[str, Rule] = {
+    "no-items": Rule("the query is left out of every score", doubts="all"),
+    "empty": Rule("no passage can answer it", doubts="all"),
+    "fragment": Rule("it is cut off, so nobody can say what it asks", 40, 40),
+    "prompt-echo": Rule("it repeats the prompt, not a fact about the topic", 17, 17),
+    "source-reference": Rule("it asks about the text that it was written from", 1, 1),
+    "reader": Rule("it asks about the reader, which no passage knows", 8, 8),
+    "twin": Rule("the texts look the same but differ in invisible characters", doubts="all"),
+    "duplicate": Rule("one fact counts twice in cover", doubts="all"),
+    "near-duplicate": Rule("one fact may count twice in cover", doubts="all"),
+    "gives-away": Rule("the question contains its answer", 16, 22),
+    "never-fails": Rule("most non-relevant passages cover it", 11, 13),
+    "too-broad": Rule("every passage on the topic answers it", 3, 3),
+    "no-fact": Rule(
+        "it adds nothing to the query, so every passage on the topic covers it", 38, 40
+    ),
+    "no-subject": Rule("without the query, nobody can say what it is about", 40, 40),
+    "double-barrelled": Rule("a passage can answer half of it", 33, 40),
+    "yes-no": Rule("any passage on the topic may seem to answer it", 38, 40),
+    "yes-no-fact": Rule("it suggests its answer", 13, 40),
+    "time-dependent": Rule("its answer changes with time", 29, 40, doubts="all"),
+    "query-not-asked": Rule("no question asks what the query asks", 12, 13, doubts="all"),
+    "list-mark": Rule("the list number is not part of the text", 40, 40, doubts="none"),
+    "no-key": Rule("its answers cannot be verified; those of other items can", doubts="none"),
+    "other-language": Rule("passages rarely answer a question in another language", doubts="all"),
+    "unknown-query": Rule("the collection has nothing to grade for it", doubts="none"),
 }
-"""Why the findings of each rule matter, in the order of the report."""
+"""All rules. Of two findings with the same stake, the one of the earlier rule comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A finding of a rule on an item, or on a query (`item_id` is empty).
 
-    `detail` names the matched word or the other item, and the fix of invisible faults.
+    `detail` names the matched word or the other item, and the fix of invisible faults. `stake` is
+    the share of the query's Cover that is probably wrong because of it: the precision of the rule
+    times the share that the item supplies and, if judgments show it, the share of its covering
+    passages that are not relevant. `relevant` and `not_relevant` are the shares of judged passages
+    that cover the item, None if unknown.
     """
 
     rule: str
@@ -65,64 +112,169 @@ class Finding:
     item_id: str
     text: str
     detail: str = ""
+    stake: float = 0.0
+    relevant: float | None = None
+    not_relevant: float | None = None
 
 
 def lint(
-    entries: Sequence[BankEntry], queries: Mapping[str, str], passages: Sequence[str] = ()
+    entries: Sequence[BankEntry],
+    queries: Mapping[str, str],
+    passages: Sequence[str] = (),
+    *,
+    evidence: Mapping[tuple[str, str], ItemEvidence] | None = None,
+    doubtful: bool = False,
 ) -> list[Finding]:
-    """Return the findings on the active items of a bank, rule by rule.
+    """Return the findings on the active items of a bank, largest stake first.
 
     Rules about texts skip items without an imported text. `passages` is a sample of the graded
     texts, used to detect their language. `queries` are the texts, by id, of queries in the
-    collection; without them the rules about queries are skipped.
+    collection; without them the rules about queries are skipped. `evidence` from grades, by query
+    and item, decides on yes-no questions: those that distinguish relevant passages as well as most
+    items are not reported. `doubtful` adds the rules that are wrong too often.
     """
     # the second of two equivalent items, by id, is the duplicate
     entries = [
         replace(entry, items=tuple(sorted(entry.items, key=lambda one: one.item_id)))
         for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
     ]
-    by_rule: dict[str, list[Finding]] = {rule: [] for rule in RULES}
+    known = dict(_by_weight(entries)) | dict(evidence or {})
+    gap = median([one.gap for one in known.values() if one.gap is not None] or [0.0])
+    rank = {rule: place for place, rule in enumerate(RULES)}
+    findings = []
     for finding in (
         *_alone(entries, queries),
+        *_never_fails(entries, known),
         *_pairs(entries),
         *_without_key(entries),
         *_other_language(entries, passages),
+        *_unasked(entries, queries),
         *_queries(entries, queries),
     ):
-        by_rule[finding.rule].append(finding)
-    return [finding for findings in by_rule.values() for finding in findings]
+        whole = ItemEvidence(finding.stake or 1.0)
+        one = known.get((finding.query_id, finding.item_id), whole)
+        if doubtful or _is_likely(finding, one, gap):
+            findings.append(_weighed(finding, one))
+    return sorted(findings, key=lambda one: (-one.stake, rank[one.rule]))
 
 
-def lint_table(findings: Sequence[Finding], entries: Sequence[BankEntry]) -> Table:
-    """Return one row per finding; notes count findings by rule, and items without a text."""
-    rows = [
-        (
-            finding.rule,
-            finding.query_id,
-            finding.item_id,
-            finding.text,
-            finding.detail,
-            RULES[finding.rule],
-        )
-        for finding in findings
-    ]
-    counts = Counter(finding.rule for finding in findings)
-    notes = [f"{counts[rule]} {rule}: {why}" for rule, why in RULES.items() if rule in counts]
-    notes = [*filter(None, [missing_texts_note(entries)]), *notes]
-    heads = ["rule", "query", "item", "text", "detail", "why it matters"]
-    return Table.of(heads, rows, notes=notes or ["no findings"])
+def _by_weight(entries: Iterable[BankEntry]) -> Iterator[tuple[tuple[str, str], ItemEvidence]]:
+    """Yield each item with its share in the weight of its query and kind."""
+    items = [item for entry in entries for item in entry.items]
+    weights: dict[tuple[str, str], float] = {}
+    for item in items:
+        place = (item.query_id, item.kind)
+        weights[place] = weights.get(place, 0.0) + item.weight
+    for item in items:
+        weight = weights[item.query_id, item.kind]
+        share = item.weight / weight if weight else 0.0
+        yield (item.query_id, item.item_id), ItemEvidence(share)
 
 
-def shorten_lint(table: Table, items: int) -> Table:
-    """Return the table for people: three examples of each rule that most of the items break."""
-    notes, rows = [], []
-    for rule, found in groupby(table.rows, key=itemgetter(0)):
-        of_rule = [*found]
-        if len(of_rule) > max(items / 2, EXAMPLES):
-            notes.append(f"{EXAMPLES} of {len(of_rule)} {rule} are shown; --format json has all")
-            of_rule = of_rule[:EXAMPLES]
-        rows += of_rule
-    return replace(table, rows=tuple(rows), notes=(*notes, *table.notes))
+def _is_likely(finding: Finding, known: ItemEvidence, gap: float) -> bool:
+    """Return whether a finding is shown without being asked for.
+
+    Grades decide about yes-no questions: on TREC DL 2019 non-relevant passages cover them more
+    often than other items, but relevant passages do so, too.
+    """
+    if finding.rule.startswith("yes-no") and known.gap is not None:
+        return known.gap < gap
+    return RULES[finding.rule].precision >= LEAST_PRECISION
+
+
+def _weighed(finding: Finding, known: ItemEvidence) -> Finding:
+    rule = RULES[finding.rule]
+    wrong = 1.0 if known.wrong is None else known.wrong
+    doubt = {"wrong": wrong, "all": 1.0, "none": 0.0}[rule.doubts]
+    stake = rule.precision * known.share * doubt
+    return replace(finding, stake=stake, relevant=known.relevant, not_relevant=known.not_relevant)
+
+
+# ---- the result ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LintReport(Result):
+    """The findings on a bank, largest stake first; `items` counts its active items.
+
+    `source` names the grades that the stakes come from, empty without grades.
+    """
+
+    findings: tuple[Finding, ...]
+    items: int
+    without_text: int = 0
+    source: str = ""
+
+    @property
+    def headline(self) -> str:
+        """The result in one sentence."""
+        if not self.findings:
+            return "No findings."
+        on = {(one.query_id, one.item_id) for one in self.findings if one.item_id}
+        count = counted(len(self.findings), "finding")
+        return f"{count} on {len(on)} of {counted(self.items, 'item')}."
+
+    @property
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
+        """All findings, as rows of the table for programs."""
+        return self.records()["findings"].rows
+
+    def tables(self, limit: int | None = SHOWN) -> Mapping[str, Table]:
+        """Return the first `limit` findings (None: all), and the rules with their precision."""
+        shown = self.findings[:limit]
+        notes = [describe_items_without_text(self.without_text, self.items, "item")]
+        if len(shown) < len(self.findings):
+            notes.append(
+                f"{len(shown)} of {len(self.findings)} findings are shown, those with most of a "
+                "query's Cover at stake; --all shows the rest"
+            )
+        judged = any(one.relevant is not None for one in shown)
+        columns = [
+            *(Column("rule"), Column("query"), Column("item"), Column("text"), Column("detail")),
+            Column("stake", 3),
+            *((Column("relevant", 2), Column("not relevant", 2)) if judged else ()),
+        ]
+        rows = [_row(one)[: len(columns)] for one in shown]
+        verdict = self.headline
+        if not shown:
+            return {"findings": Table.of([], [], self.source, filter(None, notes), verdict=verdict)}
+        found = Table.of(columns, rows, self.source, filter(None, notes), verdict=verdict)
+        return {"findings": found, "rules": self._rules()}
+
+    def records(self) -> Mapping[str, Table]:
+        """Return one row per finding, with the precision of its rule."""
+        heads = ["rule", "query", "item", "text", "detail", "stake", "relevant", "not relevant"]
+        rows = [
+            (*_row(one), RULES[one.rule].precision, RULES[one.rule].why) for one in self.findings
+        ]
+        notes = [describe_items_without_text(self.without_text, self.items, "item")]
+        columns = [*heads, "precision", "why it matters"]
+        verdict = self.headline
+        table = Table.of(columns, rows, self.source, filter(None, notes), verdict=verdict)
+        return {"findings": table}
+
+    def _rules(self) -> Table:
+        counts = Counter(one.rule for one in self.findings)
+        rows = [
+            (name, counts[name], rule.measured or "by definition", rule.why)
+            for name, rule in RULES.items()
+            if name in counts
+        ]
+        return Table.of(["rule", "findings", "precision", "why it matters"], rows)
+
+
+def _row(one: Finding) -> tuple[Cell, ...]:
+    place = (one.rule, one.query_id, one.item_id, one.text, one.detail)
+    return (*place, one.stake, one.relevant, one.not_relevant)
+
+
+def lint_report(
+    findings: Iterable[Finding], entries: Iterable[BankEntry], source: str = ""
+) -> LintReport:
+    """Return the report of the findings on a bank."""
+    items = [item for entry in entries for item in entry.items]
+    without_text = sum(not item.text for item in items)
+    return LintReport(tuple(findings), len(items), without_text, source)
 
 
 def missing_texts_note(entries: Iterable[BankEntry]) -> str:
@@ -133,113 +285,140 @@ def missing_texts_note(entries: Iterable[BankEntry]) -> str:
 
 # ---- one item at a time --------------------------------------------------------------------------
 
-_AUXILIARY = (
-    r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|"
-    r"must)(?:n't| not)?"
-)
-_YES_NO = re.compile(rf"(?:[^,?.;:]{{1,60}}, |(?:and|so|or|but) )?{_AUXILIARY}\s", re.IGNORECASE)
-_REQUEST = re.compile(
-    r"\b(?:can|could|would|will) you (?:please )?\w+|\bdo you know (?:what|how|why)", re.IGNORECASE
-)
-_ALTERNATIVE = re.compile(r"^\s*(?:is|are|was|were|do|does|did)\b[^,]*,? or\b", re.IGNORECASE)
-_ASKING = r"(?:what|why|how|when|where|which|who|whom|whose)"
-_DOUBLE = re.compile(
-    rf",? (?:and|or|as well as) (?:also )?(?:(?:in|on|at|to|for|by|from|of) )?{_ASKING}\b",
-    re.IGNORECASE,
-)
-_TWO_MARKS = re.compile(r"\?\W+\w.*\?\s*$", re.DOTALL)
-_SECOND = re.compile(
-    rf",? and {_AUXILIARY} (?:it|they|this|these|that|those|he|she|there|its|their)\b",
-    re.IGNORECASE,
-)
-_TIME = re.compile(
-    r"\b(?:currently|nowadays|presently|recently|lately|today'?s?|these days|so far|"
-    r"until now|up to now|as of now|to date(?=\W*$)|at (?:the moment|present)|right now|latest|"
-    r"newest|"
-    r"most recent|in recent|recent (?:years|months|decades|times|developments?|advance(?:ment)?s|"
-    r"research|studies|discover(?:y|ies)|trends?|changes|news|events|findings)|"
-    r"(?:this|last|next|past|previous|coming) (?:year|month|week|decade|century)|upcoming|"
-    r"(?:our|the|its|their) current (?:state|status|understanding|knowledge|situation|trends?|"
-    r"research|theor(?:y|ies)|president|population|price|rate of|version|record|efforts|views?|"
-    r"estimates?|models?|challenges)|current (?:research|events|trends|understanding|knowledge|"
-    r"state of))\b",
-    re.IGNORECASE,
-)
 _WORD = re.compile(r"\w")
-_LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+\S")
 
 
-def _alone(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
+def _stemmed(words: str) -> frozenset[str]:
+    return frozenset(map(stem, words.split()))
+
+
+_BROAD = re.compile(
+    r"\b(?:important|importance|interesting|significan\w+|overview|facts?|information|in general|"
+    r"overall|aspects?)\b",
+    re.IGNORECASE,
+)
+_BROAD_FILLING = _stemmed(
+    "importance important significance significant overview fact facts interesting information "
+    "general overall aspect aspects thing things understanding brief summary introduction key main "
+    "provide explain describe discuss give tell concept concepts role"
+)
+"""Words that add nothing to a question about the topic."""
+_HEADING = _stemmed(
+    "definition meaning description explanation overview importance significance information "
+    "details name term concept duration length cycle life span cost price year date total average "
+    "different process mechanism"
+)
+"""Words of a heading, such as "definition of clouds", that state nothing about the topic."""
+_STATES = re.compile(
+    r"\w\W+(?:(?:causes?|forms?|powers?|affects?|impacts?|uses?|used|result(?:s|ed)? (?:in|from))"
+    r"|can \w+)\W+\w",
+    re.IGNORECASE,
+)
+_DEFINED = re.compile(
+    r"(?:what(?:'s| is| are)|define:?|(?:definition|meaning)(?: of)?) (?P<what>[\w' -]+?)\W*"
+    r"|(?P<term>[\w' -]+?) (?:definition|meaning)\W*",
+    re.IGNORECASE,
+)
+_NARROWED = re.compile(
+    r"\b(?:of|for|in|to|on|from|by|with|vs|most|best|types?|used)\b", re.IGNORECASE
+)
+_SAYS_WHAT = re.compile(
+    r"\b(?:stands? for|refers? to|means?|meaning|defin\w+|explanation|what defines)\b",
+    re.IGNORECASE,
+)
+_IS_ASKED = re.compile(r"\W*(?:what|who|can you explain|describe)\b", re.IGNORECASE)
+_DEFINING = _stemmed(
+    "term concept explain describe exactly called considered main key primary general "
+    "characteristics features"
+)
+
+
+def _alone(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
+    texts = (item.text for entry in entries for item in entry.items)
+    is_read = language_of(texts) in (None, "English")
     for entry in entries:
-        texts = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
-        topics = [_stems(text) for text in texts if text.strip()]
+        about = (entry.query_text, entry.subtopic_text, queries.get(entry.query_id, ""))
+        topics = [_stems(text) for text in about if text.strip()]
         for item in entry.items:
             if not item.text:
                 continue  # only the id is known, for example from a graded file
             if not _WORD.search(item.text):
                 yield _finding("empty", item)
                 continue
-            rules = _QUESTION_RULES if item.kind == "question" else _NUGGET_RULES
-            for rule, sees in rules.items():
-                detail = sees(item.text)
-                if detail is not None:
+            if key := _key_in(item):
+                yield _finding("gives-away", item, key)
+            if not is_read:
+                continue
+            rules = QUESTION_RULES if item.kind == "question" else NUGGET_RULES
+            for rule, find in rules.items():
+                detail = find(item.text)
+                named = rule in _NAMING and any(_stems(detail or "") & topic for topic in topics)
+                if detail is not None and not named:
                     yield _finding(rule, item, detail)
-            words = _stems(item.text)
-            if words and any(words <= topic for topic in topics):
-                yield _finding("repeats-query", item)
+            if any(_adds_nothing(item, topic) for topic in topics) and not _restates(item, about):
+                yield _finding("too-broad" if item.kind == "question" else "no-fact", item)
+
+
+_NAMING = ("source-reference", "prompt-echo")
+"""Rules that do not hold for words of the query, such as a query about nuggets."""
 
 
 def _finding(rule: str, item: Item, detail: str = "") -> Finding:
     return Finding(rule, item.query_id, item.item_id, item.text, detail)
 
 
-def _list_mark(text: str) -> str | None:
-    match = _LIST_MARK.match(text)
-    return None if match is None else match[0].split()[0]
+def _adds_nothing(item: Item, topic: frozenset[str]) -> bool:
+    """Return whether an item has no word that narrows the topic."""
+    beyond = _stems(item.text) - topic
+    if item.kind == "question":
+        return bool(beyond) and beyond <= _BROAD_FILLING and bool(_BROAD.search(item.text))
+    return beyond <= _HEADING and bool(_stems(item.text)) and not _STATES.search(item.text)
 
 
-def _double_barrelled(text: str) -> str | None:
-    for pattern in (_DOUBLE, _SECOND):
-        # "How and why ..." is a single question
-        if match := pattern.search(text, 12):
-            return match[0].strip(" ,")
-    return "?" if _TWO_MARKS.search(text) else None
+def _restates(item: Item, texts: Iterable[str]) -> bool:
+    """Return whether a nugget is the answer of a yes-no query, in the words of the query."""
+    return item.kind != "question" and any(map(opens_yes_no, texts))
 
 
-def _yes_no(text: str) -> str | None:
-    start = text.strip()
-    match = _YES_NO.match(start)
-    if not match or _REQUEST.search(start) or _ALTERNATIVE.match(start) or _asks(match[0]):
-        return None
-    return match[0].split()[-1].lower()
+def _key_in(item: Item) -> str:
+    """Return an answer of the key that a question contains; a yes or no cannot be given away."""
+    words = f" {' '.join(drop_punctuation(item.text.lower()).split())} "
+    keys = (" ".join(drop_punctuation(answer.lower()).split()) for answer in item.answers)
+    return next((key for key in keys if item.kind == "question" and _tells(key, words)), "")
 
 
-def _asks(start: str) -> bool:
-    return re.search(rf"\b{_ASKING}\b", start, re.IGNORECASE) is not None
+def _tells(key: str, words: str) -> bool:
+    # a small number may be the size of the answer ("Which 2 rivers ...")
+    is_telling = len(key) > 2 if key.isdecimal() else bool(_stems(key))
+    return is_telling and f" {key} " in words
 
 
-def _time_dependent(text: str) -> str | None:
-    match = _TIME.search(text)
-    return None if match is None else match[0].lower()
+def _unasked(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield queries "what is X" whose questions do not ask what X is."""
+    items: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
+    for entry in entries:
+        texts.setdefault(entry.query_id, queries.get(entry.query_id) or entry.query_text)
+        questions = [item.text for item in entry.items if item.kind == "question" and item.text]
+        items.setdefault(entry.query_id, []).extend(questions)
+    for query_id, text in texts.items():
+        match = _DEFINED.fullmatch(text.strip())
+        what = (match["what"] or match["term"]) if match else ""
+        topic = _stems(what)
+        if not topic or not items[query_id] or _NARROWED.search(what):
+            continue
+        if not any(_asks_what(item, topic) for item in items[query_id]):
+            # what is at stake is the share of the question that is missing
+            share = 1 / (1 + len(items[query_id]))
+            yield Finding("query-not-asked", query_id, "", text, "add it as a question", share)
 
 
-def _long_nugget(text: str) -> str | None:
-    words = len(text.split())
-    return f"{words} words" if words > NUGGET_WORDS else None
-
-
-_Rule = Callable[[str], str | None]
-_QUESTION_RULES: Mapping[str, _Rule] = {
-    "list-mark": _list_mark,
-    "double-barrelled": _double_barrelled,
-    "yes-no": _yes_no,
-    "time-dependent": _time_dependent,
-}
-_NUGGET_RULES: Mapping[str, _Rule] = {
-    "list-mark": _list_mark,
-    "time-dependent": _time_dependent,
-    "long-nugget": _long_nugget,
-}
+def _asks_what(text: str, topic: frozenset[str]) -> bool:
+    """Return whether a question asks what the topic is."""
+    words = _stems(text)
+    if _SAYS_WHAT.search(text):
+        return bool(topic & words)
+    return bool(_IS_ASKED.match(text)) and words <= topic | _DEFINING
 
 
 # ---- pairs of items ------------------------------------------------------------------------------
@@ -267,12 +446,8 @@ def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
                 yield _finding("twin", item, detail)
             elif not one.differs:
                 yield _finding("duplicate", item, f"as {like.item_id}")
-            elif one.differs in _BY_FORM and _only_by_form(_stems(item.text), _stems(like.text)):
+            else:
                 yield _finding("near-duplicate", item, f"like {like.item_id}: {like.text}")
-
-
-_BY_FORM = ("the order", "a word")
-"""Differences that near duplicates may have, unlike names, numbers and negations."""
 
 
 def look_alike(one: str, other: str) -> bool:
@@ -280,12 +455,14 @@ def look_alike(one: str, other: str) -> bool:
     return one != other and visible_form(one) == visible_form(other)
 
 
-def _only_by_form(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether at most one of two texts has content words missing in the other.
-
-    "The northern coast" and "the southern coast" have similar spellings but different meanings.
-    """
-    return not (one - other and other - one)
+def _never_fails(
+    entries: Iterable[BankEntry], known: Mapping[tuple[str, str], ItemEvidence]
+) -> Iterator[Finding]:
+    """Yield items that nearly all relevant and most other judged passages cover."""
+    for item in (item for entry in entries for item in entry.items):
+        one = known[item.query_id, item.item_id]
+        if (one.relevant or 0.0) >= PASSES and (one.not_relevant or 0.0) >= FAILS:
+            yield _finding("never-fails", item, f"{one.not_relevant:.0%} of non-relevant passages")
 
 
 def _without_key(entries: Iterable[BankEntry]) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +16,7 @@ from exampp.measures.names import Measure, parse_measure
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
+from exampp.records.wording import counted
 from exampp.results.notes import Note, about, labelled, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
@@ -23,6 +25,8 @@ from exampp.stats.rank_correlation import correlate
 if TYPE_CHECKING:
     from exampp.results.plots.figure import Figure
 
+ONCE = "once"
+"""Heading of the column with each group of duplicates as one item."""
 _DECIMALS = 10
 """Digits to which means are compared; a sum's last digit must not rank systems."""
 
@@ -33,6 +37,35 @@ def describe_oversight(oversight: Oversight) -> str:
     people = f"{oversight.people:,} {'person' if oversight.people == 1 else 'people'}"
     some = "" if oversight.cells == 1 else f"{oversight.disputed:,} of them "
     return f"{cells} decided by {people}" + (f", {some}disputed" if oversight.disputed else "")
+
+
+def duplicate_notes(book: Gradebook, board: Leaderboard) -> Iterator[Note]:
+    """Yield notes on duplicates that are counted once: their number and their effect."""
+    if board.counted_once is None:
+        return
+    if not board.counted_once:
+        yield note("once-no-groups")
+        return
+    sizes = [
+        size for query in book.queries for size in Counter(query.item_groups).values() if size > 1
+    ]
+    pairs = [(board.column(*key), column) for key, column in board.counted_once.items()]
+    for plain, once in pairs:
+        change = _change(board.column_systems, plain, once)
+        means = (
+            dict(zip(board.column_systems, c.values.means(), strict=True)) for c in (plain, once)
+        )
+        scores, ranks = ({s: m.mean for s, m in one.items() if m.mean is not None} for one in means)
+        tau = correlate(scores, {system: -score for system, score in ranks.items()}).kendall
+        yield note(
+            "counted-once",
+            plain.name,
+            groups=counted(len(sizes), "group"),
+            items=sum(sizes),
+            change=f"{change.largest:.3f}",
+            system=change.system,
+            tau=tau.reason if tau.value is None else f"{tau.value:.3f}",
+        )
 
 
 def decision_notes(book: Gradebook, board: Leaderboard) -> Iterator[Note]:
@@ -143,7 +176,8 @@ class Leaderboard(Result):
     `columns` have the values per query, in the order of `column_systems`. `oversight` counts the
     human decisions; `without_decisions` is the leaderboard without them (None if there are none, or
     they were already ignored). `passages` is the mean number of passages per query of each system.
-    `fingerprints` are those of the gradebook.
+    `fingerprints` are those of the gradebook. `counted_once` has the columns of Cover and nCover
+    with each group of duplicates as one item, by measure and threshold; None if not requested.
     """
 
     grader: GraderIdentity
@@ -157,6 +191,7 @@ class Leaderboard(Result):
     without_decisions: Leaderboard | None = None
     passages: Mapping[str, float] = field(default_factory=dict)
     fingerprints: Fingerprints = field(default=lambda _: {}, repr=False, compare=False)
+    counted_once: Mapping[tuple[Measure, int | None], MeasureColumn] | None = None
 
     @property
     def rows(self) -> tuple[BoardRow, ...]:
@@ -363,6 +398,8 @@ def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None =
         means = {system: _mean(row) for system, row in rows.items()}
         columns.append((Column(column.name, interval=bounded), means))
         columns.append((ERROR, {system: row.stderr for system, row in rows.items()}))
+        if once := (board.counted_once or {}).get((column.measure, column.min_rating)):
+            columns.append((ONCE, dict(zip(board.column_systems, _means(once), strict=True))))
         shares = {system: rows[system].ungraded for system in board.systems}
         if any(shares.values()):
             columns.append(("ungraded", shares))
@@ -380,6 +417,10 @@ def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None =
     )
 
 
+def _means(column: MeasureColumn) -> list[float | None]:
+    return [mean.mean for mean in column.values.means()]
+
+
 def _mean(row: BoardRow) -> Value | Interval:
     if row.low is None or row.high is None or row.low == row.high:
         return row.mean
@@ -394,6 +435,11 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     """
     officials = officials or {}
     without = board.means_without_decisions()
+    once = {
+        (system, str(measure), threshold): mean
+        for (measure, threshold), column in (board.counted_once or {}).items()
+        for system, mean in zip(board.column_systems, _means(column), strict=True)
+    }
     rows = [
         [
             *row,
@@ -401,11 +447,13 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
             *provenance_values(board),
             *(official_rank(row.system, ranks) for ranks in officials.values()),
             board.passages.get(row.system),
+            *([once.get((row.system, row.measure, row.min_rating))] if once else ()),
         ]
         for row in (*board.rows, *board.overall)
     ]
     ranked = [name.replace(" ", "_") for name in official_columns(officials)]
     columns = [*BoardRow._fields, "mean_without_decisions", *PROVENANCE, *ranked, "passages"]
+    columns += ["mean_once"] * bool(once)
     return Table.of(columns, rows, caption(board), board.notes)
 
 

@@ -16,6 +16,9 @@ computes `zero` and also the lowest and highest possible value. `zero` computes 
 if more than `FEW_MISSING` of the deciding cells of a system are missing: the cells of P for items
 that no graded passage of P covers.
 
+If duplicates count once, the items of an exam that belong to one group of duplicates are a single
+item: covered if any of them is, with the weight of the heaviest.
+
 Nugget scores of TREC RAG are those of castorini's nuggetizer, computed in the same pass.
 
 Every item is a nugget that the first k passages support (credit 1), partially support (credit 1/2;
@@ -62,9 +65,9 @@ from exampp.measures.exams import (
 )
 from exampp.measures.names import Measure
 from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked, ratio
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.graders import GraderIdentity
-from exampp.records.items import OKAY, VITAL
+from exampp.records.items import OKAY, VITAL, ItemEvidence
 from exampp.sanitize import check_integer
 
 Floats = NDArray[np.float64]
@@ -146,11 +149,13 @@ def cover(
     missing: Missing = "zero",
     policy: CoverPolicy = EXAM,
     measures: Sequence[Measure] = (),
+    once: bool = False,
 ) -> MeasuredSystems:
     """Compute Cover, nCover and nugget scores at several thresholds in one pass over the grades.
 
     `measures` are by default Cover@k and nCover@k; their columns come in this order, then by
-    threshold. If no cell of any query has a grade, no query counts and Cover is undefined.
+    threshold. If no cell of any query has a grade, no query counts and Cover is undefined. With
+    `once`, Cover and nCover count the items of a group of duplicates as one.
 
     Raises:
         InputError: k is below 1, or the subtopic mode or `missing` is unknown.
@@ -168,7 +173,9 @@ def cover(
     check_integer("the cutoff", k, 1)
     mode = resolve_subtopics(gradebook, subtopics)
     measures = measures or (Measure("Cover", k), Measure("nCover", k))
-    settings = _CoverSettings(k, missing, policy, tuple(measures), gradebook.grader.lowest)
+    target = gradebook.target is not None
+    lowest = gradebook.grader.lowest
+    settings = _CoverSettings(k, missing, policy, tuple(measures), lowest, target, once)
     tau = np.array(thresholds, np.int32)
     by_query = groupby(cover_exams(gradebook, mode, k, policy), lambda exam: exam.query.query_id)
     results = [
@@ -184,6 +191,7 @@ def cover(
             missing="bounds",
             policy=policy,
             measures=measures,
+            once=once,
         )
     return _join_queries(gradebook, thresholds, results, settings)
 
@@ -197,13 +205,19 @@ def _many_missing(exams: Sequence[_ExamCover]) -> bool:
 
 
 class _CoverSettings(NamedTuple):
-    """Settings shared by all exams; `lowest` is the lowest rating of the scale."""
+    """Settings shared by all exams.
+
+    `lowest` is the lowest rating of the scale. `deciding_only`: missing cells count if they can
+    change a value; the others were not to be graded.
+    """
 
     k: int
     missing: Missing
     policy: CoverPolicy
     measures: tuple[Measure, ...]
     lowest: int
+    deciding_only: bool
+    once: bool
 
 
 class _ExamCover(NamedTuple):
@@ -258,11 +272,14 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
     """Evaluate one exam, with the whole pool as an additional last system."""
     ratings = exam.query.ratings[:, exam.items]
     weights = exam.query.weights[exam.items]
+    absent = ratings == MISSING
+    if settings.once and exam.query.item_groups:
+        ratings, absent, weights = _join_duplicates(exam, ratings, absent, weights)
     depth = None if settings.policy.ranks_as_written else settings.k
     cut = [p if p is None else p[:depth] for p in exam.passages]
     layout = lay_out([*cut, np.arange(exam.query.pool_size, dtype=np.int32)])
     seen = ratings[layout.passages]
-    missing = seen == MISSING
+    missing = absent[layout.passages]
     best = per_system(np.maximum, seen, layout, MISSING)
     covered = best >= tau[:, None, None]
     by_pool = (ratings.max(axis=0, initial=MISSING) >= tau[:, None])[:, None, :]
@@ -293,12 +310,34 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
         parts.append([ratio((credit * counting) @ shares, whole)])
         if unknown is not None:
             parts[-1] += [parts[-1][0], ratio(np.where(unknown, 1.0, credit) @ shares, whole)]
+    counted = missing
+    if settings.deciding_only:
+        is_open: Bools = np.logical_not(covered.all(axis=0))
+        counted = missing & is_open[layout.system]
     return _ExamCover(
         query_id=exam.query.query_id,
         parts=parts,
         answered=layout.answered,
-        cells=_count_cells(missing, layout),
+        cells=_count_cells(counted, layout),
         deciding=_deciding_cells(covered, missing, layout),
+    )
+
+
+def _join_duplicates(
+    exam: QueryExam, ratings: Ratings, absent: Bools, weights: Floats
+) -> tuple[Ratings, Bools, Floats]:
+    """Return one column for every group of duplicates among the items of an exam.
+
+    A passage has the highest rating on any of them, and a missing cell if one of them is missing.
+    The group has the weight of its heaviest item.
+    """
+    groups = np.array(exam.query.item_groups)[exam.items]
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    return (
+        np.maximum.reduceat(ratings[:, order], starts, axis=1),
+        np.logical_or.reduceat(absent[:, order], starts, axis=1),
+        np.maximum.reduceat(weights[order], starts),
     )
 
 
@@ -725,9 +764,13 @@ def item_scores(
         ratings = exam.query.ratings[:, exam.items]
         layout = lay_out(exam.passages, None if policy.ranks_as_written else k)
         seen = ratings[layout.passages]
-        lacking, cells = lacking + int((seen == MISSING).sum()), cells + seen.size
         best = per_system(np.maximum, seen, layout, MISSING)
-        columns.append((best >= min_rating).astype(np.float64))
+        covered = best >= min_rating
+        absent = seen == MISSING
+        if gradebook.target is not None:
+            absent &= ~covered[layout.system]
+        lacking, cells = lacking + int(absent.sum()), cells + seen.size
+        columns.append(covered.astype(np.float64))
         query = exam.query.query_id
         answered[query] = answered.get(query, False) | layout.answered
         ids = (exam.query.item_ids[item] for item in exam.items)
@@ -752,3 +795,48 @@ def item_scores(
         missing=lacking / cells if cells else 0.0,
         unanswered=tuple(silent),
     )
+
+
+FEWEST_JUDGED = 5
+"""With fewer passages on a side, their coverage says nothing about an item."""
+
+
+def item_evidence(
+    book: Gradebook, scores: ItemScores, min_relevant: int
+) -> dict[tuple[str, str], ItemEvidence]:
+    """Map (query, item) of graded items to its part in Cover and its coverage of judged passages.
+
+    The part of an item is its share of the credit of all systems together, or of the weight if
+    they have none.
+    """
+    parts: dict[tuple[str, str], float] = {}
+    credit, weight = scores.columns.sum(axis=0), scores.shares()
+    for group in scores.groups:
+        some = credit[group] if credit[group].any() else weight[group]
+        query_id = scores.queries[scores.query[group[0]]]
+        for at, part in zip(group.tolist(), (some / some.sum()).tolist(), strict=True):
+            parts[query_id, scores.item_ids[at]] = part
+    found = {}
+    for exam in cover_exams(book, scores.subtopics, scores.k):
+        relevant = judged_ratings(exam, lowest=min_relevant, below=None)
+        others = judged_ratings(exam, lowest=None, below=min_relevant)
+        shares = (_covering_shares(side, scores.min_rating) for side in (relevant, others))
+        rightly, wrongly = ((side >= scores.min_rating).sum(axis=0) for side in (relevant, others))
+        rows = zip(exam.items.tolist(), *shares, wrongly.tolist(), rightly.tolist(), strict=True)
+        is_graded = (exam.query.ratings != MISSING).any(axis=0).tolist()
+        for item, yes, no, false, true in rows:
+            if not is_graded[item]:
+                continue
+            key = (exam.query.query_id, exam.query.item_ids[item])
+            is_judged = yes is not None and no is not None and true + false
+            wrong = false / (true + false) if is_judged else None
+            found[key] = ItemEvidence(parts[key], yes, no, false, wrong)
+    return found
+
+
+def _covering_shares(ratings: NDArray[np.int16], min_rating: int) -> list[float | None]:
+    graded = (ratings != MISSING).sum(axis=0).tolist()
+    covers = (ratings >= min_rating).sum(axis=0).tolist()
+    return [
+        some / of if of >= FEWEST_JUDGED else None for some, of in zip(covers, graded, strict=True)
+    ]

@@ -79,10 +79,17 @@ def resolve_subtopics(gradebook: Gradebook, subtopics: SubtopicChoice) -> Subtop
         )
     if subtopics != "auto":
         return subtopics
-    if not any(ranking.subtopic for query in gradebook.queries for ranking in query.rankings):
+    return default_subtopics(
+        rankings=any(one.subtopic for query in gradebook.queries for one in query.rankings),
+        items=any(query.item_subtopics.any() for query in gradebook.queries),
+    )
+
+
+def default_subtopics(*, rankings: bool, items: bool) -> Subtopics:
+    """Return the default mode, if any `rankings` and `items` are for subtopics."""
+    if not rankings:
         return "query"
-    has_subtopics = any(query.item_subtopics.any() for query in gradebook.queries)
-    return "subtopic" if has_subtopics else "pool"
+    return "subtopic" if items else "pool"
 
 
 def by_rank(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.measures.board import Leaderboard, decision_notes
+from exampp.measures.board import Leaderboard, decision_notes, duplicate_notes
 from exampp.measures.cover import (
     EXAM,
     FEW_MISSING,
@@ -27,7 +27,9 @@ from exampp.measures.cover import (
     missing_share,
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
-from exampp.measures.names import Measure, as_measures
+from exampp.measures.formulas import check_gains
+from exampp.measures.names import CUTOFF, Measure, as_measures
+from exampp.measures.needs import count_missing_needed
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
 from exampp.measures.scores import score
@@ -90,6 +92,7 @@ class EvaluationSettings(NamedTuple):
     missing: Missing
     labelling: Labelling
     policy: CoverPolicy
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +314,11 @@ def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
 
 _HIGH_CHANCE = 0.05
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
-CUTOFF = 20
-"""Default cutoff of Cover, nCover and nugget scores."""
+
+
+def default_measures(book: Gradebook) -> tuple[str, ...]:
+    """Return the measures to evaluate by default: those for which the cells were graded."""
+    return DEFAULT_MEASURES if book.target is None else book.target.measures
 
 
 def evaluate(
@@ -324,11 +330,13 @@ def evaluate(
     missing: Missing = "zero",
     labelling: Labelling | None = None,
     policy: CoverPolicy = EXAM,
+    once: bool = False,
 ) -> Leaderboard:
     """Evaluate the systems of a gradebook by some measures at some thresholds.
 
     Cover, nCover and nugget scores without a cutoff read 20 passages; `missing` and `policy` apply
-    to these measures, `labelling` to all others.
+    to these measures, `labelling` to all others. With `once`, Cover and nCover are also computed
+    with each group of duplicates as one item.
 
     Raises:
         InputError: A measure is unknown or cannot be computed, or a threshold is off the scale.
@@ -341,32 +349,41 @@ def evaluate(
         missing,
         or_default("labelling", labelling, Labelling),
         policy,
+        once,
     )
     for measure in requested:
         check_partial(measure, gradebook.grader)
+        check_gains(measure, gradebook.grader)
     _check_enough(requested, settings.thresholds, settings.labelling)
+    _refuse_not_needed(gradebook, requested, settings)
     board = _evaluate(gradebook, requested, settings)
     if gradebook.oversight.cells:
         other = _evaluate(without_decisions(gradebook), requested, settings)
         board = replace(board, without_decisions=other)
-    return replace(board, notes=(*decision_notes(gradebook, board), *board.notes))
+    notes = (*duplicate_notes(gradebook, board), *decision_notes(gradebook, board))
+    return replace(board, notes=(*notes, *board.notes))
 
 
 def evaluate_gradebook(
     book: Gradebook,
-    measures: Sequence[Measure | str] = DEFAULT_MEASURES,
+    measures: Sequence[Measure | str] | None = None,
     min_rating: int | Sequence[int] | None = None,
     *,
     subtopics: SubtopicChoice = "auto",
     missing: Missing = "zero",
     labelling: Labelling | None = None,
     compat: str = "exam",
+    once: bool = False,
 ) -> Leaderboard:
     """Return the leaderboard of a gradebook; see `Grades.evaluate`."""
+    if measures is None:
+        measures = default_measures(book)
     if compat not in POLICIES:
         raise InputError(
             f"unknown compatibility mode {compat!r}", hint=f"Use one of {', '.join(POLICIES)}"
         )
+    if min_rating is None and book.target is not None:
+        min_rating = book.target.min_ratings
     if min_rating is None:
         min_rating = book.grader.default_min_rating
         book = replace(book, notes=(*book.notes, *filter(None, [book.grader.cut])))
@@ -379,6 +396,7 @@ def evaluate_gradebook(
         missing=missing,
         labelling=labelling,
         policy=POLICIES[compat],
+        once=once,
     )
 
 
@@ -423,7 +441,7 @@ def _evaluate(
     floors = {
         one: chance_floor(gradebook, settings.thresholds, one.cutoff or CUTOFF, subtopics, policy)
         for one in covering
-        if one.name == "Cover"
+        if one.name == "Cover" and gradebook.target is None
     }
     for measure, floor in floors.items():
         plain = columns_of[measure]
@@ -431,6 +449,30 @@ def _evaluate(
             chances = zip(plain, floor.values, strict=True)
             columns_of[measure] = [replace(column, chance=one) for column, one in chances]
     columns = tuple(column for one in measures for column in columns_of[one])
+    counted_once = (
+        {
+            (column.measure, column.min_rating): column
+            for one in covering
+            if one.name not in NUGGET_SCORES and any(q.item_groups for q in gradebook.queries)
+            for column in cover(
+                gradebook,
+                settings.thresholds,
+                k=cutoffs[one],
+                subtopics=subtopics,
+                missing=settings.missing,
+                policy=policy,
+                measures=[one],
+                once=True,
+            ).columns
+        }
+        if settings.once
+        else None
+    )
+    if gradebook.target is not None:
+        # of the whole pool, not all cells are graded
+        columns = tuple(
+            replace(one, overall=None) if one.overall_shares[1] else one for one in columns
+        )
     context = BoardContext(
         gradebook,
         columns,
@@ -452,7 +494,39 @@ def _evaluate(
         oversight=gradebook.oversight,
         passages=mean_passages(gradebook),
         fingerprints=gradebook.fingerprints,
+        counted_once=counted_once,
     )
+
+
+def _refuse_not_needed(
+    book: Gradebook, measures: Sequence[Measure], settings: EvaluationSettings
+) -> None:
+    """Reject measures that need cells that other measures did not need when they were graded.
+
+    Cells that are pending for the same measures are noted instead.
+    """
+    if book.target is None:
+        return
+    threshold = max(settings.thresholds, default=book.grader.highest)
+    same = (
+        settings.subtopics == resolve_subtopics(book, "auto")
+        and settings.policy is EXAM
+        and threshold <= max(book.target.min_ratings)
+    )
+    k = max(one.cutoff or CUTOFF for one in measures)
+    for measure in measures:
+        if same and str(measure) in book.target.measures:
+            continue
+        missing = count_missing_needed(
+            book, measure, threshold, settings.subtopics, k, settings.policy
+        )
+        if missing:
+            wanted = " ".join(f"--for '{one}'" for one in (*book.target.measures, measure))
+            raise InputError(
+                f"{measure} needs {missing:,} cells without a grade: only cells that {book.target} "
+                "needs are graded",
+                hint=f"Run exampp grade again with {wanted}, or without --for to grade all cells",
+            )
 
 
 def _check_enough(

@@ -212,6 +212,8 @@ _TREC_CUT = re.compile(r"(P|map_cut|ndcg_cut|recall|success|iprec_at_recall)[._]
 _FOLDED = {name.casefold(): name for name in (*TREC_NAMES, *ALIASES, *KINDS)}
 
 
+CUTOFF = 20
+"""Default cutoff of Cover, nCover and nugget scores."""
 LARGEST_NUMBER = 2**31 - 1
 """Maximum of cutoffs, gains and other whole numbers in a measure."""
 

@@ -194,15 +194,16 @@ def write_exam_qrels(
 def relevant_options(measures: Iterable[Measure], labelling: Labelling) -> frozenset[str]:
     """Return the options that change the values of some of these measures.
 
-    The options are among `min_rating`, `missing`, `compat`, `label`, `gains` and `at_least`. A
-    measure of relevant passages, such as AP, depends only on which passages are relevant, not on
-    kind or gains of the labels; subtopic measures and declared measures read the ratings of items
-    instead of labels.
+    The options are among `min_rating`, `missing`, `compat`, `duplicates`, `label`, `gains` and
+    `at_least`. A measure of relevant passages, such as AP, depends only on which passages are
+    relevant, not on kind or gains of the labels; subtopic measures and declared measures read the
+    ratings of items instead of labels.
     """
     options: set[str] = set()
     for measure in measures:
         if measure.kind.cover:
             options |= {"min_rating", "missing", "compat"}
+            options |= {"duplicates"} if measure.name.endswith("Cover") else set()
         elif measure.takes_level:
             options |= {"min_rating", "at_least"} if measure.kind.labelled else {"min_rating"}
         elif measure.kind.labelled:

@@ -1,9 +1,9 @@
 """Prompts that generate the items of a bank, and parsers of their replies.
 
 A template may use the slots `{query_text}` and `{query_title}` (both are the query's text),
-`{query_subtopic}` and `{instruction}`. The last one is the reply format, and may use these slots;
-if a template does not use it, it is appended. `{passages}` are numbered passages, `{known}` the
-existing items, as a Python list, and `{known_count}` their number.
+`{query_subtopic}`, `{count}` (the number of items) and `{instruction}`. The last one is the reply
+format, and may use these slots; if a template does not use it, it is appended. `{passages}` are
+numbered passages, `{known}` the existing items, as a Python list, and `{known_count}` their number.
 """
 
 from __future__ import annotations
@@ -27,12 +27,17 @@ from exampp.records.wording import suggest
 from exampp.sanitize import sanitize
 
 MAKES = ("question", "nugget")
-SLOTS = ("query_text", "query_title", "query_subtopic", "passages", "known", "known_count")
+SLOTS = ("query_text", "query_title", "query_subtopic", "count", "passages", "known", "known_count")
 WINDOW = 10
 """Default number of passages for a prompt with `{passages}`, as in nuggetizer."""
 PASSAGE_CHARACTERS = 2000
 """Characters after which a passage in a prompt is truncated, at a word."""
-_KEYS = ("name", "title", "source", "makes", "user", "system", "instruction", "keys_instruction")
+MOST_ITEMS = 200
+"""Maximum number of items that a request can ask for."""
+UNCOUNTED_ITEMS = 40
+"""Maximum items of a JSON reply to a prompt without a number; a model may repeat itself forever."""
+_TEXTS_OF_PROMPT = ("title", "source", "user", "system", "instruction", "keys_instruction")
+_KEYS = ("name", "makes", "count", *_TEXTS_OF_PROMPT)
 _REQUIRED = ("name", "makes", "user")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 _INSTRUCTION = (
@@ -55,7 +60,8 @@ _GROUNDED = "Ask only for what these passages say.\n{passages}\n"
 class GenerationPrompt:
     """A prompt for generating items; `makes` is their kind, question or nugget.
 
-    `instruction` is the reply format, `keys_instruction` the same with answer keys.
+    `instruction` is the reply format, `keys_instruction` the same with answer keys. `count` is the
+    number of items that it asks for; 0 if it names none.
     """
 
     name: str
@@ -66,6 +72,7 @@ class GenerationPrompt:
     system: str
     instruction: str
     keys_instruction: str
+    count: int = 0
 
     @property
     def needs_subtopic(self) -> bool:
@@ -84,12 +91,17 @@ class GenerationRequest:
     """Options of a generation request besides the prompt.
 
     `keys` requests answers, `more` is the number of items beyond the known ones (0: none),
-    `grounded` is the number of passages shown.
+    `grounded` is the number of passages shown, `count` the number of items (0: that of the prompt).
     """
 
     keys: bool = False
     more: int = 0
     grounded: int = 0
+    count: int = 0
+
+    def asked(self, prompt: GenerationPrompt) -> int:
+        """Return the number of items that a request asks for; 0 if it names none."""
+        return self.more or self.count or prompt.count
 
 
 def prompt_hash(prompt: GenerationPrompt, wish: GenerationRequest) -> str:
@@ -97,7 +109,32 @@ def prompt_hash(prompt: GenerationPrompt, wish: GenerationRequest) -> str:
     instruction = prompt.keys_instruction if wish.keys else prompt.instruction
     extras = [str(wish.grounded)] if wish.grounded else []
     extras += [f"more {wish.more}"] if wish.more else []
-    return content_hash(prompt.makes, prompt.system, prompt.user, instruction, *extras)
+    count = str(wish.count or prompt.count)
+    texts = [text.replace("{count}", count) for text in (prompt.system, prompt.user, instruction)]
+    if wish.count and texts == [prompt.system, prompt.user, instruction]:
+        extras.append(f"count {wish.count}")
+    return content_hash(prompt.makes, *texts, *extras)
+
+
+def asks_for_json(prompt: GenerationPrompt, wish: GenerationRequest) -> bool:
+    """Return whether the prompt asks for a reply in JSON."""
+    instruction = prompt.keys_instruction if wish.keys else prompt.instruction
+    return "json" in f"{prompt.system} {prompt.user} {instruction}".lower()
+
+
+def reply_properties(prompt: GenerationPrompt, wish: GenerationRequest) -> dict[str, Any]:
+    """Return the fields of a reply in JSON, as properties of a JSON schema.
+
+    The maximum number of items ends a reply that would repeat itself.
+    """
+    item: dict[str, Any] = {"type": "string"}
+    if wish.keys:
+        names = (prompt.makes, "answer")
+        fields = dict.fromkeys(names, item)
+        item = {"type": "object", "properties": fields, "required": [*names]}
+        item["additionalProperties"] = False
+    most = wish.asked(prompt) or UNCOUNTED_ITEMS
+    return {f"{prompt.makes}s": {"type": "array", "items": item, "minItems": 1, "maxItems": most}}
 
 
 def fill_request(
@@ -114,6 +151,7 @@ def fill_request(
         "query_text": query_text,
         "query_title": query_text,
         "query_subtopic": subtopic,
+        "count": str(wish.count or prompt.count),
         "passages": "\n".join(f"[{number}] {text}" for number, text in enumerate(passages, 1)),
         "known": repr(list(known)),
         "known_count": str(len(known)),
@@ -125,14 +163,14 @@ def fill_request(
     template = prompt.keys_instruction if wish.keys else prompt.instruction
     instruction = PLACEHOLDER.sub(put, template)
     many = f"{prompt.makes}s"
-    used = {*placeholders(prompt.user), *placeholders(prompt.system)}
+    used = {*placeholders(prompt.user), *placeholders(prompt.system), *placeholders(template)}
     if "known" in used:
         pass
     elif wish.more and known:
         numbered = "\n".join(f"- {text}" for text in known)
         instruction = _MORE.format(many=many, known=numbered, count=wish.more) + instruction
-    elif wish.more:
-        instruction = f"Give exactly {wish.more} {many}. {instruction}"
+    elif number := wish.more or ("count" not in used and wish.count):
+        instruction = f"Give exactly {number} {many}. {instruction}"
     if passages and "passages" not in used:
         numbered = "\n".join(
             f"Passage {n}: {_shortened(text)}" for n, text in enumerate(passages, 1)
@@ -176,6 +214,9 @@ def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if key not in _KEYS:
             hint = suggest(key, _KEYS) or f"Known keys are {', '.join(_KEYS)}"
             yield key, f"unknown key '{key}'", hint
+        elif key == "count":
+            if type(value) is not int or not 1 <= value <= MOST_ITEMS:
+                yield key, f"'{key}' is {value!r}", f"Use a number from 1 to {MOST_ITEMS}"
         elif not isinstance(value, str):
             yield key, f"'{key}' is {json.dumps(value, default=str)}", "Use a text"
     for key in _REQUIRED:
@@ -195,11 +236,13 @@ def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         )
     texts = used_slots(data, ("user", "system"))
     instructions = used_slots(data, ("instruction", "keys_instruction"))
-    for used, known in ((texts, (*SLOTS, "instruction")), (instructions, SLOTS[:3])):
+    for used, known in ((texts, (*SLOTS, "instruction")), (instructions, SLOTS[:4])):
         for slot, key in used.items():
             if slot not in known:
                 what, hint = no_slot(slot, known)
                 yield key, what, hint
+    if "count" in {**texts, **instructions} and "count" not in data:
+        yield "count", "the prompt uses {count}, which has no default", "Add count = 10"
     if not {"query_text", "query_title"} & set(texts):
         yield "user", "the text does not name the query", "Add {query_text} to it"
 
@@ -295,10 +338,14 @@ class ParsedItem(NamedTuple):
 
 
 class ParsedItems(NamedTuple):
-    """The items of a reply, and the rule that found them, or the reason why there are none."""
+    """The distinct items of a reply, and the rule that found them or the reason for none.
+
+    `repeated` is the number of items that the reply has again.
+    """
 
     made: tuple[ParsedItem, ...]
     rule: str
+    repeated: int = 0
 
 
 _MOST = 200_000
@@ -318,6 +365,14 @@ _WORD = re.compile(r"\w")
 _OPENING = re.compile(r"[{\[]")
 _CLOSING = re.compile(r"[}\]]")
 _MOST_ENDS = 20
+_BRACKETS = {"{": "}", "[": "]"}
+_TOKEN = re.compile(
+    r"\s*+(?:(?P<open>[{\[])|(?P<close>[}\]])|[,:]"
+    r"|(?P<value>\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.|'(?!\s*+[,:}\]]))*+'|[\w.+-]++))",
+    re.DOTALL,
+)
+"""A part of JSON, or of a Python literal in its notation."""
+_AFTER_PART = re.compile(r"\s*+(?:[,:}\]]|\Z)")
 _ADJACENT = re.compile(r"""["']\s+["']""")
 _JSON_LIKE = re.compile(r"[{\[]\s*[\"'{\[“]")
 _TEXTS = {
@@ -328,6 +383,8 @@ _LISTS = {
     "question": ("questions", "questionset", "questionbank", "items"),
     "nugget": ("nuggets", "nuggetset", "keyfacts", "facts", "items"),
 }
+_CALLED = ("arguments", "parameters")
+"""Keys of a call of a tool, beside its `name`."""
 _ANSWERS = ("answer", "answers", "answertext", "correctanswer", "goldanswers", "answerkey", "key")
 
 
@@ -349,9 +406,11 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
         items = _cleaned(parsed)
         if items and all(is_refusal(one.text) for one in items):
             return ParsedItems((), "the model refused")
-        items = tuple(one for one in items if not is_refusal(one.text))
+        items = [one for one in items if not is_refusal(one.text)]
         if items:
-            return ParsedItems(items, rule)
+            first = {one.text: one for one in reversed(items)}
+            distinct = tuple(first[text] for text in dict.fromkeys(one.text for one in items))
+            return ParsedItems(distinct, rule, len(items) - len(distinct))
     if truncated:
         return ParsedItems((), "the reply ends before the first complete item")
     return ParsedItems((), f"the reply contains no readable {kind}s")
@@ -363,14 +422,17 @@ def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequ
     yield "json", _from_data(_complete_value(text), kind)
     for part in reversed(fenced):
         yield "fenced", _from_data(_complete_value(part), kind)
-    parts = [parsed for data in _values(text) if (parsed := _cleaned(_from_data(data, kind)))]
-    if all(len(parsed) == 1 for parsed in parts):
-        # one object per line
-        parts = [tuple(one for parsed in parts for one in parsed)]
+    values, around = _values(text)
+    parts = [parsed for data in values if (parsed := _cleaned(_from_data(data, kind)))]
+    if all(len(parsed) == 1 for parsed in parts) or not around.strip(" \r\n\t,;"):
+        # one object per line, or per call of a tool
+        parts = [[one for parsed in parts for one in parsed]]
     for parsed in reversed(parts):
         yield "embedded", parsed
     for part in (*reversed(fenced), text):
         yield "python", _from_data(_literal(part), kind)
+    for part in (*reversed(fenced), text):
+        yield "unfinished", _from_data(_closed(part), kind)
     if not any(part.startswith(("{", "[")) for part in (*fenced, text)):
         # the lines of broken JSON are not items
         yield "list", _list_items(text, kind, truncated)
@@ -386,23 +448,28 @@ def _complete_value(text: str) -> Any:
         return None
 
 
-def _values(text: str) -> Iterator[Any]:
-    """Yield the objects and lists of JSON in a text, from left to right."""
+def _values(text: str) -> tuple[list[Any], str]:
+    """Return the objects and lists of JSON in a text, from left to right, and the text around."""
     decoder = json.JSONDecoder()
-    place = 0
+    values: list[Any] = []
+    around = ""
+    place = end = 0
     for _ in range(_MOST_STARTS):
         opening = _OPENING.search(text, place)
         if opening is None:
-            return
+            break
         try:
             data, place = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
             if opening[0] == "{" or _JSON_LIKE.match(text, opening.start()):
                 # a value inside a broken one is incomplete
-                return
+                break
             place = opening.end()
         else:
-            yield data
+            around += text[end : opening.start()]
+            values.append(data)
+            end = place
+    return values, around + text[end:]
 
 
 def _literal(text: str) -> Any:
@@ -412,20 +479,54 @@ def _literal(text: str) -> Any:
         return None
     ends = [match.end() for match in _CLOSING.finditer(text, start.end())]
     for end in ends[: -_MOST_ENDS - 1 : -1]:
-        try:
-            with warnings.catch_warnings():
-                # ignore SyntaxWarning raised by the reply text
-                warnings.simplefilter("ignore", SyntaxWarning)
-                return ast.literal_eval(text[start.start() : end])
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
+        if (value := _evaluated(text[start.start() : end])) is not None:
+            return value
     return None
+
+
+def _evaluated(text: str) -> Any:
+    """Return a Python literal, or None."""
+    try:
+        with warnings.catch_warnings():
+            # ignore SyntaxWarning raised by the reply text
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _closed(text: str) -> Any:
+    """Return the value that a text begins and does not finish, with its complete parts.
+
+    A part is complete before a comma, a closing bracket, or the end of the text. Within a list,
+    an object is complete as a whole.
+    """
+    start = _JSON_LIKE.search(text)
+    if start is None:
+        return None
+    place, complete = start.start(), ""
+    closing: list[str] = []
+    while token := _TOKEN.match(text, place):
+        place = token.end()
+        if token["open"]:
+            closing.append(_BRACKETS[token["open"]])
+        elif token["close"] and (not closing or closing.pop() != token["close"]):
+            break
+        if not (token["close"] or token["value"]):
+            continue
+        if not (after := _AFTER_PART.match(text, place)):
+            break
+        if closing and after[0].strip() != ":" and (closing[-1] == "]" or "]" not in closing):
+            complete = text[start.start() : place] + "".join(reversed(closing))
+    value = _complete_value(complete)
+    return _evaluated(complete) if value is None and complete else value
 
 
 def _from_data(data: Any, kind: str) -> list[ParsedItem]:
     """Return the items in decoded JSON or Python; a text is one item or a list in prose."""
     if isinstance(data, str):
-        return _parsed_lines(data, kind)
+        inner = _complete_value(data) if data.lstrip().startswith(("{", "[")) else None
+        return _parsed_lines(data, kind) if inner is None else _from_data(inner, kind)
     if isinstance(data, list | tuple):
         if len(data) == 1 and isinstance(data[0], dict | list):
             return _from_data(data[0], kind)
@@ -445,7 +546,8 @@ def _from_data(data: Any, kind: str) -> list[ParsedItem]:
 def _listing(data: dict[Any, Any], kind: str) -> Any:
     """Return the value under a key for items in an object, or its only value."""
     named = {_key(name): value for name, value in data.items()}
-    for name in _LISTS[kind]:
+    lists = _LISTS[kind] if "name" not in named else (*_LISTS[kind], *_CALLED)
+    for name in lists:
         if name in named:
             return named[name]
     only = next(iter(data.values())) if len(data) == 1 else None
@@ -513,17 +615,17 @@ def _without_list_mark(line: re.Match[str]) -> str:
     return f"**{line['said']}" if whole else line["said"]
 
 
-def _cleaned(parsed: Iterable[ParsedItem]) -> tuple[ParsedItem, ...]:
-    """Return the items without marks, empty ones and duplicates."""
+def _cleaned(parsed: Iterable[ParsedItem]) -> list[ParsedItem]:
+    """Return the items without marks, and without empty ones."""
     items = list(parsed)
     texts = strip_list_markup([one.text for one in items])
-    items = [
-        ParsedItem(text, tuple(map(strip_markup, one.answers)))
+    return [
+        ParsedItem(text, tuple(a for a in map(strip_markup, one.answers) if not _is_empty(a)))
         for text, one in zip(texts, items, strict=True)
+        if _WORD.search(text) and not _is_empty(text)
     ]
-    items = [one for one in items if _WORD.search(one.text) and not _ECHO.fullmatch(one.text)]
-    once = {one.text: one for one in reversed(items)}
-    return tuple(
-        ParsedItem(text, tuple(a for a in once[text].answers if a and not _ECHO.fullmatch(a)))
-        for text in dict.fromkeys(one.text for one in items)
-    )
+
+
+def _is_empty(text: str) -> bool:
+    """Return whether a text is blank or repeats the instruction."""
+    return not text or _ECHO.fullmatch(text) is not None

@@ -17,6 +17,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.prompts.replies import read_reply, reading_names
+from exampp.prompts.reply_fields import TEXT_FIELDS
 from exampp.records.graders import State
 from exampp.records.ids import content_hash as hash_of
 from exampp.records.toml import parse_toml
@@ -62,6 +63,9 @@ class Prompt:
         highest: Highest rating; 1 for a verdict.
         labels: The possible replies if they are few and single tokens.
         field: The relevant value of a JSON reply.
+        reply: The fields of a JSON reply in order, if it has more than the rating: `field`,
+            `reason`, `evidence`.
+        properties: The fields of a JSON reply without a rating, as properties of a JSON schema.
         cut: The slot that is truncated if the prompt is too long.
         user: Text for the model; without it, nothing is sent.
         workbench: Fields of the reference's `prompt_info`; under `verified` those that differ if
@@ -81,12 +85,19 @@ class Prompt:
     system: str = ""
     labels: tuple[str, ...] = ()
     field: str = ""
+    reply: tuple[str, ...] = ()
     workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+    properties: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     @property
     def reply_field(self) -> str:
         """Return the value that counts in a JSON reply: by default `grade`, if labels are few."""
         return self.field or ("grade" if self.labels else "")
+
+    @property
+    def scored_labels(self) -> tuple[str, ...]:
+        """Return the labels if a single one is the whole reply, so that they can be scored."""
+        return () if self.reply else self.labels
 
     @property
     def is_verdict(self) -> bool:
@@ -105,7 +116,7 @@ class Prompt:
 
 
 def prompt_content_hash(prompt: Prompt) -> str:
-    """Hash (SHA-256, hex) all that determines a reply: texts, slot to cut, labels, JSON field.
+    """Hash (SHA-256, hex) all that determines a reply: texts, slot to cut, labels, JSON fields.
 
     Name, title, source and Workbench names are excluded, as are scale and rules of reading: the raw
     reply is stored and can be reread.
@@ -116,6 +127,7 @@ def prompt_content_hash(prompt: Prompt) -> str:
         "cut": prompt.cut,
         "labels": prompt.labels,
         "field": prompt.field,
+        **({"reply": prompt.reply} if prompt.reply else {}),
     }
     return hash_of(json.dumps(content, sort_keys=True, ensure_ascii=False))
 
@@ -162,6 +174,7 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
     "cut": (lambda v: isinstance(v, str), "the name of a slot", False),
     "labels": (_is_strings, 'a list of texts such as ["0", "1"]', False),
     "field": (lambda v: isinstance(v, str), "a text", False),
+    "reply": (_is_strings, 'a list of texts such as ["evidence", "reason", "grade"]', False),
     "user": (lambda v: isinstance(v, str) and v.strip() != "", "a text that is not empty", False),
     "system": (lambda v: isinstance(v, str), "a text", False),
     "workbench": (lambda v: isinstance(v, dict), "a table", False),
@@ -193,6 +206,7 @@ def build_prompt(data: Mapping[str, Any], file: str | Path | None = None) -> Pro
             system=data.get("system", ""),
             labels=tuple(data.get("labels", ())),
             field=data.get("field", ""),
+            reply=tuple(data.get("reply", ())),
             workbench=_workbench(data.get("workbench", {})),
         )
         _check_values(prompt)
@@ -267,6 +281,18 @@ def _check_values(prompt: Prompt) -> None:
             field="reading",
             hint=suggest(prompt.reading, reading_names())
             or f"Use one of {', '.join(reading_names())}",
+        )
+    known = (prompt.reply_field, *TEXT_FIELDS)
+    if prompt.reply and (
+        not set(prompt.reply) <= set(known)
+        or prompt.reply.count(prompt.reply_field) != 1
+        or len(set(prompt.reply)) < len(prompt.reply)
+    ):
+        raise InputError(
+            f"the fields of the reply are {', '.join(prompt.reply)}",
+            field="reply",
+            hint=f"List {prompt.reply_field or 'the rating, named by field'!r} once, and reason or "
+            "evidence before or after it",
         )
     for label in prompt.labels:
         outcome = read_reply(prompt.reading, label, lowest=prompt.lowest, highest=prompt.highest)

@@ -151,13 +151,13 @@ def looks_like_json(reply: str) -> bool:
 def json_values(reply: str) -> tuple[list[tuple[str, object]], str]:
     """Return the named values of all complete JSON objects of a reply, and the text around them.
 
-    Names are in lower case, without spaces, dashes and underscores.
+    Names are plain (see `value_name`).
     """
     values: list[tuple[str, object]] = []
     around: list[str] = []
 
     def collect(pairs: list[tuple[str, object]]) -> None:
-        values.extend((_plain_name(name), value) for name, value in pairs)
+        values.extend((value_name(name), value) for name, value in pairs)
 
     decoder = json.JSONDecoder(object_pairs_hook=collect)
     start = end = 0
@@ -177,8 +177,18 @@ def json_values(reply: str) -> tuple[list[tuple[str, object]], str]:
     return values, "\n".join([*around, reply[end:]])
 
 
-def _plain_name(name: str) -> str:
+def value_name(name: str) -> str:
+    """Return a name of a value in lower case, without spaces, dashes and underscores."""
     return re.sub(r"[\s_-]", "", name.lower())
+
+
+def _is_whole_object(text: str) -> bool:
+    """Return whether a text is one complete JSON object, in a code block or not."""
+    inner = text.strip().removeprefix("```json").removesuffix("```")
+    try:
+        return isinstance(json.loads(inner), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _rating_in(text: str, scale: ReplyScale) -> ReadRating:
@@ -186,7 +196,7 @@ def _rating_in(text: str, scale: ReplyScale) -> ReadRating:
     values, around = json_values(text)
     if not values and not looks_like_json(text):
         return find_rating(text, scale)
-    names = {*scale.names, _plain_name(scale.field)} - {""}
+    names = {*scale.names, value_name(scale.field)} - {""}
     named = [
         (name.startswith("final"), _stated_value(value, scale))
         for name, value in values
@@ -269,7 +279,7 @@ def answer_text(reply: str, field: str = "") -> str:
     """Return the extracted answer: the field of a JSON reply, else the reply without reasoning."""
     text = strip_thoughts(reply) or ""
     values = json_values(text)[0] if looks_like_json(text) else []
-    for name in (_plain_name(field), *_ANSWER_NAMES):
+    for name in (value_name(field), *_ANSWER_NAMES):
         values_of_name = [value for known, value in values if name and known == name]
         if values_of_name and isinstance(values_of_name[-1], str):
             return values_of_name[-1].strip()
@@ -408,7 +418,8 @@ def read_reply(
         highest: Highest rating of the scale.
         mode: `exam`, or `rubric` for the rules of the reference implementation.
         field: Name of the relevant value in a JSON reply.
-        truncated: Whether the model was stopped before it had finished.
+        truncated: Whether the model was stopped before it had finished. A complete JSON object is
+            read nevertheless: it was stopped in the white space after it.
         thresholds: Those of the reading `thresholds`, lowest first.
         keys: Known answers, for verifying an extracted answer.
         unnumbered: One of `UNNUMBERED`: how a self-rating without a number is read.
@@ -434,9 +445,9 @@ def read_reply(
         )
     text: str | None = reply
     if mode == "exam":
-        if truncated:
-            return Outcome(State.TRUNCATED, rule="truncated")
         text = strip_thoughts(reply)
+        if truncated and not _is_whole_object(text or ""):
+            return Outcome(State.TRUNCATED, rule="truncated")
         if text is None:
             return _unparsed("unfinished thought")
         if len(text) > LONGEST:

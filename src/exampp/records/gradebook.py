@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.records.decisions import Decision
-from exampp.records.graders import Grade, GraderIdentity
+from exampp.records.graders import Grade, GraderIdentity, GradingTarget
 from exampp.records.items import Item
 from exampp.records.readings import RuleCount
 
@@ -30,6 +30,8 @@ MISSING = int(np.iinfo(np.int16).min)
 
 Ratings = NDArray[np.int16]
 GRADE_JUDGED = "Grade them: exampp grade --pool judged"
+DuplicateChoice = Literal["each", "once", "found"]
+"""Whether every item counts, marked duplicates count once, or found ones, too."""
 DecisionChoice = Literal["with", "without"]
 """Whether human decisions override grades or are ignored."""
 
@@ -74,7 +76,8 @@ class QueryGrades:
     has the pool, then all other ranked or judged passages, each sorted by id; passages from index
     `pool_size` have no text and no grades. `decided` are the cells with human decisions.
     `importances` of the items (see `records.items`) are empty if unknown. `text_hashes` belong to
-    the passages of the pool.
+    the passages of the pool. `item_groups` is, per item, the first item that it duplicates, or
+    itself; empty without duplicates.
     """
 
     query_id: str
@@ -90,6 +93,7 @@ class QueryGrades:
     decided: tuple[DecidedCell, ...] = ()
     importances: tuple[str | None, ...] = ()
     text_hashes: tuple[bytes, ...] = ()
+    item_groups: tuple[int, ...] = ()
 
     @property
     def is_graded(self) -> bool:
@@ -118,7 +122,8 @@ class Gradebook:
     without a bank, the questions in the grades are used. `pending` counts ungraded cells by state.
     `count_readings` counts grades by reading rule, if known, and may read them again. `notes` are
     sentences for all results of this gradebook. `left_out` counts human decisions that were ignored
-    on request. `part` is `public` or `sealed`; None for the whole bank.
+    on request. `part` is `public` or `sealed`; None for the whole bank. `target`: only cells that
+    these measures need are graded.
     """
 
     grader: GraderIdentity
@@ -131,6 +136,7 @@ class Gradebook:
     notes: tuple[str, ...] = ()
     left_out: Oversight = NO_OVERSIGHT
     part: str | None = None
+    target: GradingTarget | None = None
 
     @property
     def bank_label(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.errors import AmbiguousGrader, InputError
 from exampp.records.ids import content_hash
@@ -174,6 +174,17 @@ class GraderIdentity:
         return self.model == "draft"
 
 
+class GradingTarget(NamedTuple):
+    """The measures and minimum ratings for which a bank is graded; other cells are not needed."""
+
+    measures: tuple[str, ...]
+    min_ratings: tuple[int, ...]
+
+    def __str__(self) -> str:
+        several = " or ".join(map(str, self.min_ratings))
+        return f"{' and '.join(self.measures)} at min rating {several}"
+
+
 def check_scale(scale: RatingScale) -> RatingScale:
     """Return the scale.
 
@@ -200,16 +211,32 @@ def members_of(grader: GraderIdentity) -> Sequence[Mapping[str, str]]:
     return vote["members"] if isinstance(vote, dict) else ()
 
 
+def steps_of(grader: GraderIdentity) -> int:
+    """Return how many times the ratings of its members the ratings of a vote are."""
+    vote = grader.settings.get("vote")
+    return int(vote.get("steps", 1)) if isinstance(vote, dict) else 1
+
+
 def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
     """Return the note on the members of a vote; empty for other graders."""
     members = members_of(grader)
     if not members:
         return ()
     vote = grader.settings["vote"]
-    names = ", ".join(sorted(one["name"] for one in members))
-    least = vote["at_least"]
-    needed = "all of them" if least == len(members) else f"at least {least} of them"
-    return (f"{grader.name} is the {vote['rule']} of {names}, for cells graded by {needed}.",)
+    names = ", ".join(sorted(_with_weight(one) for one in members))
+    least, steps = vote["at_least"], steps_of(grader)
+    needed = f"graded by {'all' if least == len(members) else f'at least {least}'} of them"
+    what = "weighted mean" if vote["rule"] == "weighted" else vote["rule"]
+    if vote["rule"] == "expected":
+        what = "expected rating"
+        needed = f"{needed if len(members) > 1 else 'graded'} with probabilities"
+    scale = f" Its ratings are {steps} times those of its members." if steps > 1 else ""
+    return (f"{grader.name} is the {what} of {names}, for cells {needed}.{scale}",)
+
+
+def _with_weight(member: Mapping[str, str]) -> str:
+    weight = member.get("weight")
+    return f"{member['name']} (weight {weight})" if weight else member["name"]
 
 
 UNNUMBERED = ("answer", "unparsed")

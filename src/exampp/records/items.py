@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.records.wording import quoted
 
@@ -114,6 +114,28 @@ class BankEntry:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+class ItemEvidence(NamedTuple):
+    """What grades and judgments show of an item; None if too few passages are judged.
+
+    `share` is the part of its query's Cover that hangs on the item. `relevant` and `not_relevant`
+    are the shares of passages judged so that cover it, `wrongly` the number of the latter, and
+    `wrong` the share of the judged covering passages that are not relevant.
+    """
+
+    share: float
+    relevant: float | None = None
+    not_relevant: float | None = None
+    wrongly: int = 0
+    wrong: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """The covered share of relevant passages minus that of the others."""
+        if self.relevant is None or self.not_relevant is None:
+            return None
+        return self.relevant - self.not_relevant
+
+
 @dataclass(frozen=True, slots=True)
 class BankTexts:
     """A bank without grades: entries and query texts.
@@ -124,6 +146,25 @@ class BankTexts:
     entries: tuple[BankEntry, ...] = ()
     queries: Mapping[str, str] = field(default_factory=dict)
     sealed: frozenset[tuple[str, str]] | None = None
+
+
+SAME, DIFFERENT = "same_as", "different_from"
+"""Keys of `Item.extra`: the ids of items that people marked as duplicates, or as different."""
+
+
+def marked_items(extra: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the ids of the items in a mark, `SAME` or `DIFFERENT`."""
+    ids = extra.get(key)
+    return tuple(one for one in ids if isinstance(one, str)) if isinstance(ids, list) else ()
+
+
+def joined_groups(size: int, pairs: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the group of every item: the first item that pairs join it with, or itself."""
+    group = list(range(size))
+    for one, other in pairs:
+        low, high = sorted((group[one], group[other]))
+        group = [low if number == high else number for number in group]
+    return tuple(group)
 
 
 VITAL, OKAY = "vital", "okay"

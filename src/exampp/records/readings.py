@@ -23,10 +23,12 @@ OTHERWISE = "read otherwise"
 CALIBRATED = "calibrated"
 """The label is computed by a calibration."""
 VOTED = "voted"
-"""The rating is a vote of several graders."""
+"""The rating is combined from grades of other graders."""
 WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED, VOTED}
 LITTLE_MASS = "little mass"
 """The labels of the prompt have too little probability for a grade."""
+EVIDENCE_NOT_FOUND, WITHOUT_EVIDENCE = "evidence not found", "without evidence"
+"""The reply quotes evidence that is not in the passage, or rates above the lowest without any."""
 MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
 """Rules by which an extracted answer matches the answer key."""
 UNMATCHED = "unmatched"
@@ -51,8 +53,13 @@ _AS_THE_PAPERS = "read as the papers' own program does"
 _OTHERS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(PLAIN, _RATES),
     "rubric": (f"is {_AS_THE_PAPERS}", f"are {_AS_THE_PAPERS}"),
+    EVIDENCE_NOT_FOUND: (
+        "is a rating whose evidence is not in the passage",
+        "are ratings whose evidence is not in the passage",
+    ),
+    WITHOUT_EVIDENCE: ("is a rating without evidence", "are ratings without evidence"),
     IMPORTED: ("is copied from the file", "are copied from the file"),
-    VOTED: ("is a vote of several graders", "are votes of several graders"),
+    VOTED: ("is combined from other grades", "are combined from other grades"),
     CALIBRATED: ("is a label of the calibration", "are labels of the calibration"),
 }
 """Phrases (singular, plural) for rules with an indirect rating."""

@@ -187,6 +187,16 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "Without human decisions means change by up to {change} ({where}), and {swaps} "
         "(--decisions without).",
     ),
+    "once-no-groups": (
+        _W,
+        "No groups of duplicates, so nothing changes. --duplicates once counts marked items "
+        "(exampp bank edit COLLECTION same), --duplicates found those found in the texts, too.",
+    ),
+    "counted-once": (
+        _N,
+        "{subject}: counting {groups} of duplicates ({items} items) once changes means by up to "
+        "{change} ({system}); Kendall's tau of both leaderboards is {tau}.",
+    ),
     # leaderboards: queries
     "policy": (_N, "{family} follow the policy {policy}."),
     "subtopics-joined": (

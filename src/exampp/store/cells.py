@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
-from exampp.store.sql import column, from_json
+from exampp.store.sql import column, exists, from_json
 
 DEPTH = 20
 """Default depth of the pool."""
@@ -142,7 +142,8 @@ class PendingCells(NamedTuple):
     `keys` is the answer key of the item, `answer_key` its key in the store. Cells with equal item
     and passage texts share one request, unless the scope has `each_cell`; `twin` is a graded cell
     with the same texts, which makes a request unnecessary. `before` is the state after an earlier
-    attempt (None: never tried). `ids` are those of the first cell.
+    attempt (None: never tried). `ids` are those of the first cell. `twin_rating` is the rating of
+    the twin.
     """
 
     query: str
@@ -154,6 +155,7 @@ class PendingCells(NamedTuple):
     answer_key: int = NO_KEY
     before: int | None = None
     ids: PendingIds = PendingIds()
+    twin_rating: int | None = None
 
 
 class _Texts(NamedTuple):
@@ -187,9 +189,7 @@ def count_pending(connection: sqlite3.Connection, grader: int | None, exam: Grad
 
     pending = 0
     for query in query_order(connection, exam):
-        names = {**exam._asdict(), "query": query}
-        items = connection.execute(_ASKED, names).fetchall()
-        passages = column(connection, f"{MEMBERS} {_VERSIONS}", names) if items else ()
+        items, passages = cells_in_scope(connection, query, exam)
         pending += len(items) * len(passages)
         if passages and grader is not None:
             pending -= count_graded(connection, grader, query, items, passages)
@@ -222,6 +222,25 @@ def pending_of_query(
     items = connection.execute(_ITEMS, names).fetchall()
     if items:
         yield from _due_of_items(connection, query, grader, exam, select, items)
+
+
+def cells_in_scope(
+    connection: sqlite3.Connection, query: int, exam: GradingScope
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the items of a query, as (text key, answer key), and the text keys of its pool."""
+    names = {**exam._asdict(), "query": query}
+    items = connection.execute(_ASKED, names).fetchall()
+    return items, column(connection, f"{MEMBERS} {_VERSIONS}", names) if items else []
+
+
+def has_subtopics(connection: sqlite3.Connection, bank: str, kind: str) -> tuple[bool, bool]:
+    """Return whether any ranking and any item is for a subtopic."""
+    items = (
+        "SELECT 1 FROM item i JOIN bank b USING (bank) WHERE b.name = ? AND i.kind = ? "
+        "AND i.active AND i.subtopic <> 0"
+    )
+    rankings = exists(connection, "SELECT 1 FROM ranking WHERE subtopic <> 0")
+    return rankings, rankings and exists(connection, items, (bank, kind))
 
 
 def items_without_key(connection: sqlite3.Connection, exam: GradingScope) -> tuple[str, ...]:
@@ -314,16 +333,18 @@ def _due_of_items(
         item, passage = next(iter(cells))
         item_id, subtopic = item_ids[item]
         keys = tuple(from_json(same.answers))
+        twin, rating = (None, None) if exam.each_cell else graded.get(same, (None, None))
         yield PendingCells(
             query_text,
             same.item,
             keys,
             texts[same.passage],
             tuple(cells),
-            None if exam.each_cell else graded.get(same),
+            twin,
             answer_keys[same.answers],
             _earlier_state(cells.values()),
             PendingIds(query_id, item_id, passage_ids[passage], subtopic),
+            rating,
         )
 
 
@@ -352,17 +373,18 @@ def _known_states(
     grader: int | None,
     exam: GradingScope,
     item_texts: list[str],
-) -> tuple[dict[tuple[int, int, str | None], int], dict[_Texts, Cell]]:
+) -> tuple[dict[tuple[int, int, str | None], int], dict[_Texts, tuple[Cell, int]]]:
     """Return the states of all cells with these item texts, and one graded cell by texts.
 
     States are keyed by the texts of the cell and by the answer key, if it mattered.
     """
     states: dict[tuple[int, int, str | None], int] = {}
-    graded: dict[_Texts, Cell] = {}
+    graded: dict[_Texts, tuple[Cell, int]] = {}
     # a prompt with the query: grades for an earlier text of the query do not count
     of_query = "AND i.query = :query AND q.text IS json_extract(g.detail, '$.query')"
     rows = connection.execute(
-        "SELECT g.item_version, g.passage_version, g.state, p.hash, v.text, k.answers, i.answers "
+        "SELECT g.item_version, g.passage_version, g.state, g.rating, p.hash, v.text, k.answers, "
+        "i.answers "
         # this join order looks up the grades of the items instead of scanning all of the grader
         "FROM item_version v CROSS JOIN item i USING (item) JOIN query q USING (query) "
         "CROSS JOIN grade g ON g.grader = :grader AND g.item_version = v.version "
@@ -373,10 +395,10 @@ def _known_states(
         "ORDER BY g.item_version, g.passage_version, g.answer_key",
         {"grader": grader, "texts": json.dumps(item_texts), "query": query},
     )
-    for item, passage, state, digest, text, made_from, answers in rows:
+    for item, passage, state, rating, digest, text, made_from, answers in rows:
         states[item, passage, made_from] = state
         if state == GRADED:
-            graded[_Texts(digest, text, made_from or answers)] = (item, passage)
+            graded[_Texts(digest, text, made_from or answers)] = (item, passage), rating
     return states, graded
 
 

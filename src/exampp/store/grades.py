@@ -366,7 +366,8 @@ WHERE b.name = :bank AND i.kind = :kind AND i.active
 ORDER BY i.item
 """
 _RATED = f"""
-SELECT g.passage_version, g.answer_key, g.grader, g.state, g.rating
+SELECT g.passage_version, g.answer_key, g.grader, g.state,
+    CASE WHEN :expected THEN json_extract(g.detail, '$.expected') ELSE g.rating END
 FROM item i
 JOIN grade g ON g.item_version = i.version AND {IN_FORCE}
 JOIN passage_version v ON v.version = g.passage_version
@@ -377,7 +378,7 @@ ORDER BY g.passage_version
 
 
 class RatedCell(NamedTuple):
-    """A cell of current texts with ratings by grader key.
+    """A cell of current texts with ratings, or expected ratings, by grader key.
 
     `answer_key` is that of the grades, 0 if it did not matter.
     """
@@ -387,22 +388,30 @@ class RatedCell(NamedTuple):
     item_version: int
     passage_version: int
     answer_key: int
-    ratings: dict[int, int]
+    ratings: dict[int, float]
 
 
 def rated_cells(
-    connection: sqlite3.Connection, graders: Sequence[int], kind: str, bank: str
+    connection: sqlite3.Connection,
+    graders: Sequence[int],
+    kind: str,
+    bank: str,
+    *,
+    expected: bool = False,
 ) -> Iterator[RatedCell]:
     """Yield every cell that one of the graders tried, item by item.
 
-    Grades may be written meanwhile.
+    With `expected`, `ratings` are the expected ratings of grades that have one. Grades may be
+    written meanwhile.
     """
     keys = json.dumps(list(graders))
     items = connection.execute(_ITEMS, {"kind": kind, "bank": bank}).fetchall()
     for item, item_id, query_id, version, today in items:
-        rows = connection.execute(_RATED, {"item": item, "graders": keys}).fetchall()
+        values = {"item": item, "graders": keys, "expected": expected}
+        rows = connection.execute(_RATED, values).fetchall()
         for passage_version, some in groupby(rows, key=itemgetter(0)):
             cell = list(some)
             key = today if any(row[1] for row in cell) else 0
-            ratings = {row[2]: int(row[4]) for row in cell if row[3] == State.GRADED}
+            graded = (row for row in cell if row[3] == State.GRADED)
+            ratings = {row[2]: row[4] for row in graded if row[4] is not None}
             yield RatedCell(query_id, item_id, version, passage_version, key, ratings)

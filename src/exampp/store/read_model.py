@@ -29,7 +29,7 @@ from exampp.records.gradebook import (
     sorted_rankings,
 )
 from exampp.records.graders import Grade, State, notes_of_vote
-from exampp.records.items import Item, importance
+from exampp.records.items import SAME, Item, importance, joined_groups, marked_items
 from exampp.records.readings import (
     by_state,
     describe_items_without_key,
@@ -49,7 +49,8 @@ from exampp.store.pages import (
     has_all_pages,
     query_page,
 )
-from exampp.store.sql import from_json, pairs
+from exampp.store.runs import target_of
+from exampp.store.sql import column, from_json, pairs
 
 _ITEMS = f"""
 SELECT i.item, i.item_id, i.version, f.subtopic_id, i.weight, coalesce(v.text, ''), i.answers,
@@ -119,14 +120,17 @@ def read_gradebook(
         counts = count_readings(connection, grader.key, bank)
         keyless = items_without_key(connection, scope_of(connection, grader, bank))
         graded_items = has_items_without_text(connection, bank, grader.identity.kind)
+        target = target_of(connection, grader.key, bank)
     notes = list(counts.deviations.describe())
     notes += [describe_items_without_key(keyless)] if keyless else []
+    notes += [f"Only cells that {target} needs are graded"] if target else []
     pending = by_state(counts.rules)
     pending.pop("graded", None)
     return Gradebook(
         grader=grader.identity,
         bank=bank,
         part=part,
+        target=target,
         queries=tuple(graded),
         systems=tuple(systems.values()),
         bank_is_graded_items=graded_items,
@@ -138,6 +142,17 @@ def read_gradebook(
             *notes_of_vote(grader.identity),
         ),
     )
+
+
+def query_gradebook(
+    connection: sqlite3.Connection, grader: StoredGrader, bank: str, query: int
+) -> tuple[QueryRows, Gradebook]:
+    """Return the rows and the grades of one query, by one grader on one bank."""
+    (query_id,) = column(connection, "SELECT query_id FROM query WHERE query = ?", (query,))
+    rows = query_rows(connection, query, query_id, grader, bank)
+    systems = _systems(connection)
+    grades = query_grades(rows, systems)
+    return rows, Gradebook(grader.identity, bank, (grades,), tuple(systems.values()))
 
 
 def _systems(connection: sqlite3.Connection) -> dict[int, str]:
@@ -220,6 +235,7 @@ def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
         ),
         weights=np.array([item.weight for item in items], np.float64),
         importances=tuple(importance(from_json(i.extra or "{}"), i.weight) for i in items),
+        item_groups=_marked_groups(items),
         passage_ids=inputs.passage_ids,
         pool_size=len(rows.row),
         text_hashes=inputs.text_hashes,
@@ -228,6 +244,19 @@ def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
         rankings=sorted_rankings(_rankings(inputs, subtopic_number, systems)),
         decided=decided,
     )
+
+
+def _marked_groups(items: Sequence[ItemRow]) -> tuple[int, ...]:
+    """Return the groups of the items that people marked as duplicates; empty without any."""
+    column = {item.item_id: at for at, item in enumerate(items)}
+    pairs = [
+        (at, column[other])
+        for at, item in enumerate(items)
+        if item.extra and SAME in item.extra
+        for other in marked_items(from_json(item.extra), SAME)
+        if other in column
+    ]
+    return joined_groups(len(items), pairs) if pairs else ()
 
 
 def _decide(rows: QueryRows, ratings: Ratings) -> Iterator[DecidedCell]:

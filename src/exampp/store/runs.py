@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 
+from exampp.records.graders import GradingTarget
 from exampp.records.wording import counted
 from exampp.store.sql import column, extra_json, from_json, insert, records, select_integer
 
@@ -103,6 +104,18 @@ def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any)
         "INSERT INTO run (grader, started, detail) VALUES (?, ?, ?)",
         (grader, at, extra_json(detail)),
     )
+
+
+def target_of(connection: sqlite3.Connection, grader: int, bank: str) -> GradingTarget | None:
+    """Return the target of the newest run of a grader on a bank; None if it needed all cells."""
+    row = connection.execute(
+        "SELECT json_extract(detail, '$.for') FROM run WHERE grader = :grader "
+        "AND coalesce(json_extract(detail, '$.bank'), :bank) = :bank "
+        "ORDER BY started DESC, run DESC LIMIT 1",
+        {"grader": grader, "bank": bank},
+    ).fetchone()
+    target = None if row is None else from_json(row[0])
+    return None if target is None else GradingTarget(*map(tuple, target))
 
 
 def update_run(connection: sqlite3.Connection, run: int, spent: RunUsage) -> None:

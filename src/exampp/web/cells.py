@@ -113,7 +113,8 @@ def _span(
     if isinstance(place, list | tuple) and len(place) == 2:
         start, end = (int(offset) - shift for offset in place)
         if 0 <= start < end <= len(text):
-            return (start, end), "the extracted answer", False
+            quoted = "the evidence that the grader quotes"
+            return (start, end), quoted if "evidence" in detail else "the extracted answer", False
     answer = detail.get("answer") or (grade.reply if grade and extracts else None)
     head = text[:SEARCHED]
     if isinstance(answer, str) and answer.strip():

@@ -28,7 +28,7 @@ from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.grading.status import GraderStatus, grading_status
 from exampp.measures.board import Leaderboard
-from exampp.measures.leaderboard import DEFAULT_MEASURES, evaluate_gradebook
+from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
@@ -203,7 +203,9 @@ class Snapshot:
                 for one in grades.judged()
                 if effective_decision(one.decisions) is not None
             )
-        board = evaluate_gradebook(book, DEFAULT_MEASURES, min_rating)
+        if book.target is not None:
+            min_rating = min(min_rating, max(book.target.min_ratings))
+        board = evaluate_gradebook(book, min_rating=min_rating)
         return cls(path, choice, min_rating, book, board, texts, decided, read_at)
 
     def warm(self, before: Snapshot | None) -> None:
@@ -245,7 +247,7 @@ class Snapshot:
             return self.board
         return self.cache.get(
             ("board", least, decisions),
-            lambda: evaluate_gradebook(self.book(decisions), DEFAULT_MEASURES, least),
+            lambda: evaluate_gradebook(self.book(decisions), min_rating=least),
         )
 
     @contextmanager
@@ -353,10 +355,11 @@ class CollectionCounts:
         read_at, choice = time.time(), snapshot.choice
         with snapshot.grades() as grades:
             relevant = relevance_threshold(None, grades.highest_judgment)
-            lint = Bank(grades.connection, choice.bank).lint().rows if choice.grades_items else ()
+            bank = Bank(grades.connection, choice.bank)
+            findings = bank.lint().findings if choice.grades_items else ()
             return cls(
                 grading_status(grades.connection),
-                Counter(str(row[1]) for row in lint),
+                Counter(one.query_id for one in findings),
                 len(grades.decisions.disputes(**choice._asdict())),
                 len(grades.decisions.sample().open) if grades.decisions.plans() else 0,
                 snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),

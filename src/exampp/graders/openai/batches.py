@@ -30,7 +30,6 @@ from exampp.graders.openai.client import (
     ServerQuirks,
     describe_malformed,
     failure_of_status,
-    open_session,
     send_json,
 )
 from exampp.graders.openai.modes import Mode
@@ -282,7 +281,7 @@ class OpenAIBatches:
 
         async def send() -> Any:
             # a large file may take any time while bytes arrive
-            async with open_session(sock_read=adapter.mode.options.timeout) as session:
+            async with adapter.address.open_session(adapter.mode.options.timeout) as session:
                 return await send_json(
                     session,
                     adapter.address,

@@ -10,12 +10,12 @@ them, and messages of servers pass through `scrub`, because servers quote reject
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import math
 import os
 import random
 import re
-import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from exampp.errors import ExamError, InputError, Unfinished
 from exampp.graders.budget import Budget
@@ -31,7 +31,7 @@ from exampp.graders.options import LIMIT, NEWER_LIMIT, PARAMETERS, OpenAIOptions
 from exampp.installed import install_command
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientSession
 
 Read = TypeVar("Read")
 
@@ -70,25 +70,12 @@ _TRANSIENT = (408, 409, 425, 429)
 OPENAI_URL = "https://api.openai.com/v1"
 NEWER_LIMIT_HOSTS = ("api.openai.com", ".openai.azure.com")
 """Addresses that reject `max_tokens`; most other servers know only this older name."""
-PROPERTIES = "/props"
-"""llama.cpp's properties, outside the API path."""
 SHORTEST_SECRET = 4
 """Minimum length of a key; shorter ones are placeholders, and replacing them would garble messages.
 """
-CONNECT_SECONDS = 10.0
-LONGEST_BODY = 2**25
-"""Maximum bytes of an unpacked reply, ten times the longest stored reply."""
 LONGEST_BACKOFF = 60.0
 MALFORMED_RETRIES = 2
 """Retries after a malformed reply; a server with an undocumented format will hardly change it."""
-
-
-class HttpReply(NamedTuple):
-    """Status, headers and body of a reply; the body is empty if it was written to a file."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class ServerAddress:
@@ -99,15 +86,15 @@ class ServerAddress:
     error, so that passages reach no other server.
 
     Raises:
-        InputError: aiohttp is not installed, the URL is invalid or has secrets, or the key is
-            missing.
+        InputError: aiohttp is not installed, the URL is invalid or has secrets, the key is missing,
+            or the proxy of the environment is invalid.
     """
 
     __slots__ = ("hint", "name", "scrub", "send")
 
     def __init__(self, base_url: str | None = None, api_key: str | None = None) -> None:
         try:
-            import aiohttp  # noqa: F401
+            from exampp.graders.openai.transport import make_sender, proxy_of, server_name
         except ImportError:
             raise InputError(
                 "graders on OpenAI-compatible servers need the package aiohttp",
@@ -116,12 +103,18 @@ class ServerAddress:
         named = base_url or os.environ.get("OPENAI_BASE_URL")
         url = (named or OPENAI_URL).rstrip("/")
         key = _check_key(api_key or os.environ.get("OPENAI_API_KEY") or "")
-        self.name = _server_name(url)
+        _check_url(url)
+        self.name = server_name(url)
         self.hint = "Start the server, or correct the base URL"
         if not named:
             self.hint = (
                 "Set --base-url to your server, such as http://localhost:8000/v1, or set "
                 "OPENAI_BASE_URL; the default is api.openai.com"
+            )
+        if proxy := proxy_of(url):
+            self.hint = (
+                f"Requests go through the proxy {server_name(proxy)}: correct HTTP_PROXY or "
+                "HTTPS_PROXY, or exempt the server with NO_PROXY"
             )
         if not key and url == OPENAI_URL:
             raise InputError(
@@ -132,10 +125,16 @@ class ServerAddress:
         self.scrub: Callable[[str], str] = lambda text: (
             text.replace(secret, "***") if secret else text
         )
-        self.send = _sender(url, key or "none")
+        self.send = make_sender(url, key or "none", proxy)
 
     def __repr__(self) -> str:
         return f"ServerAddress({self.name!r})"
+
+    def open_session(self, sock_read: float | None = None) -> ClientSession:
+        """Open a connection pool; `sock_read` is the maximum silence of the server in seconds."""
+        from exampp.graders.openai.transport import open_session
+
+        return open_session(sock_read)
 
     @property
     def limit_name(self) -> str:
@@ -144,11 +143,11 @@ class ServerAddress:
         return NEWER_LIMIT if host.endswith(NEWER_LIMIT_HOSTS) else LIMIT
 
 
-def _server_name(url: str) -> str:
+def _check_url(url: str) -> None:
     hint = "Write the URL as http://host:port/v1, and set the key with OPENAI_API_KEY"
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host, _ = parts.hostname, parts.port
     except ValueError:
         raise InputError("the base URL is invalid", hint=hint) from None
     if parts.scheme not in ("http", "https") or not host:
@@ -156,8 +155,6 @@ def _server_name(url: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         # URLs appear in many logs
         raise InputError("the base URL contains a user, a password or a query", hint=hint)
-    name = f"[{host}]" if ":" in host else host
-    return name if port is None else f"{name}:{port}"
 
 
 def _check_key(key: str) -> str:
@@ -169,101 +166,6 @@ def _check_key(key: str) -> str:
             hint="Check OPENAI_API_KEY: it must be one line of ASCII without spaces",
         )
     return key
-
-
-Send = Callable[..., Any]
-
-
-def _sender(url: str, key: str) -> Send:
-    """Return the function that sends a request; URL and key stay in its closure."""
-    own = {"Accept-Encoding": "gzip", "Authorization": f"Bearer {key}"}
-    proxy = _proxy_of(url)
-
-    async def send(
-        session: ClientSession,
-        method: str,
-        path: str,
-        data: Any,
-        content_type: str,
-        sink: BinaryIO | None,
-    ) -> HttpReply:
-        target = (url.removesuffix("/v1") if path == PROPERTIES else url) + path
-        headers = {**own, "Content-Type": content_type} if content_type else own
-        async with session.request(
-            method, target, data=data, headers=headers, proxy=proxy, allow_redirects=False
-        ) as response:
-            location = response.headers.get("location")
-            if location is not None and 300 <= response.status < 400:
-                raise _redirected(url, urljoin(target, location), path)
-            # the body of an error has the reason; do not write it to the file
-            body = await _read_body(response, sink if response.status < 300 else None)
-            return HttpReply(response.status, response.headers, body)
-
-    return send
-
-
-def _proxy_of(url: str) -> str | None:
-    """Return the proxy for a URL from the environment."""
-    from urllib.request import getproxies, proxy_bypass
-
-    parts = urlsplit(url)
-    # aiohttp's `trust_env` reads .netrc on a thread at every request
-    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
-
-
-class Broken(Exception):
-    """A reply that is not valid HTTP; the text is the reason."""
-
-
-def _redirected(url: str, target: str, path: str) -> InputError:
-    """Return the error for a redirect, which could send passages or the key to another server."""
-    parts = urlsplit(target)
-    place = f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
-    return InputError(
-        f"{_server_name(url)} redirects requests, and the passages in them, to {place}",
-        hint=f"If you trust that server, use {place}{parts.path.removesuffix(path)} as the base "
-        "URL",
-    )
-
-
-async def _read_body(response: ClientResponse, sink: BinaryIO | None) -> bytes:
-    """Read and unpack a body, into bounded memory or a file."""
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("gzip", "x-gzip", "identity", ""):
-        raise Broken(f"the reply has the encoding {encoding[:20]!r}, which was not requested")
-    unpack = zlib.decompressobj(31) if "gzip" in encoding else None
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        if unpack is not None:
-            try:
-                chunk = unpack.decompress(chunk, LONGEST_BODY + 1 - len(body))
-            except zlib.error:
-                raise Broken("the reply is declared as gzip, but is not") from None
-        if sink is not None:
-            sink.write(chunk)
-            continue
-        body += chunk
-        if len(body) > LONGEST_BODY:
-            raise Broken(f"the reply is longer than {LONGEST_BODY // 2**20} MiB")
-    return bytes(body)
-
-
-def open_session(sock_read: float | None = None) -> ClientSession:
-    """Open a connection pool on the running event loop.
-
-    `sock_read` is the maximum silence of a server in seconds; None: only the limit of the request
-    applies.
-    """
-    import aiohttp
-
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECT_SECONDS, sock_read=sock_read
-        ),
-        auto_decompress=False,
-    )
 
 
 async def send_json(
@@ -279,6 +181,8 @@ async def send_json(
 ) -> Any:
     """Send one request (method, path); return the JSON of the reply or the `RequestFailure`."""
     from aiohttp import ClientError
+
+    from exampp.graders.openai.transport import Broken
 
     failure = None
     try:
@@ -406,8 +310,10 @@ class Client:
         *,
         probing: bool = False,
     ) -> None:
+        from exampp.graders.openai.transport import most_connections
+
         self.address = address
-        self.rate = RateLimit(options.concurrency)
+        self.rate = RateLimit(min(options.concurrency, most_connections()))
         self.sending: set[asyncio.Task[Any]] = set()
         self.stopping = False
         self._session = session
@@ -599,7 +505,7 @@ def describe_malformed(error: Exception) -> str:
 
 def failure_of_transport(error: Exception) -> RequestFailure:
     """Classify an error of the connection."""
-    from aiohttp import ClientConnectorError
+    from aiohttp import ClientConnectorError, ClientHttpProxyError
 
     if isinstance(error, ExamError):
         return RequestFailure(RetryAction.STOP, str(error), error=error)
@@ -613,10 +519,26 @@ def failure_of_transport(error: Exception) -> RequestFailure:
             hint="Set SSL_CERT_FILE to the certificate (PEM) of its authority",
         )
         return RequestFailure(RetryAction.STOP, str(untrusted), error=untrusted)
+    if isinstance(error, ClientHttpProxyError):
+        reason = f"the proxy opens no connection (HTTP {error.status})"
+        stops = _password_of_proxy(error.status)
+        action = RetryAction.STOP if stops else RetryAction.RETRY
+        return RequestFailure(action, reason, unreachable=True, error=stops)
     if isinstance(error, ClientConnectorError):
+        if error.os_error.errno in (errno.EMFILE, errno.ENFILE):
+            return RequestFailure(RetryAction.RETRY, "too many open files", overload=True)
         return RequestFailure(RetryAction.RETRY, "no connection", unreachable=True)
     reason = f"the connection broke ({type(error).__name__})"
     return RequestFailure(RetryAction.RETRY, reason, lost=True)
+
+
+def _password_of_proxy(status: int) -> InputError | None:
+    if status != 407:
+        return None
+    return InputError(
+        "the proxy requires a user and a password",
+        hint="Set HTTP_PROXY or HTTPS_PROXY to http://USER:PASSWORD@HOST:PORT",
+    )
 
 
 def failure_of_status(
@@ -651,6 +573,8 @@ def _stopping_error(
 ) -> ExamError | None:
     """Return the error if every other request would fail in the same way, or None."""
     what = f"{server.name}: {reason}"
+    if status == 407:
+        return _password_of_proxy(status)
     if status == 401:
         return InputError(what, hint="Set OPENAI_API_KEY to a key that this server accepts")
     if status == 403:

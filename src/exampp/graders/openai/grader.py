@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, islice
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from exampp.errors import InputError, Unfinished
+from exampp.errors import InputError
 from exampp.graders.background import BackgroundLoop, Cancelled
-from exampp.graders.base import ApproximateTokens, Reply, Request, Usage
+from exampp.graders.base import ApproximateTokens, FirstCell, Reply, Request, Usage
 from exampp.graders.budget import Budget, BudgetSpent
 from exampp.graders.openai.batches import BatchAdapter
 from exampp.graders.openai.client import (
-    PROPERTIES,
     Client,
     RequestFailure,
     RetryAction,
     ServerAddress,
     ServerQuirks,
     context_of,
-    open_session,
     send_json,
 )
-from exampp.graders.openai.modes import (
-    TOP_LOGPROBS,
-    Completion,
-    Mode,
-    check_labels,
-    json_format,
-    object_schema,
-    read_completion,
+from exampp.graders.openai.modes import Mode, check_labels
+from exampp.graders.openai.probes import (
+    Trial,
+    probe_choice,
+    probe_json_schema,
+    probe_logprobs,
+    try_mode,
 )
 from exampp.graders.options import OpenAIOptions, check_least_mass
 from exampp.stopping import LOOK_UP_SECONDS
@@ -47,15 +43,8 @@ LOOK_AHEAD = 2
 """Bundles prepared for each concurrent request."""
 Pairs = list[tuple[Request, Reply]]
 PROBE_RETRIES = 3
-FEWER_LOGPROBS = 5
-"""Some servers reject larger numbers."""
-REFUSALS = (400, 422, 500, 501)
-"""Statuses with which servers reject unknown parameters."""
-FEATURES = ("logprobs", "top_logprobs", "response_format")
-UNLIKELY = 7531
-"""A number that no model writes unless a schema enforces it."""
-JSON_TOKENS = 256
-"""Enough for models that pad JSON with spaces, which schemas allow."""
+SHORTEST = ("labels", "choice")
+"""Modes whose replies cannot be shorter."""
 PROPERTIES_SECONDS = 10.0
 """Seconds for a server to describe itself."""
 
@@ -67,11 +56,12 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     - `text`: free text;
     - `labels`: the likeliest label as the first token, with the probabilities of all labels;
+    - `choice`: one of the labels, enforced by the server (vLLM, SGLang, llama.cpp);
     - `json`: an object whose `field` is one of the labels, enforced by the server;
-    - `auto`: `labels` if there are any, the server returns token probabilities, and the labels have
-      most of the probability of the first token of a sample reply; else `json` if there are labels
-      and a field, and the server obeys schemas; else `text`. `settings` has the selected mode; set
-      `decode` to keep it on another server or version.
+    - `auto`: of the modes that the server supports, in this order and `text`, the one that reads
+      all first cells of the exam (see `try_on`) and writes the fewest tokens. `settings` has the
+      selected mode, and `note` and `provenance` have the reason. Without cells, the first supported
+      mode, and `labels` only if they have most of the probability of a sample reply.
 
     A default temperature or seed is omitted once the server rejects it; `note` and the detail of
     every reply (`without`) report it. A mode that the server silently ignores is an error, found by
@@ -95,6 +85,9 @@ class OpenAICompatibleGrader(ApproximateTokens):
         options: OpenAIOptions,
         labels: Sequence[str] = (),
         field: str = "",
+        reply: Sequence[str] = (),
+        *,
+        properties: Mapping[str, Any] | None = None,
     ) -> None:
         # only the address has the key
         self.options = replace(options, api_key=None)
@@ -102,10 +95,16 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._address = ServerAddress(options.base_url, options.api_key)
         self._labels = tuple(labels)
         self._field = field
+        self._reply = tuple(reply)
+        self._properties = properties
         self._quirks = ServerQuirks(self._address.limit_name, options.assumed)
         self._budget = Budget(options)
         self._server_context: tuple[int | None] | None = None
         self._checked: Mode | None = None
+        self._first_cells: Callable[[], Sequence[FirstCell]] = tuple
+        self._known: Callable[[], Sequence[Mapping[str, Any]]] = tuple
+        self._trials: Sequence[Trial] = ()
+        self._is_known = self._is_choosing = False
         self._stop: Callable[[float], None] | None = None
         self.stopped = ""
         self.late: Sequence[tuple[Request, Reply]] = ()
@@ -131,6 +130,9 @@ class OpenAICompatibleGrader(ApproximateTokens):
         The server is not included: a model moves between hosts and ports, and its grades must stay
         valid.
         """
+        return self._settings_in(self.mode)
+
+    def _settings_in(self, mode: Mode) -> dict[str, Any]:
         options = self.options
         return {
             "name": "openai",
@@ -138,13 +140,44 @@ class OpenAICompatibleGrader(ApproximateTokens):
             **({"revision": options.revision} if options.revision else {}),
             **({} if options.limit is None else {"limit": options.limit}),
             **({"repetition": options.repetition} if options.repetition > 1 else {}),
-            **self.mode.settings(),
+            **mode.settings(),
         }
+
+    def try_on(
+        self,
+        first_cells: Callable[[], Sequence[FirstCell]],
+        known: Callable[[], Sequence[Mapping[str, Any]]] = tuple,
+    ) -> None:
+        """Choose or check the mode on the first cells of an exam, when it is needed.
+
+        If one of the `known` graders of the exam differs only in the mode, its mode is used again:
+        another run, or another process, continues its grades.
+        """
+        self._first_cells, self._known = first_cells, known
+        if self._declared is None and self._checked is None:
+            self._declared = self._known_mode()
+
+    def _known_mode(self) -> Mode | None:
+        """Return the mode of a known grader that differs only in the mode, newest first."""
+        for one in reversed(self._known()):
+            for mode in self._possible():
+                mine = self._settings_in(mode).items()
+                if all(one.get(name) == value for name, value in mine):
+                    self._is_known = True
+                    return mode
+        return None
+
+    def _possible(self) -> Iterator[Mode]:
+        """Yield the modes that fit the prompt, shortest replies first."""
+        rated = (*SHORTEST, "json", "text") if self._labels else ("text",)
+        for decode in ("json", "text") if self._properties else rated:
+            with suppress(InputError):
+                yield self._mode_of(decode)
 
     @property
     def unnumbered(self) -> str | None:
         """Meaning of a text without a number in reply to a request for a rating."""
-        return None if self.mode.decode == "labels" else "unparsed"
+        return None if self.mode.decode in SHORTEST else "unparsed"
 
     @property
     def varies(self) -> bool:
@@ -156,15 +189,23 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """The host of the server."""
-        return {"server": self._address.name}
+        """The host of the server, and the modes that were tried on the first cells."""
+        tried = [
+            {**one._asdict(), "mode": one.mode.decode, "seconds": round(one.seconds, 3)}
+            for one in self._trials
+        ]
+        return {"server": self._address.name, **({"tried": tried} if tried else {})}
 
     @property
     def note(self) -> str:
         """Note for the user on how the server is used."""
         if self.options.assume is not None and self._declared is None:
             return f"The server was not asked for its modes: assuming --decode {self.mode.decode}."
-        return self._quirks.note
+        notes = [self._quirks.note]
+        if self._checked and any(one.tried for one in self._trials):
+            tried = "; ".join(map(str, self._trials))
+            notes.append(f"auto chose --decode {self._checked.decode}: {tried}")
+        return ". ".join(filter(None, notes))
 
     @property
     def spent(self) -> BudgetSpent:
@@ -184,10 +225,11 @@ class OpenAICompatibleGrader(ApproximateTokens):
         decrease. None if unknown.
         """
         option, learnt = self.options.limit, self._quirks.context
+        decided = self._declared or self._checked or (None if self._is_choosing else self.mode)
         if option is not None and learnt is None:
             return option
         contexts = [learnt, self._context() if option is None else None]
-        written = self.mode.max_written or 0
+        written = (decided.max_written if decided else self.options.max_new_tokens) or 0
         room = [max(1, one - written) for one in contexts if one is not None]
         return min(room if option is None else [*room, option], default=None)
 
@@ -215,7 +257,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
             InputError: Only the server could decide what is sent.
         """
         if offline:
-            if self._declared is None:
+            if self._declared is None or self._declared.decode == "choice":
                 raise InputError(
                     "the reply mode cannot be detected without a server",
                     field="decode",
@@ -231,57 +273,101 @@ class OpenAICompatibleGrader(ApproximateTokens):
 
     def _assumed(self, decode: str) -> Mode:
         """Return the mode that a dry run assumes: by default labels where the prompt has any."""
-        try:
-            return self._mode_of("labels" if decode == "auto" else decode)
-        except InputError:
-            return self._mode_of("text")
+        with suppress(InputError):
+            if decode != "auto":
+                return self._mode_of(decode)
+        return next(one for one in self._possible() if one.decode != "choice")
 
-    def _mode_of(self, decode: str, *, top: int = TOP_LOGPROBS) -> Mode:
-        return Mode(self.options, decode, self._labels, self._field, top)
+    def _mode_of(self, decode: str, *, top: int = 0, form: str = "") -> Mode:
+        return Mode(
+            self.options,
+            decode,
+            self._labels,
+            self._field,
+            top,
+            self._reply,
+            form,
+            self._properties,
+        )
 
     def _checked_mode(self) -> Mode:
         """Return the mode after the server has shown that it supports it."""
         if self._checked is None:
-            self._checked = self._find_mode()
+            self._is_choosing = True
+            try:
+                self._checked = self._find_mode()
+            finally:
+                self._is_choosing = False
         return self._checked
 
     def _find_mode(self) -> Mode:
-        decode = self.options.decode
-        if decode == "text":
-            return self._mode_of(decode)
-        if decode == "json":
-            if not self._obeys_schemas():
-                raise self._unable("does not obey JSON schemas (response_format)", "labels")
-            return self._mode_of(decode)
-        if (top := self._find_labels()) is not None:
-            return self._mode_of("labels", top=top)
-        json_works = self._labels and self._field and self._obeys_schemas()
-        return self._mode_of("json" if json_works else "text")
+        cells = self._first_cells()
+        if self._declared is not None:
+            mode = self._supported(self._declared, cells)
+            if mode is None:
+                missing, other = _MISSING[self._declared.decode]
+                raise self._unable(missing, other)
+            return mode
+        trials: list[Trial] = []
+        modes = list(self._possible())
+        if len(modes) == 1:
+            return modes[0]
+        for possible in modes:
+            if (mode := self._supported(possible, cells)) is None:
+                continue
+            trials.append(
+                self._probe(partial(try_mode, mode=mode, cells=cells, budget=self._budget))
+            )
+            if trials[-1].reads_all and mode.decode in SHORTEST:
+                break
+        self._trials = trials
+        complete = [one for one in trials if one.reads_all]
+        # if no mode reads every cell, a schema at least makes the model rate
+        enforced = [one for one in trials if one.mode.decode == "json"]
+        chosen = min(complete, key=lambda one: one.written, default=[*enforced, *trials[-1:]][0])
+        # another process may have started in the meantime
+        known = self._known_mode()
+        return (known and self._supported(known, cells)) or chosen.mode
 
-    def _find_labels(self) -> int | None:
-        """Return the number of likeliest tokens per reply; None if `auto` needs another mode.
+    def _supported(self, mode: Mode, cells: Sequence[FirstCell]) -> Mode | None:
+        """Return the mode with what the server needs for it; None without it.
 
         Raises:
-            InputError: The decode is labels, and they cannot be scored.
+            InputError: The decode is labels, and they have too little probability.
         """
-        required = self.options.decode == "labels"
-        try:
-            check_labels(self._labels)
-        except InputError:
-            if required:
-                raise
+        if mode.decode == "text":
+            return mode
+        if mode.decode == "choice":
+            form = self._probe(partial(probe_choice, options=self.options))
+            return replace(mode, form=form) if form else None
+        if mode.decode == "json":
+            wanted = self.options.decode == "auto" or bool(self._reply)
+            scored = wanted and _are_apart(mode.labels)
+            probe = partial(
+                probe_json_schema,
+                options=self.options,
+                scored=scored,
+                lists=bool(self._properties),
+            )
+            top = self._probe(probe)
+            return None if top is None else replace(mode, top=top)
+        return self._with_labels(mode, cells)
+
+    def _with_labels(self, mode: Mode, cells: Sequence[FirstCell]) -> Mode | None:
+        top, most = 0, 0.0
+        for texts in [(one.request.system, one.request.user) for one in cells] or [("", "")]:
+            top, mass = self._probe(partial(probe_logprobs, mode=mode, texts=texts))
+            most = max(most, mass)
+            if not top or most >= mode.least_mass or self.options.decode == "auto":
+                break
+        is_tried = self._is_known or (self.options.decode == "auto" and bool(cells))
+        if top and (is_tried or most >= mode.least_mass):
+            return replace(mode, top=top)
+        if not top or self.options.decode == "auto":
             return None
-        mode = self._mode_of("labels")
-        top, mass = self._probe(partial(probe_logprobs, mode=mode))
-        if top and mass >= mode.least_mass:
-            return top
-        if not required:
-            return None
-        if not top:
-            raise self._unable("does not return token probabilities (top_logprobs)", "json")
         other = "json" if self._field and self._obeys_schemas() else "text"
         raise InputError(
-            f"{self._address.name}: the labels have {mass:.2f} of the first token's "
+            f"{self._address.name}: the labels have {most:.2f} of the first token's "
             f"probability, below the minimum of {mode.least_mass:g}: replies would start "
             "with something else, and be paid for but unparsed",
             field="decode",
@@ -289,10 +375,13 @@ class OpenAICompatibleGrader(ApproximateTokens):
         )
 
     def _obeys_schemas(self) -> bool:
-        return self._probe(partial(probe_json_schema, options=self.options))
+        probe = partial(
+            probe_json_schema, options=self.options, scored=False, lists=bool(self._properties)
+        )
+        return self._probe(probe) is not None
 
     def _unable(self, what: str, other: str) -> InputError:
-        hint = f"Use decode {other!r} or 'text'"
+        hint = "Use decode 'text'" if self._properties else f"Use decode {other!r} or 'text'"
         return InputError(f"{self._address.name} {what}", field="decode", hint=hint)
 
     def _probe(self, check: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
@@ -300,7 +389,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         options = replace(self.options, retries=min(PROBE_RETRIES, self.options.retries))
 
         async def run() -> T:
-            async with open_session() as session:
+            async with self._address.open_session() as session:
                 client = Client(
                     session, self._address, options, self._budget, self._quirks, probing=True
                 )
@@ -329,7 +418,9 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
     vLLM, SGLang, OpenRouter and others report it in the list of models, llama.cpp in its properties
     (per slot). Ollama does not report it and truncates prompts itself.
     """
-    async with open_session() as session:
+    from exampp.graders.openai.transport import PROPERTIES
+
+    async with address.open_session() as session:
 
         async def get(path: str) -> Mapping[str, Any]:
             outcome = await send_json(
@@ -345,61 +436,21 @@ async def ask_context(address: ServerAddress, model: str) -> int | None:
     return context_of(next(of_model, {}), "meta")
 
 
-async def probe_logprobs(client: Client, mode: Mode) -> tuple[int, float]:
-    """Return the number of likeliest tokens, and the probability of the labels."""
-    user = (
-        f"How many legs does a snake have? Answer with one of: {', '.join(mode.labels)}.\nAnswer:"
-    )
-    for top in (TOP_LOGPROBS, FEWER_LOGPROBS):
-        body = mode.text_body("", user, 1) | {"logprobs": True, "top_logprobs": top}
-        reply = await _probe_feature(client, mode, body)
-        if reply is not None:
-            return (
-                (top, sum(mode.label_chances(reply).values())) if len(reply.first) > 1 else (0, 0)
-            )
-    return 0, 0
+_MISSING = {
+    "labels": ("does not return token probabilities (top_logprobs)", "json"),
+    "choice": ("does not enforce one of several replies", "json"),
+    "json": ("does not obey JSON schemas (response_format)", "labels"),
+}
+"""What a server does not do if it does not support a mode, and the mode to use instead."""
 
 
-async def probe_json_schema(client: Client, options: OpenAIOptions) -> bool:
-    """Return whether the server enforces a schema that no model would follow by chance."""
-    mode = Mode(options)
-    limit = max(JSON_TOKENS, options.max_new_tokens or 0)
-    schema = object_schema("number", {"type": "integer", "enum": [UNLIKELY]})
-    body = mode.text_body("", "Say hello.", limit) | json_format("number", schema)
-    reply = await _probe_feature(client, mode, body)
+def _are_apart(labels: Sequence[str]) -> bool:
+    """Return whether the first tokens of labels differ, so that they can be scored."""
     try:
-        return reply is not None and bool(json.loads(reply.text) == {"number": UNLIKELY})
-    except ValueError:
+        check_labels(labels)
+    except InputError:
         return False
-
-
-async def _probe_feature(client: Client, mode: Mode, body: dict[str, Any]) -> Completion | None:
-    """Return the reply to a request with a feature; None if the server rejects the feature.
-
-    Features are tested by their effect, because servers silently ignore unknown parameters. A
-    rejected parameter means a missing feature; a busy or broken server is an error, so that a
-    temporary failure does not change how a collection is graded.
-    """
-    outcome = await client.post(mode.path, body, read_completion)
-    if not isinstance(outcome, RequestFailure):
-        return outcome
-    error = outcome.error
-    about_feature = error is None or (isinstance(error, InputError) and error.field in FEATURES)
-    if outcome.status not in REFUSALS or not about_feature:
-        _raise(client, outcome)
-    if outcome.status == 500:
-        # some servers fail at a feature; if this one fails without it, too, the result is unknown
-        plain = await client.post(mode.path, mode.text_body("", "Say hello.", 1), read_completion)
-        if isinstance(plain, RequestFailure):
-            _raise(client, plain)
-    return None
-
-
-def _raise(client: Client, failure: RequestFailure) -> NoReturn:
-    server = client.address.name
-    raise failure.error or Unfinished(
-        f"{server} did not answer the feature test ({failure.reason})"
-    )
+    return True
 
 
 class Bundle(NamedTuple):
@@ -541,7 +592,7 @@ class RequestStream:
         return done
 
     async def _open(self) -> None:
-        self._session = open_session()
+        self._session = self._address.open_session()
         self._client = Client(
             self._session, self._address, self._options, self._budget, self._quirks
         )

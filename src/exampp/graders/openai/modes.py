@@ -1,6 +1,7 @@
 """Form of a request, and how its reply is read.
 
-A text reply is free text; with JSON, the server enforces a schema. With labels, the reply is read
+A text reply is free text. With JSON, the server enforces a schema; with a choice, one of the labels
+as the whole reply. With labels, the reply is read
 from the likeliest first tokens: every token counts for the label that it equals apart from spaces
 and case (`4`, ` 4`; `Yes`, `yes`), and the probabilities are renormalised over the labels. The
 reply is the likeliest label. If the labels have less than `least_mass`, the model would write
@@ -11,23 +12,44 @@ Source: probabilities of the ratings instead of one greedy digit as in G-Eval (L
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import accumulate, permutations
 from typing import Any, NamedTuple, TypeGuard
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
 from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
+from exampp.prompts.reply_fields import reply_schema
 
 TOP_LOGPROBS = 20
 """Maximum of most servers."""
+CHOICE_FORMS: Mapping[str, Callable[[Sequence[str]], dict[str, Any]]] = {
+    "structured_outputs": lambda labels: {"structured_outputs": {"choice": list(labels)}},
+    "guided_choice": lambda labels: {"guided_choice": list(labels)},
+    "grammar": lambda labels: {
+        "grammar": f"root ::= {' | '.join(json.dumps(one, ensure_ascii=False) for one in labels)}"
+    },
+    "regex": lambda labels: {"regex": f"({'|'.join(map(re.escape, labels))})"},
+}
+"""Parameters that enforce one of several replies: vLLM, earlier vLLM, llama.cpp, SGLang."""
+CHOICE_TOKENS = 32
+"""Maximum tokens of a label."""
 TEXT_PARTS = ("text", "output_text")
 """Types of message parts that are its text."""
 THOUGHT_PARTS = ("thinking", "reasoning", "thought", "reasoning_content")
 """Types of parts with reasoning, and their keys."""
+CALL_PARTS = ("tool_use", "tool_call", "function_call")
+"""Types of parts that call a tool."""
+CALLED = ("function", "custom")
+"""Keys of a call that has its name and arguments one level below."""
+ARGUMENTS = ("arguments", "input", "parameters")
+"""Keys of the arguments of a call."""
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Reasoning fields of a message: vLLM, SGLang, DeepSeek; Ollama, OpenRouter."""
 BLANKS = " \t\r\n\u2581\u0120\u010a"
@@ -43,7 +65,11 @@ class ReadReplies(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The relevant parts of a completion; `first` are the likeliest first tokens."""
+    """The relevant parts of a completion.
+
+    `first` are the likeliest first tokens, `tokens` all tokens as the server describes them, and
+    `called` the names of tools that the model called.
+    """
 
     text: str
     truncated: bool
@@ -51,19 +77,24 @@ class Completion:
     usage: Usage | None
     first: tuple[tuple[str, float], ...]
     thoughts: str = ""
+    called: tuple[str, ...] = ()
+    tokens: Sequence[Mapping[str, Any]] = ()
 
     @property
     def detail(self) -> dict[str, Any]:
         """Details that are stored with the reply."""
         refused = {"refusal": True, "reason": self.refusal} if self.refusal else {}
-        return refused | ({"thoughts": self.thoughts} if self.thoughts else {})
+        called = {"called": list(self.called)} if self.called else {}
+        return refused | ({"thoughts": self.thoughts} if self.thoughts else {}) | called
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Form of requests and replies; `decode` is text, json (with a `field`) or labels.
+    """Form of requests and replies; `decode` is text, json (with a `field`), choice or labels.
 
-    One request can serve up to `most` cells.
+    `top` is the number of likeliest tokens that are requested: with labels, and with json or choice
+    if the server gives both. `form` is one of `CHOICE_FORMS`. `properties` are the fields of a JSON
+    reply without a rating, as in a JSON schema. One request can serve up to `most` cells.
 
     Raises:
         InputError: The labels or the field do not match the decode.
@@ -73,15 +104,25 @@ class Mode:
     decode: str = "text"
     labels: tuple[str, ...] = ()
     field: str = ""
-    top: int = TOP_LOGPROBS
+    top: int = 0
+    reply: tuple[str, ...] = ()
+    form: str = ""
+    properties: Mapping[str, Any] | None = None
 
     most = 1
     path = "/chat/completions"
 
     def __post_init__(self) -> None:
-        if self.decode == "labels":
-            check_labels(self.labels)
-        if self.decode == "json" and not self.field:
+        if self.decode in ("labels", "choice"):
+            check_labels(self.labels, whole=self.decode == "choice")
+            if self.reply:
+                raise InputError(
+                    f"the prompt asks for {', '.join(self.reply)}; decode {self.decode!r} gives "
+                    "only the rating",
+                    field="decode",
+                    hint="Use --decode json or text",
+                )
+        if self.decode == "json" and not (self.field or self.properties):
             raise InputError(
                 "decode 'json' needs a field of the reply",
                 field="field",
@@ -91,7 +132,8 @@ class Mode:
     @property
     def max_written(self) -> int | None:
         """Maximum tokens of a reply; None without a limit."""
-        return 1 if self.decode == "labels" else self.options.max_new_tokens
+        short = {"labels": 1, "choice": CHOICE_TOKENS}
+        return short.get(self.decode, self.options.max_new_tokens)
 
     @property
     def least_mass(self) -> float:
@@ -103,10 +145,12 @@ class Mode:
         parts: dict[str, Any] = {"decode": self.decode}
         if self.decode == "labels":
             parts |= {"labels": list(self.labels), "least_mass": self.least_mass}
+        elif self.decode == "choice":
+            parts |= {"labels": list(self.labels)}
         elif self.decode == "json":
             parts |= {"schema": self._schema()}
         parts |= self.options.sampling
-        if self.decode != "labels" and self.max_written is not None:
+        if self.decode in ("text", "json") and self.max_written is not None:
             parts[LIMIT] = self.max_written
         extra = {"extra_body": dict(self.options.extra_body)} if self.options.extra_body else {}
         return parts | extra
@@ -119,10 +163,12 @@ class Mode:
         """Return the body of one request."""
         (request,) = requests
         body = self.text_body(request.system, request.user, self.max_written)
-        if self.decode == "labels":
-            body |= {"logprobs": True, "top_logprobs": self.top}
-        elif self.decode == "json":
-            body |= json_format("grade", self._schema())
+        if self.decode == "json":
+            body |= json_format("items" if self.properties else "grade", self._schema())
+        elif self.decode == "choice" and self.form:
+            body |= CHOICE_FORMS[self.form](self.labels)
+        if self.decode == "labels" or (self.top and self.decode != "text"):
+            body |= {"logprobs": True, "top_logprobs": self.top or TOP_LOGPROBS}
         return body
 
     def text_body(self, system: str, user: str, max_tokens: int | None) -> dict[str, Any]:
@@ -140,17 +186,49 @@ class Mode:
         usage = completion.usage or Usage()
         if self.decode == "labels" and not completion.refusal:
             return ReadReplies([self._likeliest_label(completion, usage)], completion.usage)
+        whole = self.decode == "choice" and completion.text.strip() in self.labels
         reply = Reply(
-            completion.text, truncated=completion.truncated, usage=usage, detail=completion.detail
+            completion.text,
+            scores=None if completion.refusal else self._scores(completion),
+            # the request for a label ends after its first token
+            truncated=completion.truncated and self.decode != "labels" and not whole,
+            usage=usage,
+            detail=completion.detail,
         )
-        if self.decode == "labels":
-            reply = Reply(completion.text, usage=usage, detail=completion.detail)
         return ReadReplies([reply], completion.usage)
+
+    def _scores(self, completion: Completion) -> dict[str, float] | None:
+        """Return the probabilities of the labels where the reply has its rating, if they are known.
+
+        They are renormalised. None if the labels have less than `least_mass`: a schema or a choice
+        forced the model to reply with one of them.
+        """
+        if not self.top or self.decode == "text" or not completion.tokens:
+            return None
+        at, before = 0, ""
+        if self.decode == "json":
+            texts = [str(token["token"]) for token in completion.tokens]
+            name = rf'"{re.escape(self.field)}"\s*:\s*"?'
+            *_, place = (0, *(match.end() for match in re.finditer(name, "".join(texts))))
+            starts = list(accumulate(map(len, texts), initial=0))
+            at = bisect_right(starts, place) - 1
+            if not 0 < at < len(texts):
+                return None
+            before = texts[at][: place - starts[at]]
+        chances = self.label_chances(
+            (token[len(before) :].rstrip('"},'), chance)
+            for token, chance in _likeliest(completion.tokens[at])
+            if token.startswith(before)
+        )
+        mass = sum(chances.values())
+        if mass < self.least_mass or not mass:
+            return None
+        return {label: chance / mass for label, chance in chances.items()}
 
     def _likeliest_label(self, completion: Completion, usage: Usage) -> Reply:
         if not completion.first:
             raise Malformed("it has no log-probabilities")
-        chances = self.label_chances(completion)
+        chances = self.label_chances(completion.first)
         mass = sum(chances.values())
         detail = {"outside": round(max(0.0, 1.0 - mass), 6), "said": completion.text}
         if mass < self.least_mass or not mass:
@@ -160,31 +238,27 @@ class Mode:
         best = max(scores, key=scores.__getitem__)
         return Reply(best, scores=scores, usage=usage, detail=detail)
 
-    def label_chances(self, completion: Completion) -> dict[str, float]:
-        """Return the probability of each label as the first token."""
+    def label_chances(self, tokens: Iterable[tuple[str, float]]) -> dict[str, float]:
+        """Return the probability of each label as one of these tokens."""
         chances = dict.fromkeys(self.labels, 0.0)
         named = {_fold(label): label for label in self.labels}
-        for token, chance in completion.first:
+        for token, chance in tokens:
             if label := named.get(_fold(token)):
                 chances[label] += chance
         return chances
 
     def _schema(self) -> dict[str, Any]:
-        """Return the schema: a field with one of the labels (numbers if all are), or a text."""
-        value: dict[str, Any] = {"type": "string"}
-        if self.labels and all(map(is_whole, self.labels)):
-            value = {"type": "integer", "enum": [int(label) for label in self.labels]}
-        elif self.labels:
-            value["enum"] = list(self.labels)
-        return object_schema(self.field, value)
+        """Return the schema of a reply: its rating, and the reason or evidence that it has."""
+        return object_schema(self.properties or reply_schema(self.field, self.labels, self.reply))
 
 
-def check_labels(labels: Sequence[str]) -> None:
-    """Raise InputError unless the first token of a reply determines the label."""
+def check_labels(labels: Sequence[str], *, whole: bool = False) -> None:
+    """Raise InputError unless the first token of a reply, or the `whole`, determines the label."""
     hint = "Use decode 'json' or 'text', or other labels in the prompt"
     if len(labels) < 2:
-        raise InputError("decode 'labels' needs at least two labels", field="labels", hint=hint)
-    for one, other in permutations(map(_fold, labels), 2):
+        decode = "choice" if whole else "labels"
+        raise InputError(f"decode '{decode}' needs at least two labels", field="labels", hint=hint)
+    for one, other in () if whole else permutations(map(_fold, labels), 2):
         if not one or other.startswith(one):
             what = f"the label {other!r} begins like {one!r}: its first token may mean either"
             raise InputError(what, field="labels", hint=hint)
@@ -194,12 +268,12 @@ def _fold(token: str) -> str:
     return token.strip(BLANKS).casefold()
 
 
-def object_schema(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with one field."""
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these fields, in this order."""
     return {
         "type": "object",
-        "properties": {name: value},
-        "required": [name],
+        "properties": dict(properties),
+        "required": list(properties),
         "additionalProperties": False,
     }
 
@@ -213,14 +287,6 @@ def json_format(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 def replace_surrogates(text: str) -> str:
     """Return the text with lone surrogates as `?`, because requests cannot contain them."""
     return text.encode(errors="replace").decode()
-
-
-def is_whole(label: str) -> bool:
-    """Return whether a label is a whole number in JSON notation."""
-    try:
-        return str(int(label)) == label
-    except ValueError:
-        return False
 
 
 def read_usage(data: Any) -> Usage | None:
@@ -243,15 +309,23 @@ def _is_count(value: object) -> TypeGuard[int]:
 
 
 def read_completion(data: Any) -> Completion:
-    """Return the parts of a reply; raises one of `MALFORMED_ERRORS`."""
+    """Return the parts of a reply; raises one of `MALFORMED_ERRORS`.
+
+    The arguments of tool calls are text: some models reply through a tool, even if none is offered.
+    Reasoning that is complete JSON is the reply if there is no other: some servers take the whole
+    reply for reasoning.
+    """
     if not isinstance(data, dict) or not data.get("choices"):
         raise Malformed("it has no choices")
     choice = data["choices"][0]
     message = choice["message"]
-    text, thoughts, refusal = _read_content(message.get("content") or "")
+    calls = [*_calls(message.get("tool_calls")), *_calls(message.get("function_call"))]
+    text, thoughts, refusal = _read_content(message.get("content") or "", calls)
     finish = choice.get("finish_reason") or ""
     fields = (message.get(name) for name in THOUGHT_FIELDS)
-    thought = next((field for field in fields if isinstance(field, str) and field), "")
+    thoughts = thoughts or next((one for one in fields if isinstance(one, str) and one), "")
+    if not text and finish != "length" and _is_json_object(thoughts):
+        text, thoughts = thoughts, ""
     refused = message.get("refusal") or refusal
     logprobs = (choice.get("logprobs") or {}).get("content") or []
     return Completion(
@@ -259,20 +333,48 @@ def read_completion(data: Any) -> Completion:
         truncated=finish == "length",
         refusal=str(refused or (finish if finish == "content_filter" else "")),
         usage=read_usage(data),
-        first=_first_tokens(logprobs[0]) if logprobs else (),
-        thoughts=thoughts or thought,
+        first=_likeliest(logprobs[0]) if logprobs else (),
+        thoughts=thoughts,
+        called=tuple(name for name, _ in calls),
+        tokens=logprobs,
     )
 
 
-def _read_content(content: Any) -> tuple[str, str, str]:
-    """Return text, reasoning and refusal of a content, which may be a list of parts."""
+def _read_content(content: Any, calls: list[tuple[str, str]]) -> tuple[str, str, str]:
+    """Return text, reasoning and refusal of a content, which may be a list of parts.
+
+    The arguments of `calls`, and of calls among the parts, follow the text.
+    """
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [part["text"] for part in parts if part["type"] in TEXT_PARTS]
     thoughts = [_thought(part) for part in parts if part["type"] in THOUGHT_PARTS]
     refusals = [str(part["refusal"]) for part in parts if part["type"] == "refusal"]
-    if not (texts or thoughts or refusals) or not all(isinstance(text, str) for text in texts):
+    calls += _calls([part for part in parts if part["type"] in CALL_PARTS])
+    known = texts or thoughts or refusals or calls
+    if not known or not all(isinstance(text, str) for text in texts):
         raise Malformed("its content is not a text")
-    return "".join(texts), "".join(thoughts), "".join(refusals)
+    text = "\n".join(filter(None, ("".join(texts), *(arguments for _, arguments in calls))))
+    return text, "".join(thoughts), "".join(refusals)
+
+
+def _calls(value: Any) -> list[tuple[str, str]]:
+    """Return name and arguments of tool calls, in the form of any API; other values have none."""
+    calls = []
+    for call in value if isinstance(value, list) else [value]:
+        if call and isinstance(call, Mapping):
+            inner = next((call[key] for key in CALLED if isinstance(call.get(key), Mapping)), call)
+            said = next((inner[key] for key in ARGUMENTS if inner.get(key)), "")
+            text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+            calls.append((str(inner.get("name", "")), text))
+    return calls
+
+
+def _is_json_object(text: str) -> bool:
+    """Return whether a text is one complete JSON object."""
+    try:
+        return text.lstrip().startswith("{") and isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _thought(part: Mapping[str, Any]) -> str:
@@ -282,8 +384,8 @@ def _thought(part: Mapping[str, Any]) -> str:
     return "".join(str(one.get("text", "")) if isinstance(one, dict) else str(one) for one in inner)
 
 
-def _first_tokens(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
-    """Return the likeliest first tokens with their probabilities, including the written one."""
+def _likeliest(token: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """Return the likeliest tokens with their probabilities, including the written one."""
     top = list(token.get("top_logprobs") or [])
     if token["token"] not in [one["token"] for one in top]:
         top.append(token)
