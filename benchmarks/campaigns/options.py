@@ -216,6 +216,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--shard": "1/2",
             "--retry-failed": "",
             "--unnumbered": {"grade bare.exam --grader hf": "unparsed"},
+            "--matching": {},
             "--dry-run": "",
         },
         {
@@ -231,6 +232,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--grader": "other",
             "--rules": "thomas",
             "--unnumbered": "unparsed",
+            "--matching": {},
             "--compat": "rubric",
             "--dry-run": "",
         },

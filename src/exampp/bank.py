@@ -325,14 +325,15 @@ class Bank:
         reason: str = "",
         seen: int | None = None,
     ) -> Table:
-        """Edit an item: `reword` (text), `retire`, `restore`, `weight` (number) or `key` (answers).
+        """Edit an item: `reword` (text), `retire`, `restore`, `weight`, `key` or `dismiss` (rules).
 
         `same` and `different` (another item) mark two items as duplicates, or as different.
 
         `item` is an id or its start; `kind` distinguishes a question and a nugget with the same id.
         Rewording makes the grades of the item pending; a new answer key makes verified grades
-        pending. `seen` is the last edit known to the person: EditConflict if the item was edited
-        since.
+        pending. `dismiss` hides findings of `lint` until the text changes; without rules, all are
+        reported again. `seen` is the last edit known to the person: EditConflict if the item was
+        edited since.
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):

@@ -608,15 +608,17 @@ class Collection:
         kind: str | None = None,
         rules: str | Path | None = None,
         unnumbered: str | None = None,
+        matching: str | None = None,
         compat: str = "exam",
         dry_run: bool = False,
     ) -> Reparsed:
         """Parse the stored replies of a grader again, without calling the model.
 
         The current rules and answer keys apply. `rules` is a prompt, by name or file, with other
-        reading rules. `unnumbered` is the rule for replies without a number, `compat="rubric"`
-        reads replies like the papers' own program. With other rules than before, the result is a
-        new grader; `dry_run` writes nothing. Raises InputError if there are no replies.
+        reading rules. `unnumbered` is the rule for replies without a number, `matching` the rule
+        for extracted answers (`guarded` or `papers`); `compat="rubric"` reads replies like the
+        papers' own program. With other rules than before, the result is a new grader; `dry_run`
+        writes nothing. Raises InputError if there are no replies.
         """
         from exampp.grading.regrade import reparse
 
@@ -627,6 +629,7 @@ class Collection:
             rules=rules,
             mode=compat,
             unnumbered=unnumbered,
+            matching=matching,
             dry_run=dry_run,
         )
 

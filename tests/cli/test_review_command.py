@@ -84,7 +84,7 @@ def test_a_graded_file_tells_the_same_as_its_collection(
     lacking = exampp_command(*loosely).out.splitlines()
     assert [line.split("\t")[:3:2] for line in lacking[1:]] == [["q1", "p2"], ["q2", "p3"]]
     wrong = exampp_command("review", exam, "spurious", "--format", "tsv").out.splitlines()
-    assert [line.split("\t")[4] for line in wrong] == ["count", "1"]
+    assert [line.split("\t")[5] for line in wrong] == ["count", "1"]
 
 
 def test_untrusted_text_does_not_steer_the_terminal(

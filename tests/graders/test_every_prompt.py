@@ -156,6 +156,7 @@ def states_of(path: Path, key: str, prompt: Prompt) -> Counter[str]:
             thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
             keys=[KEY] if prompt.reading == "extraction" and "question" in prompt.grades else (),
             unnumbered=stored.identity.settings.get("unnumbered", "answer"),
+            mode=stored.identity.settings.get("read", "exam"),
         )
         assert (again.state, again.rating) == (state, rating), reply
         evidence = {"evidence not found", "without evidence"} if prompt.reply else set()

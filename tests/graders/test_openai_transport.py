@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import random
 import re
 import resource
 import socket
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientConnectorError
 from aiohttp.client_reqrep import ConnectionKey
+from support import exams
 from support.contract import answers, make_asks
 from support.openai_graders import openai_grader
 from support.servers import completion
@@ -63,6 +66,7 @@ class Raw:
         certificate: Path | None = None,
     ) -> None:
         self.opened = 0
+        self.attempts: Counter[str] = Counter()
         self.heads: list[str] = []
         raw = self
 
@@ -270,6 +274,63 @@ def test_the_request_names_exampp_and_the_host() -> None:
     for line in (f"Host: {server.address}", f"User-Agent: exampp/{__version__}"):
         assert line in head
     assert "Authorization: Bearer secret" in head
+
+
+# ---- resends -------------------------------------------------------------------------------------
+
+
+def late(seconds: float, says: str = "{}") -> Raw:
+    """A server that takes about as long as the client waits, and numbers its replies to a text."""
+    attempts: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def talk(connection: socket.socket, number: int, text: str) -> bytes:
+        if not text:  # a question about the server
+            return b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
+        with lock:
+            attempts[text] += 1
+            attempt = attempts[text]
+        time.sleep(seconds * random.Random(f"{text}/{attempt}").uniform(0.7, 1.2))
+        return http(body_of(says.format(attempt)))
+
+    server = Raw(talk)
+    server.attempts = attempts
+    return server
+
+
+def test_of_a_request_that_is_sent_again_only_the_last_reply_counts() -> None:
+    with late(0.2) as server:
+        grader = openai_grader(
+            "tiny", server.url, decode="text", timeout=0.2, retries=20, backoff=0, concurrency=16
+        )
+        asks = {ask.key: ask for ask in make_asks(80, items=1)}
+        replies = answers(grader, asks.values())
+    assert not any(reply.fault for reply in replies.values())
+    last = {key: server.attempts[ask.user] for key, ask in asks.items()}
+    assert {key: int(reply.text) for key, reply in replies.items()} == last
+    # a request may time out before the server has read it
+    assert len(asks) + 10 < server.attempts.total() <= grader.spent.requests
+
+
+def test_a_run_stores_one_answer_to_a_request_that_was_sent_again(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"model": "tiny", "timeout": 0.2, "backoff": 0, "retries": 20}
+    with exams.make(tmp_path) as exam:
+        with late(0.2, "4") as server:
+            options["base_url"] = server.url
+            exam.grade("openai", decode="text", **options)
+            cells = len(server.attempts)
+            assert server.attempts.total() > cells
+        rows = exam.connection.execute("SELECT count(*), count(reply) FROM grade").fetchall()
+        assert rows == [(cells, cells)]
+        with late(0.2, "1. What is tide {0}?\n2. Why do {0} tides rise?") as server:
+            options["base_url"] = server.url
+            exam.bank("new").generate("openai", prompt="dl-questions", **options)
+            last = sorted(server.attempts.values())
+        rows = exam.connection.execute("SELECT count(*), sum(items) FROM generation").fetchall()
+        assert rows == [(len(last), 2 * len(last))]
+        made = [str(item.text) for query in exams.QUERIES for item in exam.bank("new").items(query)]
+        texts = sorted(text for text in made if text.startswith("What"))
+        assert texts == [f"What is tide {attempt}?" for attempt in last]
 
 
 # ---- proxies -------------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def test_other_rules_of_the_same_prompt_read_its_replies_again(
         )
     )
     first = ScriptedGrader("yes")
-    collection.grade(first, prompt=str(file), bank="keyed", model="own")
+    collection.grade(first, prompt=str(file), bank="keyed", model="own", matching="papers")
     assert column(collection, "own", SCATTER) == [0, 0, 0]
     file.write_text(file.read_text().replace('"extraction"', '"yes-no"'))
     second = ScriptedGrader("yes")

@@ -280,3 +280,58 @@ def test_answers_are_verified_only_where_there_are_some(tmp_path: Path) -> None:
         # before a model is loaded
         with pytest.raises(exampp.InputError, match="Name that grader with --answers-of"):
             collection.grade("hf", model="/none", prompt="answer-verification", bank="keyed")
+
+
+def in_a_sentence(ask: exampp.Request) -> str:
+    return "Air scatters the blue light." if "scatters" in ask.passage else "unanswerable"
+
+
+def test_new_exams_use_the_guarded_rule_and_others_keep_the_rule_of_the_papers(
+    tmp_path: Path,
+) -> None:
+    def grade(collection: exampp.Collection, model: str, matching: str | None = None) -> None:
+        collection.grade(
+            ScriptedGrader(in_a_sentence),
+            prompt="question-answering",
+            bank="keyed",
+            model=model,
+            matching=matching,
+        )
+
+    def names(collection: exampp.Collection) -> list[str]:
+        return [one.name for one in collection.graders]
+
+    with keyed(tmp_path) as collection:
+        grade(collection, "first")
+        assert names(collection) == ["first:question-answering@guarded"]
+        assert collection.grades("first", bank="keyed").evaluate(["Cover@20"]).rows[0].mean == 1.0
+        # the papers' rule, by the same replies
+        found = collection.reparse("first", matching="papers")
+        assert found.changes == {("1", "0"): 1}
+        assert names(collection)[1] == "first:question-answering"
+        # reading again keeps the rule of each grader
+        for name in names(collection):
+            assert collection.reparse(name).identity.short_name == name
+    (tmp_path / "other").mkdir()
+    with keyed(tmp_path / "other") as collection:
+        grade(collection, "first", matching="papers")
+        grade(collection, "second")
+        assert names(collection) == ["first:question-answering", "second:question-answering"]
+        # the rule is chosen once; the same command continues
+        grade(collection, "third", matching="guarded")
+        grade(collection, "second")
+        assert len(collection.graders) == 3
+
+
+def test_the_rule_for_answers_needs_answers(tmp_path: Path) -> None:
+    with keyed(tmp_path) as collection:
+        with pytest.raises(exampp.InputError, match="--matching has no effect"):
+            collection.grade(ScriptedGrader("4"), model="m", bank="keyed", matching="guarded")
+        collection.grade(ScriptedGrader("4"), model="m", bank="keyed")
+        with pytest.raises(exampp.InputError, match="--matching has no effect"):
+            collection.reparse("m", matching="guarded")
+        collection.grade(
+            ScriptedGrader("blue"), prompt="question-answering", model="n", bank="keyed"
+        )
+        with pytest.raises(exampp.InputError, match="matching is 'fuzzy'"):
+            collection.reparse("n", matching="fuzzy")

@@ -394,6 +394,38 @@ def test_lint_of_a_bank_that_came_before_its_queries(tmp_path: Path) -> None:
         ]
 
 
+def test_a_dismissed_finding_returns_with_another_text(collection: exampp.Collection) -> None:
+    bank = collection.bank()
+    (added,) = bank.add("q1", "Are there any clouds today?").rows
+    item = str(added[1])
+    changed = bank.edit("dismiss", item, "yes-no", author="ann", reason="it is answered")
+    assert changed.rows == (("q1", item, "dismiss", "", "yes-no"),)
+    assert [one.rule for one in bank.lint().findings] == ["time-dependent"]
+    assert "1 dismissed finding not shown" in bank.lint().render()
+    assert [row[3] for row in bank.log().rows[-1:]] == ["dismiss"]
+    bank.edit("dismiss", item, "time-dependent")
+    assert bank.lint().headline == "No findings."
+    with pytest.raises(exampp.InputError, match="would not change"):
+        bank.edit("dismiss", item, "yes-no")
+    with pytest.raises(exampp.InputError, match="nonsense"):
+        bank.edit("dismiss", item, "nonsense")
+    bank.edit("reword", item, "Are there any atolls today?")
+    assert len(bank.lint().findings) == 2
+    bank.edit("reword", item, "Are there any clouds today?")
+    bank.edit("dismiss", item)
+    assert len(bank.lint().findings) == 2
+
+
+def test_a_dismissal_travels_with_the_bank(collection: exampp.Collection, tmp_path: Path) -> None:
+    bank = collection.bank()
+    (added,) = bank.add("q1", "Are there any clouds?").rows
+    bank.edit("dismiss", str(added[1]), "yes-no")
+    bank.export(tmp_path / "bank.jsonl")
+    with exampp.Collection.create(tmp_path / "other.exam") as other:
+        other.import_files(tmp_path / "bank.jsonl")
+        assert "yes-no" not in [one.rule for one in other.bank().lint().findings]
+
+
 REAL = {
     "car-y3/questions": {
         "list-mark": 180,

@@ -368,7 +368,7 @@ def test_thresholds_that_do_not_fit() -> None:
 
 
 def test_unknown_modes_and_readings() -> None:
-    with pytest.raises(InputError, match="Use one of exam, rubric"):
+    with pytest.raises(InputError, match="Use one of exam, guarded, rubric"):
         read_reply("self-rating", "4", mode="strict")
     with pytest.raises(InputError, match="Use one of self-rating, rating"):
         read_reply("selfrating", "4")

@@ -194,6 +194,51 @@ def test_findings_follow_what_is_typed(client: Client) -> None:
     assert gone.by_id(f"findings-{second}").text.strip() == ""
 
 
+def test_a_dismissed_finding_stays_dismissed_and_typed_texts_stay_in_the_form(
+    client: Client, path: Path
+) -> None:
+    with exampp.Collection(path) as collection:
+        collection.bank().add(Q1, "Are there any clouds today?")
+    fields = form(client)
+    *_, key = keys(fields)
+    changed = {**fields, f"weight-{key}": "2", "new-text": "Why?", "dismiss": f"{key}:yes-no"}
+    answer = client.post("/bank/dismiss", changed, query=Q1)
+    page = pages.read(answer.text)
+    assert answer.status == 200
+    findings = page.by_id(f"findings-{key}").text
+    assert ("yes-no" in findings, "time-dependent" in findings) == (False, True)
+    again = page.by_id("bank").fields()
+    assert (again[f"weight-{key}"], ">\nWhy?" in answer.text) == ("2", True)
+    assert client.post("/bank/edit", again, query=Q1).status == 303
+    page = pages.read(client.get("/bank", query=Q1).text)
+    assert "yes-no" not in page.by_id(f"findings-{key}").text
+    with exampp.Collection(path) as collection:
+        bank = collection.bank()
+        assert [one.rule for one in bank.lint().findings] == ["time-dependent"]
+        reworded = {**page.by_id("bank").fields(), f"text-{key}": "Are there any atolls today?"}
+        assert client.post("/bank/edit", reworded, query=Q1).status == 303
+        assert {one.rule for one in bank.lint().findings} == {"yes-no", "time-dependent"}
+
+
+def test_a_dismissal_of_something_unknown_is_refused(client: Client) -> None:
+    fields = form(client)
+    key = keys(fields)[0]
+    for named, said in ((f"{key}:nonsense", "nonsense"), ("99999:yes-no", "not in the bank")):
+        answer = client.post("/bank/dismiss", {**fields, "dismiss": named}, query=Q1)
+        assert (answer.status, said in answer.text) == (400, True)
+
+
+def test_the_page_shows_the_findings_of_python_in_their_order(client: Client, path: Path) -> None:
+    with exampp.Collection(path) as collection:
+        bank = collection.bank()
+        bank.add(Q1, "Are there any clouds today?")
+        rules = [one.rule for one in bank.lint().findings if one.query_id == Q1]
+    *_, key = keys(form(client))
+    text = pages.read(client.get("/bank", query=Q1).text).by_id(f"findings-{key}").text
+    assert len(rules) == 2
+    assert text.index(rules[0]) < text.index(rules[1])
+
+
 def state(key: int, text: str, **more: object) -> ItemState:
     return ItemState("q", f"i{key}", text, key=key, edit=key * 10, **more)  # type: ignore[arg-type]
 

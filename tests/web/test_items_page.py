@@ -9,7 +9,8 @@ from support import exams, live, pages
 
 import exampp
 from exampp.analysis.items import item_list
-from exampp.review.lists import QueryView, item_errors
+from exampp.review.lists import item_errors
+from exampp.review.query_view import QueryView
 
 
 def text_of(page: str) -> str:

@@ -45,6 +45,16 @@ def count(page: str, thing: str) -> int:
     return int(found[1].replace("\u202f", ""))
 
 
+def computed(client: Client, path: str, **query: str) -> str:
+    """The page once its results are computed; until then it reloads itself."""
+    for _ in range(600):
+        page = client.get(path, **query).text
+        if "Computing the results" not in page:
+            return page
+        time.sleep(0.1)
+    raise AssertionError("still computing")
+
+
 def listed(page: str) -> int:
     """How many queries are listed."""
     return page.count('<a class="title"')
@@ -227,9 +237,9 @@ def test_lists_mean_by_default_what_the_terminal_means(dl19: Client, dl19_exam: 
     with exampp.Collection(dl19_exam) as collection:
         for name, thing, least in (("missing", "relevant passage", 3), ("spurious", "item", 4)):
             rows = len(collection.grades().review(name, min_rating=least).rows)
-            page = dl19.get(f"/lists/{name}", min_rating=str(least)).text
+            page = computed(dl19, f"/lists/{name}", min_rating=str(least))
             assert count(page, thing) == rows
-    assert 'name="min_relevant" value="2"' in dl19.get("/lists/missing").text
+    assert 'name="min_relevant" value="2"' in computed(dl19, "/lists/missing")
 
 
 def other_graders(path: Path) -> None:
@@ -264,3 +274,37 @@ def test_the_colour_of_a_verdict_is_that_of_the_scale(path: Path) -> None:
         for page in ("/lists/grid?query=q1", "/lists/verify?query=q1"):
             assert '<b class="grade r1">1</b>' not in client.get(page).text
     assert rating_shade(1, 0, 1) == 5
+
+
+def test_a_proposed_item_is_in_the_form_and_saved_as_an_edit(path: Path, small: Client) -> None:
+    page = small.get("/bank", query="q1", new="Light is <scattered>.")
+    assert "Light is &lt;scattered&gt;." in page.text
+    with exampp.Collection(path) as collection:
+        before = len(collection.bank().items("q1"))
+    form = {"new-text": "Light is scattered.", "new-weight": "1"}
+    saved = small.post("/bank/edit", form, query="q1")
+    assert saved.status == 303
+    with exampp.Collection(path) as collection:
+        assert len(collection.bank().items("q1")) == before + 1
+
+
+def test_missing_passages_are_those_of_python(dl19: Client, dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        grades = collection.grades()
+        wanted = grades.missing(["1037798"], grades.criteria(), None)
+    page = computed(dl19, "/lists/missing", query="1037798")
+    for one in wanted:
+        assert (one.passage.passage_id in page) is not bool(one.same_as)
+        assert not one.kind or one.kind.capitalize() in page
+
+
+def test_spurious_items_are_listed_by_advice(dl19: Client, dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        grades = collection.grades()
+        entries = grades.oversight(grades.criteria()).spurious
+    for advice in ("reword or retire", "judge the grades", "cannot tell yet"):
+        of_advice = [one for one in entries if one.advice == advice]
+        page = computed(dl19, "/lists/spurious", advice=advice)
+        assert count(page, "item") == len(of_advice)
+        assert of_advice[0].item.text in text_of(page)
+    assert count(dl19.get("/lists/spurious", advice="nonsense").text, "item") == len(entries)

@@ -499,11 +499,9 @@ def analyze(
 ) -> ItemAnalysis:
     """Analyse the items of an exam; `officials` are official leaderboards, system to rank."""
     texts = texts or BankTexts()
-    first = first_of_repeated(scores, texts)
+    once, first, counted, jackknife = _counted_once(scores, texts)
     distinct = first == np.arange(len(first))
-    once = scores.only(distinct)
-    columns = once.columns
-    jackknife = _jackknife(once, columns)
+    columns = counted.columns
     outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
     officials = officials or {}
     missing = missing_prerequisite(book)
@@ -512,15 +510,7 @@ def analyze(
         caption=caption,
         grader_key=book.grader.key,
         settings=settings,
-        items=tuple(
-            _items(
-                book,
-                scores,
-                _Columns(columns, columns[outlier], np.cumsum(distinct)[first] - 1),
-                settings,
-                texts,
-            )
-        ),
+        items=tuple(_items(book, scores, counted, settings, texts)),
         exams=tuple(_exams(once, columns, outlier, jackknife, settings)),
         jackknife=jackknife,
         repeated={int(at): int(first[at]) for at in np.flatnonzero(~distinct)},
@@ -530,6 +520,29 @@ def analyze(
         officials=officials,
         lacking=missing.cause if missing else "",
     )
+
+
+def discriminations(scores: ItemScores, texts: BankTexts) -> dict[Key, float | None]:
+    """Return the correlation of each item with the rest of the exam, without the outlier system."""
+    _, _, counted, _ = _counted_once(scores, texts)
+    rest = item_rest(counted.without)
+    names = (scores.queries[query] for query in scores.query)
+    keys = zip(names, scores.item_ids, strict=True)
+    return {key: _value(rest, at) for key, at in zip(keys, counted.places.tolist(), strict=True)}
+
+
+def _counted_once(
+    scores: ItemScores, texts: BankTexts
+) -> tuple[ItemScores, NDArray[np.intp], _Columns, Jackknife]:
+    """Return the scores without repeated items, the first of each, columns, and jackknife."""
+    first = first_of_repeated(scores, texts)
+    distinct = first == np.arange(len(first))
+    once = scores.only(distinct)
+    columns = once.columns
+    jackknife = _jackknife(once, columns)
+    outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
+    places = np.cumsum(distinct)[first] - 1
+    return once, first, _Columns(columns, columns[outlier], places), jackknife
 
 
 # ---- the exam ------------------------------------------------------------------------------------

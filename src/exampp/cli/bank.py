@@ -204,7 +204,9 @@ KEPT_WITH_EDITS = OptionRule(
 )
 
 
-Operation = Literal["add", "reword", "retire", "restore", "weight", "key", "same", "different"]
+Operation = Literal[
+    "add", "reword", "retire", "restore", "weight", "key", "same", "different", "dismiss"
+]
 BankItemKind = Literal["question", "nugget"]
 
 
@@ -336,7 +338,9 @@ def edit_bank(
     ],
     values: Annotated[
         list[str] | None,
-        argument(metavar="VALUE", help="The text, the weight, the answers, or the other item."),
+        argument(
+            metavar="VALUE", help="The text, the weight, the answers, the other item, or the rules."
+        ),
     ] = None,
     query: Annotated[
         str | None, keyword(help="Query of the item, if the id is not enough.", rare=True)
@@ -358,10 +362,11 @@ def edit_bank(
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Add, reword, retire, restore or weight an item, set its answer key, or mark duplicates.
+    """Add, reword, retire or weight an item, set its key, mark duplicates, or dismiss findings.
 
     The log records each edit with its author and reason. A reworded item is pending again; an
-    earlier wording gets its grades back.
+    earlier wording gets its grades back. A dismissed finding of `bank lint` returns if the text
+    changes.
 
     Example: exampp bank edit my.exam add volcanoes 'What is tephra?'
     """

@@ -226,7 +226,7 @@ PANELS: Mapping[str, str] = {
     "allow-missing junit blind shared guidelines pair "
     "part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
-    "Model": "unnumbered revision device epochs batch-size learning-rate max-steps",
+    "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
     "Server": "host port serve",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",

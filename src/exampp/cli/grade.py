@@ -10,7 +10,7 @@ import exampp
 from exampp.cli import output
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import OptionRule, OptionValues, former_arguments, option_rules
-from exampp.cli.options import LIMITS, Grace, UnnumberedText
+from exampp.cli.options import LIMITS, AnswerMatching, Grace, UnnumberedText
 from exampp.cli.output import (
     interruptible,
     print_dry_run,
@@ -422,6 +422,7 @@ def reparse(
         ),
     ] = None,
     unnumbered: UnnumberedText = None,
+    matching: AnswerMatching = None,
     compat: Annotated[
         Literal["exam", "rubric"],
         keyword(help="Read like another program: rubric of the papers.", rare=True),
@@ -441,6 +442,7 @@ def reparse(
             grader,
             rules=rules,
             unnumbered=unnumbered,
+            matching=matching,
             compat=compat,
             dry_run=dry_run,
         )

@@ -109,6 +109,14 @@ UnnumberedText = Annotated[
         rare=True,
     ),
 ]
+AnswerMatching = Annotated[
+    Literal["guarded", "papers"] | None,
+    keyword(
+        help="Match extracted answers with the answer key by this rule. [default: that of the "
+        "grader]",
+        rare=True,
+    ),
+]
 Grace = Annotated[
     float,
     keyword(

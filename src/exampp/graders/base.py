@@ -108,6 +108,8 @@ def sanitize_reply(reply: Reply) -> Reply:
     """
     if not isinstance(reply.text, str):
         return Reply("", fault=f"the grader returned {type(reply.text).__name__} instead of a text")
+    if _is_clean(reply):
+        return reply
     text, replaced = sanitize(reply.text[:LONGEST_REPLY])
     detail, more = sanitize_value(dict(reply.detail))
     scores = {sanitize(str(label))[0]: value for label, value in (reply.scores or {}).items()}
@@ -131,8 +133,25 @@ def sanitize_reply(reply: Reply) -> Reply:
     )
 
 
+def _is_clean(reply: Reply) -> bool:
+    """Return whether a reply is a plain text without anything to check: most replies are."""
+    text, usage = reply.text, reply.usage
+    return (
+        not (reply.fault or reply.scores or reply.detail)
+        and len(text) <= LONGEST_REPLY
+        and text.isascii()
+        and "\0" not in text
+        and usage == plausible_usage(usage)
+    )
+
+
 def plausible_usage(usage: Usage) -> Usage:
     """Return the tokens of a reply; 0 for negative or implausibly large numbers."""
+    match usage:
+        case Usage(int(read), int(cached), int(written)) if (
+            0 <= cached <= read <= MOST_TOKENS and 0 <= written <= MOST_TOKENS
+        ):
+            return usage
     counts = (usage.read, usage.cached, usage.written)
     read, cached, written = (
         int(count) if isinstance(count, int) and 0 <= count <= MOST_TOKENS else 0

@@ -10,11 +10,12 @@ import json
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS
-from exampp.records.graders import UNNUMBERED
+from exampp.records.graders import MATCHINGS, UNNUMBERED
 from exampp.records.wording import suggest
 
 KINDS = ("question", "nugget", "query")
@@ -89,6 +90,12 @@ class GraderOptions(KindOptions):
         "Read a self-rating without a number as an answer, which counts 1, or as unparsed. "
         "[default: depends on the model]",
         choices=UNNUMBERED,
+        writes=False,
+    )
+    matching: str | None = option(
+        "Match extracted answers with the answer key by this rule: guarded, or that of the papers. "
+        "[default: guarded, or the rule that the collection already uses]",
+        choices=tuple(MATCHINGS),
         writes=False,
     )
 
@@ -235,7 +242,7 @@ class OpenAIOptions(TextOptions):
         if self.max_cost is not None and self.max_new_tokens is None:
             raise InputError("max_cost needs max_new_tokens", hint="Set it, for example to 512")
 
-    @property
+    @cached_property
     def sampling(self) -> dict[str, Any]:
         """Sampling parameters: the `sent` options that have a value."""
         parameters = {name: getattr(self, name) for name in _SENT}

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from exampp.results.page import Document
     from exampp.results.plots.figure import Figure
     from exampp.review.evidence import Criteria
+    from exampp.review.lists import MissingAndSpurious
+    from exampp.review.missing import MissingEntry
+    from exampp.review.spurious import Discrimination
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -498,6 +501,41 @@ class Grades(ChosenGrades, GradesBase):
         relevant = relevance_threshold(min_relevant, self.highest_judgment)
         return Criteria(least, relevant, by, depth, min_answers)
 
+    def discrimination(self, min_rating: int | None = None) -> Discrimination:
+        """Return the correlation of each item (query id, item id) with the rest of the exam.
+
+        The system whose removal lowers alpha most is left out. None where it is undefined.
+        """
+        from exampp.analysis.items import discriminations
+        from exampp.measures.cover import item_scores
+
+        least = self.grader.threshold(min_rating)
+        return discriminations(item_scores(self.gradebook, least), self.bank_texts())
+
+    def oversight(
+        self, criteria: Criteria, query_ids: Sequence[str] | None = None
+    ) -> MissingAndSpurious:
+        """Return the missing passages and spurious items of all queries, or some."""
+        from exampp.review.lists import MissingAndSpurious
+
+        discrimination = self.discrimination(criteria.min_rating)
+        return MissingAndSpurious.of(self.dossiers(query_ids, ()), criteria, discrimination)
+
+    def missing(
+        self, query_ids: Sequence[str], criteria: Criteria, limit: int | None = None
+    ) -> Sequence[MissingEntry]:
+        """Return the missing passages of queries, a few of each first, with what they show.
+
+        Near-duplicates are left out with a `limit`.
+        """
+        from exampp.review.missing import explained_entries
+        from exampp.review.query_view import QueryView
+
+        def view_of(query_id: str) -> QueryView:
+            return QueryView(next(self.dossiers([query_id], ())), criteria)
+
+        return explained_entries(query_ids, view_of, limit)
+
     def with_answers(
         self, query_ids: Sequence[str] | None = None
     ) -> Iterator[tuple[Dossier, Mapping[Cell, str]]]:
@@ -589,4 +627,13 @@ class Grades(ChosenGrades, GradesBase):
         )
         queries = None if query_id is None else [query_id]
         dossiers = self.with_answers(queries)
-        return list_tables(name, dossiers, ListOptions(self.grader, criteria, item, limit, width))
+        options = ListOptions(
+            self.grader,
+            criteria,
+            item,
+            limit,
+            width,
+            lambda: self.discrimination(criteria.min_rating),
+            lambda query_ids, most: self.missing(query_ids, criteria, most),
+        )
+        return list_tables(name, dossiers, options)

@@ -20,12 +20,14 @@ from exampp.graders.options import KINDS, CallOptions, NamedOptions, declared_op
 from exampp.graders.registry import DEFAULT_PROMPT, DEFAULT_PROMPTS, GRADERS
 from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.requests import (
+    EXTRACTION,
     SELF_RATING,
     Grading,
     ReplyRules,
     SentPrompt,
     build_request,
     check_prompt_fits,
+    matching_mode,
     unnumbered_setting,
 )
 from exampp.grading.run import GradingRun
@@ -41,6 +43,7 @@ from exampp.prompts.generation import (
     reply_properties,
 )
 from exampp.records.graders import (
+    MATCHINGS,
     UNNUMBERED,
     USUAL_SCALE,
     GraderIdentity,
@@ -66,7 +69,7 @@ from exampp.store.cells import (
     items_without_text,
     pending_cells,
 )
-from exampp.store.grades import find_grader, graders, known_grader
+from exampp.store.grades import Rules, find_grader, graders, known_grader, reading_rules
 from exampp.store.runs import FILE, OPEN, PREPARED, RunUsage, describe_batches, usage_of
 
 if TYPE_CHECKING:
@@ -125,6 +128,38 @@ def _unnumbered(grader: Grader, prompt: Prompt, requested: str | None) -> dict[s
     return {}
 
 
+def _matching(prompt: Prompt, requested: str | None) -> dict[str, str]:
+    """Return the setting of the rule that matches extracted answers; empty for the papers' rule."""
+    if prompt.reading != EXTRACTION:
+        if requested is not None:
+            what = f"--matching has no effect: the prompt {prompt.name!r} does not extract answers"
+            raise InputError(what, hint="Remove it")
+        return {}
+    return {} if requested == "papers" else {"read": MATCHINGS["guarded"]}
+
+
+def _as_before(connection: sqlite3.Connection, grading: Grading) -> Grading:
+    """Return the grading by the papers' rule if the collection already matches answers by it."""
+    settings = {name: value for name, value in grading.identity.settings.items() if name != "read"}
+    identity = replace(grading.identity, settings=settings)
+    known = {
+        matching_mode(one.identity.settings)
+        for one in graders(connection)
+        if extracts_answers(one.identity.prompt, reading_rules(connection, one.key))
+    }
+    is_known = find_grader(connection, grading.identity) is not None
+    if is_known or not (known == {"exam"} or find_grader(connection, identity) is not None):
+        return grading
+    return replace(grading, identity=identity, rules=ReplyRules.of(grading.prompt, settings))
+
+
+def extracts_answers(prompt: str, rules: Rules | None) -> bool:
+    """Return whether a stored grader extracts answers, by its rules or its prompt's name."""
+    if rules:
+        return rules.get("reading") == EXTRACTION
+    return prompt in names() and load_grading_prompt(prompt).reading == EXTRACTION
+
+
 def default_prompt(grader: Grader | None, kind: str, usual: str = DEFAULT_PROMPT) -> str:
     """Return the default prompt for a kind of item: `usual`, or one that the grader can answer."""
     if grader is not None and grader.readings == MARKED:
@@ -166,6 +201,7 @@ def join_grading(
     *,
     thresholds: tuple[float, ...] = (),
     unnumbered: str | None = None,
+    matching: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Grading:
     """Combine a backend and a prompt; the identity determines every reply and rating.
@@ -189,6 +225,7 @@ def join_grading(
             **({"prompt_hash": prompt_content_hash(prompt)} if prompt.user else {}),
             **({"thresholds": list(thresholds)} if thresholds else {}),
             **_unnumbered(grader, prompt, unnumbered),
+            **_matching(prompt, matching),
             **(settings or {}),
         },
     )
@@ -298,6 +335,7 @@ def make_grading(
         kind,
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
         unnumbered=values.get("unnumbered"),
+        matching=values.get("matching"),
         settings=settings,
     )
 
@@ -442,6 +480,8 @@ def plan_run(
         if chosen_batches
         else _grading_of(grader, options, function, kinds, answers, cluster, prepare)
     )
+    if grading.prompt.reading == EXTRACTION and options.get("matching") is None:
+        grading = _as_before(connection, grading)
     if same := known_grader(connection, grading.identity):
         _check_scale(grading.identity, same.identity)
         low, high = grading.identity.lowest, grading.identity.highest
@@ -516,7 +556,15 @@ def _grading_of(
     name = function.name or named.model or own.model_name or type(own).__name__
     if cluster is not None:
         own = _on_workers(own, cluster)
-    return join_grading(own, name, prompt, kind, unnumbered=named.unnumbered, settings=settings)
+    return join_grading(
+        own,
+        name,
+        prompt,
+        kind,
+        unnumbered=named.unnumbered,
+        matching=named.matching,
+        settings=settings,
+    )
 
 
 def _on_workers(grader: Grader, cluster: Cluster) -> Grader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,19 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.graders.base import Reply
 from exampp.graders.function import FUNCTION
-from exampp.grading.requests import SELF_RATING, ReplyRules, unnumbered_of, unnumbered_setting
+from exampp.grading.requests import (
+    EXTRACTION,
+    SELF_RATING,
+    ReplyRules,
+    matching_mode,
+    unnumbered_of,
+    unnumbered_setting,
+)
 from exampp.prompts import Prompt, load_grading_prompt, load_named, prompt_content_hash
 from exampp.prompts.replies import READERS
 from exampp.records import Grade, GraderIdentity, State
-from exampp.records.graders import UNNUMBERED
+from exampp.records.graders import MATCHINGS, UNNUMBERED
+from exampp.sanitize import check_choice
 from exampp.store.cells import PendingCells
 from exampp.store.connection import transaction
 from exampp.store.grades import (
@@ -157,13 +165,14 @@ def reparse(
     rules: str | Path | None = None,
     mode: str = _EXAM,
     unnumbered: str | None = None,
+    matching: str | None = None,
     dry_run: bool = False,
 ) -> Reparsed:
     """Reread all stored replies of a grader in one transaction; `dry_run` writes nothing.
 
     `rules` is a prompt, by name or file, whose rules of reading replace those of the grader's
-    prompt; `unnumbered` defaults to that of the grader. Refusals marked by the model or server,
-    truncated replies and failures do not change.
+    prompt; `unnumbered` and `matching` default to those of the grader. Refusals marked by the model
+    or server, truncated replies and failures do not change.
 
     Grades that exampp read by the same rules are replaced. Grades read by another program, mode or
     rules remain, and the new ones belong to another grader.
@@ -171,7 +180,7 @@ def reparse(
     Raises:
         InputError: There are no replies or no prompt, or an option has no effect.
     """
-    reader = _chosen_rules(stored.identity, rules, mode, unnumbered)
+    reader = _chosen_rules(stored.identity, rules, mode, unnumbered, matching)
     identity = _target(stored.identity, reader)
     result = Reparsed(stored.identity, identity, dry_run=dry_run)
     if dry_run:
@@ -190,7 +199,11 @@ def reparse(
 
 
 def _chosen_rules(
-    identity: GraderIdentity, rules: str | Path | None, mode: str, unnumbered: str | None
+    identity: GraderIdentity,
+    rules: str | Path | None,
+    mode: str,
+    unnumbered: str | None,
+    matching: str | None,
 ) -> ReplyRules:
     if mode not in READERS:
         raise InputError(f"unknown mode {mode!r}", hint=f"Use one of {', '.join(READERS)}")
@@ -210,7 +223,20 @@ def _chosen_rules(
         )
         raise InputError(f"--unnumbered has no effect: {why}", hint="Remove it")
     without = (unnumbered or unnumbered_of(settings)) if matters else UNNUMBERED[0]
+    if mode == _EXAM and prompt.reading == EXTRACTION:
+        mode = _matching_mode(settings, matching)
+    elif matching is not None:
+        why = "the prompt does not extract answers"
+        why = why if mode == _EXAM else "the papers' own program has another rule"
+        raise InputError(f"--matching has no effect: {why}", hint="Remove it")
     return replace(ReplyRules.of(prompt, settings), mode=mode, unnumbered=without, thresholds=())
+
+
+def _matching_mode(settings: Mapping[str, Any], matching: str | None) -> str:
+    if matching is None:
+        return matching_mode(settings)
+    check_choice("matching", matching, tuple(MATCHINGS))
+    return MATCHINGS[matching]
 
 
 def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:

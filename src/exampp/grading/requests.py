@@ -21,6 +21,8 @@ from exampp.records.wording import quoted
 from exampp.store.cells import PendingCells
 from exampp.store.grades import Rules
 
+EXTRACTION = "extraction"
+"""The reading of prompts that extract answers."""
 SELF_RATING = "self-rating"
 """Readings for which the rule for a text without a number matters."""
 
@@ -157,7 +159,8 @@ class ReplyRules:
         """Return the rules by which a grader with these settings reads replies to a prompt."""
         return cls(
             prompt,
-            unnumbered=unnumbered_of(settings),
+            matching_mode(settings),
+            unnumbered_of(settings),
             least_mass=float(settings.get("least_mass", LEAST_MASS)),
             thresholds=tuple(settings.get("thresholds", ())),
         )
@@ -201,7 +204,7 @@ class ReplyRules:
 
     def _outcome(self, cells: PendingCells, reply: Reply, detail: dict[str, Any]) -> Outcome:
         prompt = self.prompt
-        extracts = prompt.reading == "extraction"
+        extracts = prompt.reading == EXTRACTION
         if detail.get("refusal"):
             return Outcome(State.REFUSED, rule="refused")
         if detail.get("thoughts") and not reply.text.strip() and not reply.truncated:
@@ -217,6 +220,7 @@ class ReplyRules:
             thresholds=self.thresholds,
             keys=cells.keys if extracts else (),
             unnumbered=self.unnumbered,
+            question=cells.item,
         )
         if detail.get("outside", 0.0) > 1.0 - self.least_mass:
             # the model would write something else, so the likeliest label is only a guess
@@ -256,7 +260,7 @@ class ReplyRules:
         answer = answer_text(reply)
         if not cells.keys:
             return {"answer": answer}
-        verified = verify_answer(answer, cells.keys, cells.passage, self.mode)
+        verified = verify_answer(answer, cells.keys, cells.passage, self.mode, cells.item)
         evidence = {
             "answer": answer,
             "match": verified.rule,
@@ -290,6 +294,11 @@ def why_ungraded(grade: Grade) -> str:
     reason = (grade.detail or {}).get("reason") or grade.rule
     because = "" if reason == state else f" ({reason})"
     return f"{state}{because}, the reply {quoted(grade.reply or '')}"
+
+
+def matching_mode(settings: Mapping[str, Any]) -> str:
+    """Return the mode in which a grader with these settings matches extracted answers."""
+    return "guarded" if settings.get("read") == "guarded" else "exam"
 
 
 def unnumbered_of(settings: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from exampp.errors import EditConflict, InputError
 from exampp.formats.fields import brief, check_weight, real
 from exampp.formats.fields import number as finite
+from exampp.items.lint import DISMISSED, dismissals, dismissed_rules
 from exampp.records import ITEM_KINDS, BankEntry, Item, content_hash, item_id
 from exampp.records.items import DIFFERENT, MODEL, SAME, importance, makers_of, marked_items
 from exampp.results.notes import listed
@@ -21,7 +22,7 @@ from exampp.results.result import Table
 from exampp.sanitize import check_choice, check_id, check_text
 from exampp.store.bank import ItemChange, ItemState, LoggedEdit
 
-OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key")
+OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key", "dismiss")
 """The operations on an item."""
 MARKS = {"same": SAME, "different": DIFFERENT}
 """The operations that mark two items as duplicates or as different, and their keys in `extra`."""
@@ -93,8 +94,13 @@ def change_values(change: ItemChange) -> tuple[str, str]:
         "key": (" | ".join(before.answers), " | ".join(after.answers)),
         "retire": (texts[0], ""),
         "restore": ("", texts[1]),
+        "dismiss": (_dismissed(before), _dismissed(after)),
     }
     return formats.get(operation) or (_extra(before, operation), _extra(after, operation))
+
+
+def _dismissed(state: ItemState) -> str:
+    return ", ".join(sorted(dismissed_rules(state.text or "", state.extra)))
 
 
 def _extra(state: ItemState, key: str) -> str:
@@ -192,7 +198,8 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
     """Return the change made by an operation other than `add`.
 
     `values` is a text for `reword`, a number for `weight`, any number of answers for `key` (none
-    removes the key), and empty for `retire` and `restore`.
+    removes the key), any number of rules for `dismiss` (none reports all findings again), and empty
+    for `retire` and `restore`.
 
     Raises:
         InputError: The operation or the values are invalid, or nothing would change.
@@ -210,11 +217,29 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
         after = replace(state, text=values[0])
     elif operation == "weight":
         after = replace(state, weight=real(values[0], "weight"))
+    elif operation == "dismiss":
+        return ItemChange(operation, state, dismiss_findings(state, values))
     else:
         raise InputError(
             f"unknown operation {brief(operation)}", hint=f"Known: {', '.join(OPERATIONS)}"
         )
     return _checked(ItemChange(operation, state, after))
+
+
+def dismiss_findings(state: ItemState, rules: Sequence[str]) -> ItemState:
+    """Return an item whose findings of some more rules are no longer reported; all without rules.
+
+    Raises:
+        InputError: A rule is unknown, or nothing would change.
+    """
+    text = state.text or ""
+    known = dismissed_rules(text, state.extra)
+    extra = {key: value for key, value in state.extra.items() if key != DISMISSED}
+    if rules:
+        extra[DISMISSED] = dismissals(text, sorted({*known, *rules}))
+    if extra == state.extra:
+        raise InputError(f"item {brief(state.item_id)} would not change")
+    return replace(state, extra=extra)
 
 
 def mark_items(state: ItemState, other: ItemState, operation: str) -> list[ItemChange]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from exampp.items.duplicates import near_duplicates
 from exampp.items.text_rules import NUGGET_RULES, QUESTION_RULES, opens_yes_no
@@ -23,12 +23,13 @@ from exampp.prompts.words import (
     stopwords,
     visible_form,
 )
-from exampp.records import BankEntry, Item
+from exampp.records import BankEntry, Item, content_hash
 from exampp.records.items import ItemEvidence
 from exampp.records.readings import describe_items_without_text
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column
+from exampp.sanitize import check_choice
 
 KEYED_SHARE = 0.5
 """Minimum share of items with an answer key for a finding on items without one."""
@@ -139,6 +140,12 @@ def lint(
         for entry in sorted(entries, key=lambda one: (one.query_id, one.subtopic_id or ""))
     ]
     known = dict(_by_weight(entries)) | dict(evidence or {})
+    dismissed = {
+        (item.query_id, item.item_id, rule)
+        for entry in entries
+        for item in entry.items
+        for rule in dismissed_rules(item.text, item.extra)
+    }
     gap = median([one.gap for one in known.values() if one.gap is not None] or [0.0])
     rank = {rule: place for place, rule in enumerate(RULES)}
     findings = []
@@ -153,6 +160,8 @@ def lint(
     ):
         whole = ItemEvidence(finding.stake or 1.0)
         one = known.get((finding.query_id, finding.item_id), whole)
+        if (finding.query_id, finding.item_id, finding.rule) in dismissed:
+            continue
         if doubtful or _is_likely(finding, one, gap):
             findings.append(_weighed(finding, one))
     return sorted(findings, key=lambda one: (-one.stake, rank[one.rule]))
@@ -197,12 +206,14 @@ def _weighed(finding: Finding, known: ItemEvidence) -> Finding:
 class LintReport(Result):
     """The findings on a bank, largest stake first; `items` counts its active items.
 
-    `source` names the grades that the stakes come from, empty without grades.
+    `without_text` counts items of which only the id is known, `dismissed` the findings that people
+    dismissed. `source` names the grades that the stakes come from, empty without grades.
     """
 
     findings: tuple[Finding, ...]
     items: int
     without_text: int = 0
+    dismissed: int = 0
     source: str = ""
 
     @property
@@ -222,7 +233,7 @@ class LintReport(Result):
     def tables(self, limit: int | None = SHOWN) -> Mapping[str, Table]:
         """Return the first `limit` findings (None: all), and the rules with their precision."""
         shown = self.findings[:limit]
-        notes = [describe_items_without_text(self.without_text, self.items, "item")]
+        notes = list(self._notes())
         if len(shown) < len(self.findings):
             notes.append(
                 f"{len(shown)} of {len(self.findings)} findings are shown, those with most of a "
@@ -237,8 +248,8 @@ class LintReport(Result):
         rows = [_row(one)[: len(columns)] for one in shown]
         verdict = self.headline
         if not shown:
-            return {"findings": Table.of([], [], self.source, filter(None, notes), verdict=verdict)}
-        found = Table.of(columns, rows, self.source, filter(None, notes), verdict=verdict)
+            return {"findings": Table.of([], [], self.source, notes, verdict=verdict)}
+        found = Table.of(columns, rows, self.source, notes, verdict=verdict)
         return {"findings": found, "rules": self._rules()}
 
     def records(self) -> Mapping[str, Table]:
@@ -247,11 +258,16 @@ class LintReport(Result):
         rows = [
             (*_row(one), RULES[one.rule].precision, RULES[one.rule].why) for one in self.findings
         ]
-        notes = [describe_items_without_text(self.without_text, self.items, "item")]
         columns = [*heads, "precision", "why it matters"]
         verdict = self.headline
-        table = Table.of(columns, rows, self.source, filter(None, notes), verdict=verdict)
+        table = Table.of(columns, rows, self.source, self._notes(), verdict=verdict)
         return {"findings": table}
+
+    def _notes(self) -> Iterator[str]:
+        if self.without_text:
+            yield describe_items_without_text(self.without_text, self.items, "item")
+        if self.dismissed:
+            yield f"{counted(self.dismissed, 'dismissed finding')} not shown"
 
     def _rules(self) -> Table:
         counts = Counter(one.rule for one in self.findings)
@@ -268,13 +284,39 @@ def _row(one: Finding) -> tuple[Cell, ...]:
     return (*place, one.stake, one.relevant, one.not_relevant)
 
 
+DISMISSED = "dismissed"
+"""Key in `Item.extra` of the dismissed rules, each with a hash of the text that a person read."""
+
+
+def dismissals(text: str, rules: Iterable[str]) -> dict[str, str]:
+    """Return the value under `DISMISSED` for a text; a reworded item is checked again.
+
+    Raises:
+        InputError: A rule is unknown.
+    """
+    named = tuple(rules)
+    for rule in named:
+        check_choice("rule", rule, tuple(RULES))
+    return dict.fromkeys(named, content_hash(text)[:16])
+
+
+def dismissed_rules(text: str, extra: Mapping[str, Any]) -> frozenset[str]:
+    """Return the rules that people dismissed for an item with its current text."""
+    known = extra.get(DISMISSED)
+    if not isinstance(known, Mapping):
+        return frozenset()
+    digest = content_hash(text)[:16]
+    return frozenset(rule for rule, of in known.items() if of == digest)
+
+
 def lint_report(
     findings: Iterable[Finding], entries: Iterable[BankEntry], source: str = ""
 ) -> LintReport:
     """Return the report of the findings on a bank."""
     items = [item for entry in entries for item in entry.items]
     without_text = sum(not item.text for item in items)
-    return LintReport(tuple(findings), len(items), without_text, source)
+    dismissed = sum(len(dismissed_rules(item.text, item.extra)) for item in items)
+    return LintReport(tuple(findings), len(items), without_text, dismissed, source)
 
 
 def missing_texts_note(entries: Iterable[BankEntry]) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from exampp.errors import InputError
+from exampp.prompts.matching import guarded_match
 from exampp.prompts.words import (
     drop_punctuation,
     edit_distance,
@@ -246,6 +247,7 @@ def rubric_is_correct(answer: str, keys: Iterable[str]) -> bool:
     return answer in golds
 
 
+_LEADING_NO = re.compile(r"(?i)^\W*no\W+")
 LARGEST_SHARE = 0.2
 _LEAST_EQUAL = 2
 _LEAST_FUZZY = 4
@@ -262,8 +264,9 @@ _AROUND = " \t\r\n\"'\u201c\u201d\u2018\u2019."
 class Verified:
     """The result of verifying an answer: correct or not, the rule, the known answer, the span.
 
-    `rule` is exact, true-false, normalised, edit-distance, or unmatched; `span` is the place of the
-    answer in the passage (character offsets), if it occurs there.
+    `rule` is exact, true-false, normalised, edit-distance, or unmatched; by the guarded rule exact,
+    true-false, contained, or unmatched. `span` is the place of the answer in the passage (character
+    offsets), if it occurs there.
     """
 
     correct: bool
@@ -277,8 +280,17 @@ def verify_answer(
     keys: Sequence[str],
     passage: str | None = None,
     mode: str = "exam",
+    question: str = "",
 ) -> Verified:
-    """Check an answer against the known answers `keys`; `mode="rubric"` as the reference does.
+    """Check an answer against the known answers `keys`.
+
+    Args:
+        answer: The extracted answer.
+        keys: The known answers; one suffices.
+        passage: The passage, to find the span of the answer.
+        mode: `exam` for the papers' rule, `guarded` for the rule of `matching`, `rubric` for that
+            of the reference implementation.
+        question: The question, which the guarded rule uses.
 
     Raises:
         InputError: There is no known answer.
@@ -293,7 +305,11 @@ def verify_answer(
     if mode == "rubric":
         correct = rubric_is_correct(answer, keys)
         return Verified(correct, "rubric", span=span)
-    rule, key = _match(answer, tuple(keys))
+    if mode == "guarded":
+        declines = is_unanswerable_sentence(_LEADING_NO.sub("", answer))
+        rule, key = guarded_match("" if declines else answer, keys, question)
+    else:
+        rule, key = _match(answer, tuple(keys))
     return Verified(key is not None, rule, key, span)
 
 

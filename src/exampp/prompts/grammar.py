@@ -207,12 +207,21 @@ def _forms(scale: ReplyScale) -> _Forms:
 # ---- reading -------------------------------------------------------------------------------------
 
 
+CACHED_CHARACTERS = 80
+"""Longest reply whose reading is cached: most replies are short, and many of them are equal."""
+
+
 def find_rating(reply: str, scale: ReplyScale) -> ReadRating:
     """Return the rating or verdict that a reply states in text.
 
     Without one, the rule gives the reason. Sources: EXAM++, section
     4.2.2; FLAN-T5-EXAM, section 3.2.3.
     """
+    find = _find_short if len(reply) <= CACHED_CHARACTERS else _find
+    return find(reply, scale)
+
+
+def _find(reply: str, scale: ReplyScale) -> ReadRating:
     forms = _forms(scale)
     text = _BOXED.sub(r"\nrating: \1\n", plain_reply(reply))
     text = _TAG.sub(_as_field, text)
@@ -231,6 +240,9 @@ def find_rating(reply: str, scale: ReplyScale) -> ReadRating:
     if fields:
         return _read_fields(sentences, fields, forms, scale)
     return _read_statements(text, sentences, forms, scale)
+
+
+_find_short = lru_cache(maxsize=4096)(_find)
 
 
 def _as_field(tag: re.Match[str]) -> str:

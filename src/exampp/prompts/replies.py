@@ -1,7 +1,8 @@
 """Read a raw reply as an outcome.
 
 `read_reply` selects a reader by mode and by the `reading` of the prompt: the mode `exam` follows
-the papers, `rubric` the reference implementation, including its faults. An unreadable reply is a
+the papers, `rubric` the reference implementation, including its faults. `guarded` is `exam` with
+another rule for verifying extracted answers. An unreadable reply is a
 separate outcome, never a low rating.
 """
 
@@ -53,6 +54,8 @@ class RawReply:
     thresholds: tuple[float, ...] = ()
     keys: tuple[str, ...] = ()
     unnumbered: str = "answer"
+    mode: str = "exam"
+    question: str = ""
 
 
 Reader = Callable[[RawReply], Outcome]
@@ -291,7 +294,7 @@ def _read_extraction(reply: RawReply) -> Outcome:
     if is_refusal(answer):
         return _REFUSED
     if reply.keys:
-        verified = verify_answer(answer, reply.keys)
+        verified = verify_answer(answer, reply.keys, mode=reply.mode, question=reply.question)
         if verified.correct:
             return _graded(1, verified.rule)
     if is_error(answer):
@@ -368,16 +371,18 @@ def _rubric_extraction(reply: RawReply) -> Outcome:
     return _graded(int(rubric_is_answer(reply.text)), "rubric")
 
 
+_EXAM: Mapping[str, Reader] = {
+    "self-rating": _read_self_rating,
+    "rating": _read_rating,
+    "yes-no": _read_yes_no,
+    "extraction": _read_extraction,
+    "thresholds": _read_thresholds,
+    "support": _read_support,
+}
 READERS: Mapping[str, Mapping[str, Reader]] = MappingProxyType(
     {
-        "exam": {
-            "self-rating": _read_self_rating,
-            "rating": _read_rating,
-            "yes-no": _read_yes_no,
-            "extraction": _read_extraction,
-            "thresholds": _read_thresholds,
-            "support": _read_support,
-        },
+        "exam": _EXAM,
+        "guarded": _EXAM,
         "rubric": {
             "self-rating": _rubric_rating,
             "rating": _rubric_rating,
@@ -408,6 +413,7 @@ def read_reply(
     thresholds: Sequence[float] = (),
     keys: Sequence[str] = (),
     unnumbered: str = "answer",
+    question: str = "",
 ) -> Outcome:
     """Read a reply by the named rules, on the scale `lowest` to `highest` (a verdict is 0 or 1).
 
@@ -416,13 +422,15 @@ def read_reply(
         reply: The reply as written by the model.
         lowest: Lowest rating of the scale.
         highest: Highest rating of the scale.
-        mode: `exam`, or `rubric` for the rules of the reference implementation.
+        mode: `exam`, `guarded` (see `verify_answer`), or `rubric` for the rules of the reference
+            implementation.
         field: Name of the relevant value in a JSON reply.
         truncated: Whether the model was stopped before it had finished. A complete JSON object is
             read nevertheless: it was stopped in the white space after it.
         thresholds: Those of the reading `thresholds`, lowest first.
         keys: Known answers, for verifying an extracted answer.
         unnumbered: One of `UNNUMBERED`: how a self-rating without a number is read.
+        question: The question, for verifying an extracted answer by the guarded rule.
 
     Raises:
         InputError: Unknown mode, reading or `unnumbered`, or thresholds that do not match the
@@ -444,7 +452,7 @@ def read_reply(
             hint=f"Use one of {', '.join(UNNUMBERED)}",
         )
     text: str | None = reply
-    if mode == "exam":
+    if mode != "rubric":
         text = strip_thoughts(reply)
         if truncated and not _is_whole_object(text or ""):
             return Outcome(State.TRUNCATED, rule="truncated")
@@ -453,5 +461,15 @@ def read_reply(
         if len(text) > LONGEST:
             return _unparsed("too long")
     return READERS[mode][reading](
-        RawReply(text or "", lowest, highest, field, tuple(thresholds), tuple(keys), unnumbered)
+        RawReply(
+            text or "",
+            lowest,
+            highest,
+            field,
+            tuple(thresholds),
+            tuple(keys),
+            unnumbered,
+            mode,
+            question,
+        )
     )

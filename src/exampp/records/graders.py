@@ -243,6 +243,10 @@ UNNUMBERED = ("answer", "unparsed")
 """Rules for a reply without a number to a request for a self-rating. `answer`: the model answered
 instead of rating, which counts one above the lowest rating (EXAM++, section 4.2.2; so do the
 papers' models). `unparsed`: the reply is unparsed."""
+MATCHINGS = {"guarded": "guarded", "papers": "exam"}
+"""Rules for matching an extracted answer with the answer key, and the mode of reading of each.
+`papers`: normalised strings with an edit distance below 20 % (EXAM++, section 4.2.1). `guarded`:
+the key inside the answer, with guards for numbers, negations and alternatives."""
 SHORT_KEY = 8
 """Characters of a key for display."""
 _SETTINGS, _CHARACTERS = 3, 24

@@ -29,7 +29,7 @@ LITTLE_MASS = "little mass"
 """The labels of the prompt have too little probability for a grade."""
 EVIDENCE_NOT_FOUND, WITHOUT_EVIDENCE = "evidence not found", "without evidence"
 """The reply quotes evidence that is not in the passage, or rates above the lowest without any."""
-MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance"})
+MATCHED = frozenset({"exact", "true-false", "normalised", "edit-distance", "contained"})
 """Rules by which an extracted answer matches the answer key."""
 UNMATCHED = "unmatched"
 

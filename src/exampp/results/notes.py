@@ -683,6 +683,21 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "The first {limit} of {rows} rows are shown (--limit; in Python limit=...).",
     ),
     "some-shown": (_N, "{some} of {of} are shown."),
+    "missing-kinds": (
+        _N,
+        "The kind and the closest item are guesses from similar texts and the grades of similar "
+        "passages: read the passage first.",
+    ),
+    "missing-kinds-words": (
+        _N,
+        "The kind and the closest item are guesses from shared words, because the model of the "
+        "draft grader is not installed: read the passage first.",
+    ),
+    "spurious-columns": (
+        _N,
+        "Alone: non-relevant and relevant passages that no other item covers. Retiring the item "
+        "corrects the labels of the first and loses those of the second.",
+    ),
     "relevance-by": (_N, "By {by} ({queries}): {meaning}."),
     "covered-from": (_D, "An item is covered by a rating of {least} or higher."),
     "decided-mark": (_N, "!: decided by people."),

@@ -12,78 +12,41 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.measures.values import MeasureColumn
-from exampp.records.decisions import Decision, effective_decision
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity, State
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Table
 from exampp.results.view import Column, Value
-from exampp.review.evidence import (
-    FEW,
-    LEAST_SYSTEMS,
-    Criteria,
-    Evidence,
-    ReturnCounts,
-    evidence,
-    returned,
+from exampp.review.evidence import FEW, LEAST_SYSTEMS, Criteria
+from exampp.review.missing import (
+    DOUBTFUL,
+    GAP,
+    KINDS,
+    MISSED,
+    MissingEntry,
+    missing,
+    queries_by_effect,
+    text_similarity,
+)
+from exampp.review.query_view import CellRecord, PassageEvidence, QueryItem, QueryView
+from exampp.review.spurious import (
+    ADVICE,
+    Discrimination,
+    SpuriousEntry,
+    most_harmful_first,
+    spurious,
 )
 from exampp.sanitize import check_integer
 
 T = TypeVar("T")
 Answers = Mapping[Cell, str]
 """Answers extracted by another grader, by cell."""
-EXAMPLES = 3
-
-
-class QueryItem(NamedTuple):
-    """An item and its query."""
-
-    query_id: str
-    query_text: str
-    item_id: str
-    text: str
-    subtopic_id: str | None
-
-
-class PassageEvidence(NamedTuple):
-    """A passage with the evidence of its relevance.
-
-    `evidence` describes it briefly (empty: unknown), `by` is its basis; `systems` counts the
-    systems that returned the passage, `rank` is the best rank (None: not returned).
-    """
-
-    passage_id: str
-    title: str
-    text: str
-    evidence: str
-    by: str
-    judgment: int | None
-    systems: int
-    rank: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class CellRecord:
-    """A cell: rating and answer of the grader, human decisions, and the rating in force.
-
-    `rating` is the rating in force and `automatic` the grader's, None if missing; `state` is None
-    if the cell was never tried. `decision` is the one that overrides the grade.
-    """
-
-    item: QueryItem
-    passage: PassageEvidence
-    rating: int | None
-    automatic: int | None
-    state: State | None
-    reply: str | None
-    confidence: float | None
-    answer: str
-    decision: Decision | None
+ERRORS = 3
+"""Likely errors of each kind of an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,96 +64,6 @@ class Grid:
 
     items: tuple[QueryItem, ...]
     rows: tuple[GridRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MissingEntry:
-    """A relevant passage that covers no item; `item` is the closest, with the rating `best`."""
-
-    passage: PassageEvidence
-    best: int
-    item: QueryItem
-
-
-@dataclass(frozen=True, slots=True)
-class SpuriousEntry:
-    """An item covered by `count` non-relevant passages.
-
-    `irrelevant` and `relevant` are the numbers of graded passages of each kind, `relevant_count`
-    that of covering relevant ones. `overturned` counts cells where the grader found an answer and
-    people did not. `examples` are some of the `count` passages.
-    """
-
-    item: QueryItem
-    count: int
-    irrelevant: int
-    relevant_count: int
-    relevant: int
-    overturned: int
-    by: str
-    examples: tuple[PassageEvidence, ...]
-
-
-# ---- one query -----------------------------------------------------------------------------------
-
-
-class QueryView:
-    """The dossier of a query with criteria; the source of all lists."""
-
-    def __init__(self, dossier: Dossier, criteria: Criteria) -> None:
-        self.dossier = dossier
-        self.grades = dossier.grades
-        self.evidence: Evidence = evidence(dossier, criteria)
-        self.returned: ReturnCounts = returned(self.grades, criteria.depth)
-        self.judged = self.grades.judgments.max(axis=0)
-        self.is_graded = self.grades.ratings != MISSING
-        self.covers = self.grades.ratings >= criteria.min_rating
-        self.looked_at = self.covers.sum(axis=1) >= criteria.min_answers
-        self.min_rating = criteria.min_rating
-
-    def item(self, column: int) -> QueryItem:
-        """Return the item of a column."""
-        item, query = self.dossier.items[column], self.dossier
-        return QueryItem(
-            query.query_id, query.query_text, item.item_id, item.text, item.subtopic_id
-        )
-
-    def passage(self, row: int) -> PassageEvidence:
-        """Return the passage of a row."""
-        text = self.dossier.texts[row]
-        judgment = int(self.judged[row])
-        return PassageEvidence(
-            self.grades.passage_ids[row],
-            text.title if text else "",
-            text.text if text else "",
-            self.evidence.shown[row],
-            self.evidence.by,
-            None if judgment == MISSING else judgment,
-            int(self.returned.counts[row]),
-            int(self.returned.best[row]) or None,
-        )
-
-    def cell(
-        self, item: QueryItem, passage: PassageEvidence, row: int, column: int, answer: str
-    ) -> CellRecord:
-        """Return the cell of an item and a passage."""
-        grade = self.dossier.automatic.get((row, column))
-        rating = int(self.grades.ratings[row, column])
-        return CellRecord(
-            item,
-            passage,
-            None if rating == MISSING else rating,
-            grade.rating if grade else None,
-            grade.state if grade else None,
-            grade.reply if grade else None,
-            grade.confidence if grade else None,
-            answer,
-            effective_decision(self.dossier.decisions.get((row, column), ())),
-        )
-
-    def by_relevance(self) -> NDArray[np.intp]:
-        """Return the rows by relevance, then by number of systems."""
-        return np.lexsort((-self.returned.counts, -self.evidence.strength))
 
 
 # ---- the lists -----------------------------------------------------------------------------------
@@ -277,48 +150,8 @@ def grid(
     return Grid(tuple(items), tuple(grid_rows))
 
 
-def missing(view: QueryView) -> Iterator[MissingEntry]:
-    """Return relevant passages with all grades below the threshold, most relevant first."""
-    dossier = view.dossier
-    if not dossier.items:
-        return
-    uncovered = view.evidence.relevant & view.is_graded.any(axis=1) & ~view.covers.any(axis=1)
-    for row in view.by_relevance():
-        if uncovered[row]:
-            column = int(dossier.grades.ratings[row].argmax())
-            best = int(dossier.grades.ratings[row, column])
-            item, passage = view.item(column), view.passage(int(row))
-            yield MissingEntry(passage, best, item)
-
-
-def spurious(view: QueryView) -> list[SpuriousEntry]:
-    """Return items covered by non-relevant passages, most frequent first."""
-    dossier, evidence = view.dossier, view.evidence
-    wrong = view.covers & evidence.irrelevant[:, None]
-    right = view.covers & evidence.relevant[:, None]
-    overturned = _overturned(dossier, view.min_rating)
-    entries = []
-    for column in range(len(dossier.items)):
-        rows = np.flatnonzero(wrong[:, column])
-        if len(rows) or overturned[column]:
-            graded = view.is_graded[:, column]
-            first = rows[np.argsort(evidence.strength[rows], kind="stable")][:EXAMPLES]
-            entry = SpuriousEntry(
-                view.item(column),
-                len(rows),
-                int((graded & evidence.irrelevant).sum()),
-                int(right[:, column].sum()),
-                int((graded & evidence.relevant).sum()),
-                int(overturned[column]),
-                evidence.by,
-                tuple(view.passage(int(row)) for row in first),
-            )
-            entries.append(entry)
-    return sorted(entries, key=lambda entry: (-entry.count, -entry.overturned))
-
-
 def item_errors(
-    view: QueryView, item_id: str, most: int = EXAMPLES
+    view: QueryView, item_id: str, most: int = ERRORS
 ) -> tuple[list[CellRecord], list[CellRecord]]:
     """Return likely errors of an item: spurious and missed passages.
 
@@ -338,17 +171,6 @@ def item_errors(
         list(item_cells(view, column, in_vain[:most].tolist(), {})),
         list(item_cells(view, column, missed[:most].tolist(), {})),
     )
-
-
-def _overturned(dossier: Dossier, min_rating: int) -> NDArray[np.int64]:
-    """Count per item the cells where the grader found an answer and people did not."""
-    counts = np.zeros(len(dossier.items), np.int64)
-    for (row, column), decisions in dossier.decisions.items():
-        effective, grade = effective_decision(decisions), dossier.automatic.get((row, column))
-        if effective is None or effective.rating is None or grade is None or grade.rating is None:
-            continue
-        counts[column] += effective.rating < min_rating <= grade.rating
-    return counts
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -380,15 +202,9 @@ _CELL = (
     *_GRADER,
 )
 _MISSING = (
-    *_programs("query", "query text"),
-    *_people("query"),
-    *(Column("passage"), Column("relevance")),
-    *_programs("judgment"),
-    Column("systems"),
-    *_programs("rank"),
-    Column("best rating"),
-    *_programs("closest item", "closest item text"),
-    *_people("text"),
+    *_programs("query", "query text", "passage", "relevance", "judgment", "systems", "rank"),
+    *_programs("effect", "best rating", "kind", "closest item", "closest item text"),
+    *_programs("closest rating", "closeness", "closest items", "proposal", "same as"),
     *_programs("passage text"),
     *_GRADER,
 )
@@ -396,9 +212,14 @@ _SPURIOUS = (
     Column("query"),
     *_programs("query text", "item", "item text"),
     *_people("item"),
-    *(Column("count"), Column("not relevant"), Column("share", 2)),
-    *_programs("relevant covering", "relevant", "overturned"),
-    *_people("relevant", "overturned"),
+    Column("advice"),
+    *_programs("count", "not relevant", "share", "relevant covering", "relevant"),
+    *_programs("gap", "gap low", "gap high", "alone", "relevant alone"),
+    *_programs("corrected", "corrected low", "corrected high"),
+    *_people("not relevant", "relevant", "alone"),
+    Column("discr.", 2, key="discrimination"),
+    *_programs("overturned"),
+    *_people("overturned"),
     *_programs("by", "examples"),
     *_GRADER,
 )
@@ -482,42 +303,91 @@ def _short(cell: CellRecord) -> Value:
 def _missing_table(
     entries: Iterable[MissingEntry], options: ListOptions, notes: Sequence[str]
 ) -> Table:
-    """Return one row per relevant passage that covers no item."""
-    rows = [
-        (
-            *(one.item.query_id, one.item.query_text),
-            f"{one.item.query_id} {options.shortened(one.item.query_text, 3)}".rstrip(),
-            *(one.passage.passage_id, one.passage.evidence, one.passage.judgment),
-            *(one.passage.systems, one.passage.rank, one.best),
-            *(one.item.item_id, one.item.text),
-            options.shortened(_whole(one.passage)),
-            _whole(one.passage),
+    """Return one row per relevant passage that covers no item, for programs."""
+    rows = []
+    for one in entries:
+        first = one.closest[0] if one.closest else None
+        passage = one.passage
+        row = (
+            *(one.query_id, one.query_text, passage.passage_id, passage.evidence),
+            *(passage.judgment, passage.systems, passage.rank, one.effect, one.best, one.kind),
+            *((first.item.item_id, first.item.text) if first else ("", "")),
+            *((first.rating, first.closeness) if first else (None, None)),
+            " ".join(closest.item.item_id for closest in one.closest),
+            *(one.proposal, one.same_as, _whole(passage)),
             *(options.grader.name, options.grader.key),
         )
-        for one in entries
-    ]
-    return Table.of(_MISSING, rows, notes=notes, grouped=True)
+        rows.append(row)
+    return Table.of(_MISSING, rows, notes=notes)
+
+
+def _missing_tables(entries: Sequence[MissingEntry], options: ListOptions) -> Iterator[Table]:
+    """Yield one table per kind, for people."""
+    for kind in (*KINDS, ""):
+        rows = [
+            (
+                f"{one.query_id} {options.shortened(one.query_text, 3)}".rstrip(),
+                _with_duplicates(one),
+                one.passage.evidence,
+                one.passage.systems,
+                one.closest[0].rating if one.closest and kind == MISSED else "",
+                *_shown_text(one, options),
+            )
+            for one in entries
+            if one.kind == kind
+        ]
+        if rows:
+            to_do = f"{kind[:1].upper()}{kind[1:]}: {KINDS[kind]}" if kind else "Without texts"
+            caption = labelled(to_do, draft=options.grader.is_draft)
+            heads = ["query", "passage", "relevance", "systems", "rating", _TEXT_OF[kind], "text"]
+            yield _without_empty(Table.of(heads, rows, caption, grouped=True))
+
+
+_TEXT_OF = {MISSED: "closest item", GAP: "sentence for a new item", DOUBTFUL: "-", "": "-"}
+
+
+def _with_duplicates(entry: MissingEntry) -> str:
+    more = f" (+{len(entry.duplicates)})" if entry.duplicates else ""
+    return f"{entry.passage.passage_id}{more}"
+
+
+def _shown_text(entry: MissingEntry, options: ListOptions) -> tuple[str, str]:
+    """Return the item or sentence of an entry and its passage, shortened for people."""
+    if entry.kind == MISSED:
+        item = entry.closest[0].item
+        return options.shortened(item.text or item.item_id, 2), options.shortened(
+            _whole(entry.passage), 2
+        )
+    if entry.kind == GAP and entry.proposal:
+        return options.shortened(entry.proposal), ""
+    return "", options.shortened(_whole(entry.passage))
 
 
 def _spurious_table(
     entries: Iterable[SpuriousEntry], options: ListOptions, notes: Sequence[str]
 ) -> Table:
     """Return one row per item covered by non-relevant passages."""
-    rows = [
-        (
+    rows = []
+    for one in entries:
+        gap, corrected = one.gap, one.corrected
+        row = (
             *(one.item.query_id, one.item.query_text, one.item.item_id, one.item.text),
             options.shortened(one.item.text or one.item.item_id),
-            *(one.count, one.irrelevant),
-            one.count / one.irrelevant if one.irrelevant else None,
-            *(one.relevant_count, one.relevant, one.overturned),
+            one.advice,
+            *(one.count, one.irrelevant, one.share, one.relevant_count, one.relevant),
+            *(gap.value, gap.low, gap.high, one.alone, one.alone_relevant),
+            *(corrected.value, corrected.low, corrected.high),
+            f"{one.count} of {one.irrelevant}",
             f"{one.relevant_count} of {one.relevant}",
+            f"{one.alone} : {one.alone_relevant}",
+            one.discrimination,
+            one.overturned,
             one.overturned or "",
             one.by,
             " ".join(passage.passage_id for passage in one.examples),
             *(options.grader.name, options.grader.key),
         )
-        for one in entries
-    ]
+        rows.append(row)
     return _without_empty(Table.of(_SPURIOUS, rows, notes=notes))
 
 
@@ -547,7 +417,8 @@ class ListOptions:
 
     `item_id` is an item or the prefix of several, `limit` the number of cells per item (verify),
     passages per query (grid) or rows (missing, spurious). `width` is the maximum length of a text
-    for people; None makes tables for programs.
+    for people; None makes tables for programs. `discrimination` returns that of all items;
+    `missing` returns up to so many missing passages of queries with what they show.
     """
 
     grader: GraderIdentity
@@ -555,6 +426,8 @@ class ListOptions:
     item_id: str | None = None
     limit: int | None = None
     width: int | None = None
+    discrimination: Callable[[], Discrimination] = dict
+    missing: Callable[[Sequence[str], int | None], Sequence[MissingEntry]] = lambda _, __: ()
 
     def __post_init__(self) -> None:
         if self.limit is not None:
@@ -619,16 +492,26 @@ def _grid(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator
 
 def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
     lists = MissingAndSpurious.of((dossier for dossier, _ in dossiers), options.criteria)
-    # graded files are read in the order of their lines
-    entries = sorted(lists.missing, key=lambda entry: entry.item.query_id)
-    queries = len({entry.item.query_id for entry in entries})
+    entries = lists.missing
+    queries = queries_by_effect(entries)
+    limit = len(entries) if options.limit is None and options.width is not None else options.limit
+    shown = options.missing(queries, limit)
     passages = counted(len(entries), "relevant passage")
     covers = "covers" if len(entries) == 1 else "cover"
-    verdict = f"{passages} of {counted(queries, 'query')} {covers} no item."
-    notes = _notes(options, lists.bases, len(entries))
+    verdict = f"{passages} of {counted(len(queries), 'query')} {covers} no item."
+    notes = _notes(options, lists.bases, len(entries), len(shown))
     if lists.ungraded:
         notes.append(note("relevant-ungraded", passages=counted(lists.ungraded, "passage")))
-    yield replace(_missing_table(entries[: options.limit], options, notes), verdict=verdict)
+    if any(one.kind for one in shown):
+        code = "missing-kinds" if text_similarity().name == "model" else "missing-kinds-words"
+        notes.append(note(code))
+    if options.width is None:
+        yield replace(_missing_table(shown, options, notes), verdict=verdict)
+        return
+    tables = list(_missing_tables(shown, options)) or [Table.of(["query", "passage"], [])]
+    tables[0] = replace(tables[0], verdict=verdict)
+    tables[-1] = replace(tables[-1], notes=tuple(notes))
+    yield from tables
 
 
 def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iterator[Table]:
@@ -640,14 +523,16 @@ def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iter
             selected.update((dossier.query_id, dossier.grades.item_ids[one]) for one in columns)
             yield dossier
 
-    lists = MissingAndSpurious.of(dossiers(), options.criteria)
+    lists = MissingAndSpurious.of(dossiers(), options.criteria, options.discrimination())
     entries = [one for one in lists.spurious if (one.item.query_id, one.item.item_id) in selected]
-    entries.sort(key=lambda one: (-one.count, -one.overturned, one.item.query_id, one.item.item_id))
-    covered = [entry.item.query_id for entry in entries if entry.count]
-    queries = len(set(covered))
+    covered = [one for one in entries if one.count]
+    queries = len({one.item.query_id for one in covered})
     items = f"{counted(len(covered), 'item')} of {counted(queries, 'query')}"
+    advised = Counter(one.advice for one in entries)
     verdict = f"Passages that are not relevant cover {items}."
-    notes = _notes(options, lists.bases, len(entries))
+    if entries:
+        verdict += f" Advice: {', '.join(f'{advice} ({advised[advice]})' for advice in ADVICE)}."
+    notes = [*_notes(options, lists.bases, len(entries)), note("spurious-columns")]
     yield replace(_spurious_table(entries[: options.limit], options, notes), verdict=verdict)
 
 
@@ -664,11 +549,13 @@ _MEANINGS = {
 }
 
 
-def _notes(options: ListOptions, bases: Mapping[str, int], rows: int) -> list[Note]:
+def _notes(
+    options: ListOptions, bases: Mapping[str, int], rows: int, shown: int | None = None
+) -> list[Note]:
     criteria = options.criteria
     notes = [note("draft")] if options.grader.is_draft else []
     if options.limit is not None and rows > options.limit:
-        notes.append(note("rows-shown", limit=options.limit, rows=rows))
+        notes.append(note("rows-shown", limit=shown or options.limit, rows=rows))
     for by, count in sorted(bases.items()):
         queries, meaning = counted(count, "query"), _MEANINGS[by].format(criteria)
         notes.append(note("relevance-by", by=by, queries=queries, meaning=meaning))
@@ -737,19 +624,28 @@ class MissingAndSpurious:
     ungraded: int
 
     @classmethod
-    def of(cls, dossiers: Iterable[Dossier], criteria: Criteria) -> MissingAndSpurious:
-        """Collect the entries of queries, read one at a time; spurious items by frequency."""
-        lacking: list[MissingEntry] = []
-        vain: list[SpuriousEntry] = []
+    def of(
+        cls,
+        dossiers: Iterable[Dossier],
+        criteria: Criteria,
+        discrimination: Discrimination | None = None,
+    ) -> MissingAndSpurious:
+        """Collect the entries of queries, read one at a time.
+
+        Missing passages are in the order of `queries_by_effect`, spurious items by harm.
+        """
+        uncovered: list[MissingEntry] = []
+        items: list[SpuriousEntry] = []
         bases, ungraded = Counter[str](), 0
         for dossier in dossiers:
             view = QueryView(dossier, criteria)
-            lacking += missing(view)
-            vain += spurious(view)
+            uncovered += missing(view)
+            items += spurious(view, discrimination)
             bases[view.evidence.by] += 1
             ungraded += int((view.evidence.relevant & ~view.is_graded.any(axis=1)).sum())
-        vain.sort(key=lambda entry: (-entry.count, -entry.overturned))
-        return cls(criteria, tuple(lacking), tuple(vain), bases, ungraded)
+        at = {query: number for number, query in enumerate(queries_by_effect(uncovered))}
+        uncovered.sort(key=lambda one: at[one.query_id])
+        return cls(criteria, tuple(uncovered), tuple(most_harmful_first(items)), bases, ungraded)
 
 
 class QuerySummary(NamedTuple):

@@ -28,15 +28,18 @@ from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.grading.status import GraderStatus, grading_status
 from exampp.measures.board import Leaderboard
+from exampp.measures.cover import item_evidence, item_scores
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
 from exampp.records.graders import choose_grader, grader_label
 from exampp.records.inputs import relevance_threshold
+from exampp.records.items import ItemEvidence
 from exampp.review.evidence import Criteria
 from exampp.review.impact import Baseline
 from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
+from exampp.review.missing import MissingEntry
 from exampp.review.queue import DEFAULT_SHARE, Candidate, CellName
 from exampp.store.bank import bank_names
 from exampp.store.connection import data_version
@@ -308,7 +311,28 @@ class Snapshot:
 
     def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
         with self.grades() as grades:
-            return MissingAndSpurious.of(grades.dossiers(None, ()), criteria)
+            return grades.oversight(criteria)
+
+    def missing(
+        self, queries: Sequence[str], criteria: Criteria, limit: int, patience: float
+    ) -> Sequence[MissingEntry] | None:
+        """Return what missing passages of some queries show; None until it is computed."""
+
+        def explained() -> Sequence[MissingEntry]:
+            with self.grades() as grades:
+                return grades.missing(queries, criteria, limit)
+
+        return self.cache.soon(("missing", queries, criteria, limit), explained, patience)
+
+    @cached_property
+    def evidence(self) -> Mapping[tuple[str, str], ItemEvidence]:
+        """Return what grades and judgments show of each item; empty without grades."""
+        if not self.choice.grades_items or not self.gradebook.is_graded:
+            return {}
+        with self.grades() as grades:
+            relevant = relevance_threshold(None, grades.highest_judgment)
+        scores = item_scores(self.gradebook, self.min_rating)
+        return item_evidence(self.gradebook, scores, relevant)
 
     @cached_property
     def bias(self) -> GraderBias:
@@ -356,7 +380,10 @@ class CollectionCounts:
         with snapshot.grades() as grades:
             relevant = relevance_threshold(None, grades.highest_judgment)
             bank = Bank(grades.connection, choice.bank)
-            findings = bank.lint().findings if choice.grades_items else ()
+            grader = choice.grader.key if snapshot.gradebook.is_graded else None
+            least = snapshot.min_rating if grader else None
+            report = bank.lint(grader, min_rating=least) if choice.grades_items else None
+            findings = report.findings if report else ()
             return cls(
                 grading_status(grades.connection),
                 Counter(one.query_id for one in findings),

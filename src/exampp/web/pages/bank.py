@@ -253,6 +253,7 @@ def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
     changes = sum(line.changes and not line.fault for line in lines)
     return request.render(
         "_impact.html",
+        query_id=query,
         lines=lines,
         changes=changes,
         impact=effect,
@@ -268,8 +269,9 @@ def impact(request: CurrentRequest, query: str, form: BankForm) -> HTMLResponse:
 def find_faults(
     request: PageRequest, query_id: str, lines: Sequence[FormLine]
 ) -> Mapping[int, Sequence[Finding]]:
-    """Return lint findings of a form, by the key of the line."""
+    """Return lint findings of a form by the key of the line, and of the query by 0."""
     kind, text = request.choice.grader.kind, request.snapshot.texts.get(query_id, "")
+    evidence = dict(request.snapshot.evidence)
     named = {
         f"item {number}": line
         for number, line in enumerate(lines, 1)
@@ -283,13 +285,20 @@ def find_faults(
             kind,
             line.subtopic_id,
             line.state.answers if line.state else (),
+            float(line.weight) if not line.fault else 1.0,
+            line.state.extra if line.state else {},
         )
         for name, line in named.items()
     )
+    for name, line in named.items():
+        if line.state and same_text(line.text, line.state.text):
+            known = evidence.get((query_id, line.state.item_id))
+            evidence |= {(query_id, name): known} if known else {}
     by_line: dict[int, list[Finding]] = {}
-    for one in lint([BankEntry(query_id, items, text)], {query_id: text}):
-        if one.item_id:
-            by_line.setdefault(named[one.item_id].key, []).append(one)
+    entry = BankEntry(query_id, items, text)
+    for one in lint([entry], {query_id: text}, evidence=evidence):
+        key = named[one.item_id].key if one.item_id else 0
+        by_line.setdefault(key, []).append(one)
     return by_line
 
 
@@ -297,12 +306,14 @@ def find_faults(
 
 
 @router.get("/bank")
-def bank(request: CurrentRequest, query: str | None = None, saved: int = 0) -> Response:
-    """Show the bank of a query as a form, or the list of queries."""
+def bank(
+    request: CurrentRequest, query: str | None = None, saved: int = 0, new: str = ""
+) -> Response:
+    """Show the bank of a query as a form, or the list of queries; `new` is the text of an item."""
     if query is None:
         return request.redirect("/queries")
     with request.open() as collection:
-        lines = typed_lines(request, collection, query, {})
+        lines = typed_lines(request, collection, query, {"new-text": [new]})
         return _bank_page(request, collection, query, lines, saved=saved)
 
 
@@ -326,6 +337,37 @@ def edit(request: CurrentRequest, query: str, form: BankForm) -> Response:
             except InputError as error:
                 trouble = str(error)
         return _bank_page(request, collection, query, lines, trouble=trouble, reason=reason)
+
+
+@router.post("/bank/dismiss")
+def dismiss(request: CurrentRequest, query: str, form: BankForm) -> Response:
+    """Dismiss a finding of an item; other edits stay in the form."""
+    key, _, rule = _first(form, "dismiss", "").partition(":")
+    fields, trouble = dict(form), ""
+    with request.open() as collection:
+        bank = collection.bank(request.choice.bank)
+        state = next((one for one in bank.items(query) if str(one.key) == key), None)
+        if state is None:
+            trouble = "the item of the finding is not in the bank"
+        else:
+            try:
+                bank.edit(
+                    "dismiss",
+                    state.item_id,
+                    rule,
+                    query_id=query,
+                    kind=state.kind,
+                    author=request.assessor,
+                )
+                request.live.changed()
+            except InputError as error:
+                trouble = str(error)
+        now = {str(one.key): one.edit for one in bank.items(query)}
+        if state is not None and _first(form, f"seen-{key}", "") == str(state.edit):
+            # the dismissal does not conflict with edits by the same person
+            fields[f"seen-{key}"] = [str(now[key])]
+        lines = typed_lines(request, collection, query, fields)
+        return _bank_page(request, collection, query, lines, trouble=trouble)
 
 
 def _bank_page(

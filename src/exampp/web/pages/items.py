@@ -16,14 +16,15 @@ from exampp.records.gradebook import Dossier
 from exampp.records.inputs import relevance_threshold
 from exampp.review.evidence import BASES, Criteria
 from exampp.review.lists import (
-    CellRecord,
     MissingAndSpurious,
-    QueryView,
     chosen_items,
     grid,
     item_errors,
     verification_list,
 )
+from exampp.review.missing import FIRST, KINDS, queries_by_effect
+from exampp.review.query_view import CellRecord, QueryView
+from exampp.review.spurious import ADVICE
 from exampp.store.inputs import highest_judgment
 from exampp.web.cells import read_query
 from exampp.web.live_collection import NothingYet
@@ -186,19 +187,22 @@ NAMES = {
 """The lists: title and content."""
 ENTRIES = 50
 """Passages or items per page."""
+QUERIES = 10
+"""Queries with missing passages per page."""
 FEW = 6
 """Cells per item if several items are shown."""
 By = Literal["auto", "judgments", "systems", "graders", "decisions"]
 
 
 class ListRequest(NamedTuple):
-    """The parameters of a list: thresholds, basis of relevance, query and item."""
+    """The parameters of a list: thresholds, basis of relevance, query, item, and advice."""
 
     min_rating: int
     min_relevant: int | None
     by: By
     query: str | None
     item: str | None
+    advice: str | None = None
 
     @property
     def criteria(self) -> Criteria:
@@ -213,11 +217,12 @@ async def list_request(
     by: By = "auto",
     query: str | None = None,
     item: str | None = None,
+    advice: str | None = None,
 ) -> ListRequest:
     """Return the parameters in an address."""
     has_threshold = min_rating is not None
     least = request.choice.grader.threshold(min_rating) if has_threshold else request.min_rating
-    return ListRequest(least, min_relevant, by, query or None, item or None)
+    return ListRequest(least, min_relevant, by, query or None, item or None, advice or None)
 
 
 AskedList = Annotated[ListRequest, Depends(list_request)]
@@ -277,8 +282,7 @@ def _oversight(request: PageRequest, options: ListRequest) -> MissingAndSpurious
     """Return missing and spurious entries, of one query or of all."""
     if options.query is not None:
         with request.open() as collection:
-            dossiers = request.choice.of(collection).dossiers([options.query], ())
-            return MissingAndSpurious.of(dossiers, options.criteria)
+            return request.choice.of(collection).oversight(options.criteria, [options.query])
     counts = request.counts
     if counts is not None and counts.oversight.criteria == options.criteria:
         return counts.oversight
@@ -290,20 +294,36 @@ def _oversight(request: PageRequest, options: ListRequest) -> MissingAndSpurious
 
 def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
     oversight = _oversight(request, options)
-    listing = page_of(oversight.missing, page, ENTRIES)
+    queries = queries_by_effect(oversight.missing)
+    listing = page_of(queries, page, QUERIES)
+    shown = tuple(listing.entries)
+    limit = FIRST * len(shown) if options.query is None else len(oversight.missing)
+    entries = request.snapshot.missing(shown, options.criteria, limit, PATIENCE)
+    if entries is None:
+        raise StillComputing
+    totals = Counter(one.query_id for one in oversight.missing)
     groups = [
-        (query_id, text, list(entries))
-        for (query_id, text), entries in groupby(
-            listing.entries, key=lambda one: (one.item.query_id, one.item.query_text)
+        (query_id, text, list(of_query), totals[query_id])
+        for (query_id, text), of_query in groupby(
+            entries, key=lambda one: (one.query_id, one.query_text)
         )
     ]
-    return {"oversight": oversight, "listing": listing, "groups": groups}
+    return {"oversight": oversight, "listing": listing, "groups": groups, "kinds": KINDS}
 
 
 def _spurious(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
     oversight, item = _oversight(request, options), options.item
     entries = [one for one in oversight.spurious if item in (None, one.item.item_id)]
-    return {"oversight": oversight, "listing": page_of(entries, page, ENTRIES)}
+    advised = Counter(one.advice for one in entries)
+    advice = options.advice if options.advice in ADVICE else None
+    chosen = [one for one in entries if advice in (None, one.advice)]
+    return {
+        "oversight": oversight,
+        "listing": page_of(chosen, page, ENTRIES),
+        "advised": advised,
+        "advice": advice,
+        "meanings": ADVICE,
+    }
 
 
 def _read(

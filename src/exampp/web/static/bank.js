@@ -51,7 +51,8 @@
   window.addEventListener("beforeunload", (event) => {
     if (!saving && isChanged()) event.preventDefault();
   });
-  if (form.querySelector(".is-clash, .trouble") || isChanged()) {
+  const isProposed = [...lines.querySelectorAll("textarea")].some((field) => field.value);
+  if (form.querySelector(".is-clash, .trouble") || isProposed || isChanged()) {
     form.addEventListener("htmx:after:init", recompute, { once: true });
   }
 })();

@@ -1,0 +1,52 @@
+"""Confidence intervals of shares and of counts of disagreements.
+
+Sources: Wilson 1927 (the score interval of a share); Newcombe 1998, method 10 (the difference of
+two independent shares); Agresti 2013, section 11.1 (the difference of discordant counts, as in the
+test by McNemar 1947).
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+from exampp.stats.estimate import LEVEL, Estimate
+
+Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+"""The normal quantile of a 95 % interval."""
+
+
+def share_interval(count: int, of: int) -> Estimate:
+    """Return a share with its Wilson interval; undefined `of` nothing."""
+    if not of:
+        return Estimate(None, reason="there are none")
+    value, spread = count / of, Z * Z / of
+    center = (value + spread / 2) / (1 + spread)
+    half = math.sqrt(spread * (value * (1 - value) + spread / 4)) / (1 + spread)
+    return Estimate(value, center - half, center + half)
+
+
+def share_difference(one: Estimate, other: Estimate) -> Estimate:
+    """Return the difference of two shares with Newcombe's interval."""
+    if one.value is None or other.value is None:
+        return Estimate(None, reason=one.reason or other.reason)
+    value = one.value - other.value
+    return Estimate(
+        value,
+        value - math.hypot(_below(one), _above(other)),
+        value + math.hypot(_above(one), _below(other)),
+    )
+
+
+def count_difference(more: int, less: int) -> Estimate:
+    """Return the difference of two counts of disagreements with its interval."""
+    half = Z * math.sqrt(more + less)
+    return Estimate(more - less, more - less - half, more - less + half)
+
+
+def _below(one: Estimate) -> float:
+    return (one.value or 0.0) - (one.low or 0.0)
+
+
+def _above(one: Estimate) -> float:
+    return (one.high or 0.0) - (one.value or 0.0)
