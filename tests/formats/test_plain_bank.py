@@ -8,7 +8,10 @@ from support.samples import fault, file
 
 from exampp.errors import InputError
 from exampp.formats import plain_bank
+from exampp.formats.detect import detect
+from exampp.formats.fields import bank_separator
 from exampp.formats.lines import Skipped, read_text
+from exampp.formats.read_warnings import collect_warnings
 from exampp.records import BankEntry, Item, item_id
 
 
@@ -38,6 +41,64 @@ SMALL = [
 )
 def test_every_layout_gives_the_same_entries(tmp_path: Path, name: str, content: str) -> None:
     assert list(plain_bank.read(file(tmp_path, content, name))) == SMALL
+
+
+TIDES = ("q1", "What is a tide?"), ("q1", "Who maps tides?")
+NAMED_IN_OTHER_WAYS = {
+    "query_id,text,answers": "rise; fall",
+    "qid,item,gold": '"[""rise"", ""fall""]"',
+    "topic,question,gold_answers": "rise;fall",
+    "Topic ID,Question Text,Correct Answer": "rise | fall",
+    "query_id,item_text,answer_key": "\"['rise', 'fall']\"",
+    "queryId,nugget,answer": "rise|fall",
+}
+
+
+@pytest.mark.parametrize("mark", [",", "\t"])
+@pytest.mark.parametrize("header", NAMED_IN_OTHER_WAYS)
+def test_names_and_answers_as_others_write_them(tmp_path: Path, header: str, mark: str) -> None:
+    answers = NAMED_IN_OTHER_WAYS[header], "NOAA"
+    rows = [mark.join((*one, answer)) for one, answer in zip(TIDES, answers, strict=True)]
+    path = file(tmp_path, "\n".join((header.replace(",", mark), *rows)), "b.csv")
+    assert detect(path) == "plain-bank"
+    with collect_warnings() as warnings:
+        (entry,) = plain_bank.read(path)
+    assert [(one.query_id, one.text) for one in entry.items] == [*TIDES]
+    assert [one.answers for one in entry.items] == [("rise", "fall"), ("NOAA",)]
+    kind = "nugget" if "nugget" in header else "question"
+    assert {one.kind for one in entry.items} == {kind}
+    has_kind = "uestion" in header or "nugget" in header
+    assert any("its items are read as questions" in one for one in warnings.notes) != has_kind
+    said = any("line 2" in one or ":2" in one for one in warnings.notes)
+    assert said == ("; " in answers[0] or ";" in answers[0])
+
+
+def test_a_semicolon_in_a_single_answer_is_text_and_is_reported(tmp_path: Path) -> None:
+    path = file(tmp_path, "query_id,question,answer\nq1,What?,It melts; it flows\n", "b.csv")
+    with collect_warnings() as warnings:
+        (entry,) = plain_bank.read(path)
+    assert entry.items[0].answers == ("It melts; it flows",)
+    (note,) = warnings.notes
+    assert "semicolons are part of an answer in the column answer" in note
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [(["What is a?", "Why b?", "C is d"], "question"), (["A is b", "C is d?"], "nugget")],
+)
+def test_items_without_a_kind_are_what_most_of_them_look_like(
+    tmp_path: Path, texts: list[str], kind: str
+) -> None:
+    content = "query_id,item\n" + "".join(f"q1,{text}\n" for text in texts)
+    (entry,) = plain_bank.read(file(tmp_path, content, "b.csv"))
+    assert {one.kind for one in entry.items} == {kind}
+
+
+@pytest.mark.parametrize(
+    "header", ["query_id,text", "query_id,passage_id,text,answers", "assessor,query_id,item,label"]
+)
+def test_other_tables_are_no_banks(header: str) -> None:
+    assert bank_separator(header) is None
 
 
 FULL = [
@@ -146,12 +207,12 @@ def test_the_same_text_twice_is_the_same_item_twice(tmp_path: Path) -> None:
         (
             "query_id,weight\nq,1\n",
             1,
-            "the header has no columns query_id and question or nugget",
+            "the header has no columns query_id and question, nugget or item",
         ),
         (
             "q,What?\n",
             1,
-            "the header has no columns query_id and question or nugget",
+            "the header has no columns query_id and question, nugget or item",
         ),
         ("query_id,question,anwser\nq,x,y\n", 1, "unknown column 'anwser'"),
         ("query_id,question,\nq,x,y\n", 1, "unknown column ''"),
@@ -159,7 +220,7 @@ def test_the_same_text_twice_is_the_same_item_twice(tmp_path: Path) -> None:
         (
             "query_id,text\nq,x\n",
             1,
-            "the header has no columns query_id and question or nugget",
+            "the header has no columns query_id and question, nugget or item",
         ),
         ("query_id,text,kind\nq,x,fact\n", 2, "the kind of a text cannot be 'fact'"),
         ("query_id,text,kind\nq,x,\n", 2, "the kind of a text cannot be ''"),

@@ -28,10 +28,42 @@ TWO = [Query("q1", "what is x"), Query("q2", "")]
         '{"topic_id": "q1", "query_text": "what is x", "id": null}\n{"id": "q2", "text": ""}',
         "q1\twhat is x\nq2\t\n",
         "\ufeffquery_id\ttext\r\nq1\twhat is x\r\n q2 \t\r\n",
+        "q1,what is x\nq2,\n",
+        'topic,title\nq1,"what is x"\nq2,""\n',
+        "Number;Query Text\n\nq1;what is x\n q2 ;\n",
     ],
 )
 def test_every_layout_gives_the_same_queries(tmp_path: Path, content: str) -> None:
     assert list(queries.read(file(tmp_path, content))) == TWO
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.csv", "topic,text\n1,what is x\n", "queries"),
+        ("a.csv", 'number;title\n1;"what; is x"\n', "queries"),
+        ("topics.csv", '1,"what, is x"\n2,who\n', "queries"),
+        ("topics.csv", "id,text\n1,what is x\n", "queries"),
+        ("a.csv", '1,"what, is x"\n2,who\n', None),
+        ("a.csv", "id,text\n1,what is x\n", None),
+        ("queries.csv", "query_id,question\n1,what is x\n", "plain-bank"),
+        ("queries.csv", "1,2\n2,3\n", "leaderboard"),
+        ("queries.csv", "1,what, is x\n2,who\n", None),
+    ],
+)
+def test_two_columns_with_a_comma(
+    tmp_path: Path, name: str, content: str, kind: str | None
+) -> None:
+    path = file(tmp_path, content, name)
+    if kind is not None:
+        assert detect(path) == kind
+        return
+    with pytest.raises(InputError, match=f"--queries {name}|first line"):
+        detect(path)
+    if "what, is x" not in content or '"' in content:
+        assert next(iter(queries.read(path))).query_id == "1"
+    else:
+        assert "with the text in quotes" in fault(queries.read, path).hint
 
 
 def test_ids_that_are_numbers_are_taken_as_written(tmp_path: Path) -> None:

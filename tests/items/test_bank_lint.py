@@ -433,7 +433,7 @@ REAL = {
         "yes-no": 456,
         "time-dependent": 79,
         "duplicate": 6,
-        "near-duplicate": 11,
+        "near-duplicate": 9,
     },
     "car-y3/nuggets": {"fragment": 15, "no-subject": 21},
     "dl19/nuggets": {"fragment": 29, "prompt-echo": 11},

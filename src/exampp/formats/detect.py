@@ -144,7 +144,8 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
 
 def _stated(path: str | Path, role: str) -> str:
     """Return how the user states the role of a file, or of data from memory."""
-    return f"{role}=..." if lines_in_memory(path) else f"--{role} {Path(path).name}"
+    is_data = lines_in_memory(path) and not Path(path).is_file()
+    return f"{role}=..." if is_data else f"--{role} {Path(path).name}"
 
 
 def _mapped(path: str | Path, role: str, *columns: str) -> str:
@@ -182,7 +183,8 @@ def _column_hint(path: str | Path, names: Sequence[str]) -> str:
     if not others:
         has_query = not roles.keys().isdisjoint({"question", "query_id"})
         needed = "an answer, contexts or a passage" if has_query else "the question"
-        return f"{hint}No column holds {needed}"
+        stated = _stated(path, "queries")
+        return f"{hint}No column holds {needed}; or name the type, as in {stated}"
     words = _words(path)
     longest = max(others, key=lambda name: words[name])
     example = _mapped(path, "answer" if "question" in roles else "question", longest)

@@ -293,18 +293,22 @@ def is_qrels_header(names: Sequence[str]) -> bool:
 # ---- banks of one item a row ---------------------------------------------------------------------
 
 
-ITEM_TEXTS = ("question", "nugget", "text")
+ITEM_TEXTS = ("question", "nugget", "text", "item")
 BANK_NAMES: Mapping[str, tuple[str, ...]] = {
-    "query_id": ("query_id", "qid", "topic_id", "ticket_id", "ticket"),
+    "query_id": ("query_id", "qid", "topic_id", "topic", "ticket_id", "ticket"),
     "query_text": ("query_text", "query"),
     "subtopic_id": ("subtopic_id", "facet_id", "subtopic", "facet"),
     "subtopic_text": ("subtopic_text", "facet_text"),
     "question": ("question", "question_text"),
     "nugget": ("nugget", "nugget_text", "key_fact", "fact"),
     "text": ("text",),
+    "item": ("item", "item_text"),
     "kind": ("kind",),
     "item_id": ("item_id", "id", "question_id", "nugget_id"),
-    "answers": ("answer", "answers", "gold_answers"),
+    "answers": (
+        *("answer", "answers", "gold_answer", "gold_answers", "gold", "correct_answer"),
+        *("correct_answers", "answer_key", "answer_keys", "correct"),
+    ),
     "weight": ("weight",),
     "importance": ("importance",),
     MODEL: MODEL_KEYS,
@@ -315,6 +319,8 @@ _LONGEST_HEADER = 10_000
 """Longest header line in characters."""
 _SETS_OF_TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
 """A table with any of these sets of columns is a bank."""
+_SETS_OF_A_BANK_ALONE = ({"item"}, {"text", "answers"})
+"""A table with any of these sets of columns, and no column that a bank does not have, is a bank."""
 
 
 def bank_separator(line: str) -> str | None:
@@ -326,7 +332,8 @@ def bank_separator(line: str) -> str | None:
         return None
     for separator in "\t,;":
         names = {BANK_COLUMNS.get(normalize_name(cell)) for cell in line.split(separator)}
-        if names & {"query_id", "query_text"} and any(one <= names for one in _SETS_OF_TEXTS):
+        sets = _SETS_OF_TEXTS + (() if None in names else _SETS_OF_A_BANK_ALONE)
+        if names & {"query_id", "query_text"} and any(one <= names for one in sets):
             return separator
     return None
 

@@ -1,14 +1,20 @@
 """Banks with one item per row: tables, rows of data frames, and JSON-lines.
 
-Column names are those of `fields.BANK_NAMES`. JSON-lines have the layout of the Workbench's loaders
+Column names are those of `fields.BANK_NAMES`. Several answers in a cell are separated by bars, or
+are a list in JSON or Python; in a column with a plural name they can be separated by semicolons.
+The items of a table without kinds are questions if they have answers or most end with a question
+mark, else nuggets. JSON-lines have the layout of the Workbench's loaders
 (`query_id`, `query_text`, `qid`, `question`, `choices`, `correctKey`, `correct`, `facet_id`): `qid`
 is the id of the question unless a line has no `query_id`. Other keys are stored with the item.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,7 +61,7 @@ from exampp.formats.lines import (
     read_text,
 )
 from exampp.formats.output import writing
-from exampp.formats.read_warnings import Keys
+from exampp.formats.read_warnings import Keys, add_warning
 from exampp.formats.tables import check_width, table_rows
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS, importance, makers_of
@@ -164,7 +170,7 @@ def _kind_and_text(cells: Mapping[str, str]) -> tuple[str, str]:
     if len(kinds) > 1:
         raise InputError(f"the item has both a {kinds[0]} and a {kinds[1]}", field=kinds[1])
     kind = cells.get("kind", "").strip().lower() or kinds[0]
-    if kind not in _KINDS or kinds[0] not in (kind, "text"):
+    if kind not in _KINDS or kinds[0] not in (kind, "text", "item"):
         raise InputError(
             f"the kind of a {kinds[0]} cannot be {brief(cells.get('kind', ''))}",
             field="kind",
@@ -182,6 +188,20 @@ def split_cell(cell: str) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
+def split_answers(cell: str, *, semicolons: bool = False) -> tuple[str, ...]:
+    """Return the answers in a cell: a list in JSON or Python, or parts between bars."""
+    if cell.strip().startswith("["):
+        for read_list in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                parts = read_list(cell.strip())
+                if isinstance(parts, list) and all(isinstance(one, str) for one in parts):
+                    return tuple(part.strip() for part in parts if part.strip())
+    parts = split_cell(cell)
+    if semicolons and len(parts) == 1:
+        return tuple(part.strip() for part in parts[0].split(";") if part.strip())
+    return parts
+
+
 def join_cell(parts: Iterable[str]) -> str:
     """Return the cell that `split_cell` splits into these parts."""
     return " | ".join(part.replace("|", "\\|") for part in parts)
@@ -195,22 +215,62 @@ def _table_rows(text: str, path: str | Path, on_error: OnError) -> Iterator[tupl
         slips = nearly(re.split("[\t,;]", head), BANK_COLUMNS)
         hint = "A column query with the texts of queries may replace query_id"
         raise InputError(
-            "the header has no columns query_id and question or nugget",
+            "the header has no columns query_id and question, nugget or item",
             file=path,
             line=1,
             hint=f"{slips}. Correct it" if slips else hint,
         )
-    rows = table_rows(text, separator, path)
-    number, names = next(rows)
+    (number, names), *rows = table_rows(text, separator, path)
     header = _meanings(names, path, number)
+    kind = _kind_of_rows(header, [cells for _, cells in rows], path)
+    semicolons = _has_semicolons(dict(zip(header, names, strict=True)), header, rows, path)
 
     def parse(cells: list[str], number: int) -> tuple[int, _Row]:
         check_width(cells, header, path, number)
-        values = dict(zip(header, cells, strict=True))
+        values = kind | dict(zip(header, cells, strict=True))
         ids = {name: values[name].strip() for name in values if name.endswith("_id")}
-        return number, _Row(values | ids, split_cell(values.get("answers", "")))
+        return number, _Row(
+            values | ids, split_answers(values.get("answers", ""), semicolons=semicolons)
+        )
 
     yield from parse_each(rows, path, on_error, parse)
+
+
+def _kind_of_rows(
+    header: Sequence[str], rows: Sequence[Sequence[str]], path: str | Path
+) -> dict[str, str]:
+    """Return the kind of all items of a table without kinds; nothing for other tables."""
+    if not {"question", "nugget", "kind"}.isdisjoint(header):
+        return {}
+    place = header.index("text" if "text" in header else "item")
+    texts = [cells[place] for cells in rows if len(cells) == len(header)]
+    asking = sum(text.rstrip().endswith("?") for text in texts)
+    kind = "question" if "answers" in header or 2 * asking > len(texts) else "nugget"
+    what = f"has no column question, nugget or kind: its items are read as {kind}s"
+    add_warning(path, None, what)
+    return {"kind": kind}
+
+
+def _has_semicolons(
+    names: Mapping[str, str],
+    header: Sequence[str],
+    rows: Sequence[tuple[int, Sequence[str]]],
+    path: str | Path,
+) -> bool:
+    """Return whether semicolons separate answers, and warn about cells with a semicolon."""
+    if "answers" not in names:
+        return False
+    place = header.index("answers")
+    cells = ((number, cells[place]) for number, cells in rows if place < len(cells))
+    line = next(
+        (n for n, cell in cells if ";" in cell and split_answers(cell) == (cell.strip(),)), 0
+    )
+    is_plural = normalize_name(names["answers"]).endswith("s")
+    if line:
+        how = "separate several answers" if is_plural else "are part of an answer"
+        fix = "write the answer in a column answer" if is_plural else "separate answers by |"
+        add_warning(path, line, f"semicolons {how} in the column {names['answers']}; else {fix}")
+    return is_plural
 
 
 def _meanings(names: Sequence[str], path: str | Path, number: int) -> list[str]:
@@ -249,7 +309,8 @@ def _object_rows(path: str | Path, on_error: OnError) -> Iterator[tuple[int, _Ro
 def _cell(meaning: str, fields: Fields, column: str) -> Any:
     if meaning in ("answers", MODEL):
         value = decode_part(fields[column], column)
-        texts = split_cell(value) if isinstance(value, str) else value
+        split = split_answers if meaning == "answers" else split_cell
+        texts = split(value) if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
             raise InputError("must be a text or a list of texts", field=column)
         parts = tuple(dict.fromkeys(one.strip() for one in texts if one.strip()))
@@ -366,9 +427,9 @@ FORMAT = Format(
     lambda path, how: read(path, how.on_error, how.query_of or no_query),
     sniff=lambda sample: sample.is_bank_table,
     name="plain-bank",
-    looks="CSV or TSV with a header: `query_id` (or `query`, its text) and `question` or "
-    "`nugget`, optionally `subtopic_id`, `item_id`, `answer`, `weight`, `importance`, "
-    "`model` (who made it)",
+    looks="CSV or TSV with a header: `query_id` (or `query`, its text) and `question`, "
+    "`nugget` or `item` (or `text` with `kind` or `answers`), optionally `subtopic_id`, `item_id`, "
+    "`answer`, `weight`, `importance`, `model` (who made it)",
     source="people",
     exports="bank",
     lossless="yes",

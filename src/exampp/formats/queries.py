@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats import argue, nuggets, passages, plain_bank, responses
-from exampp.formats.fields import brief, column_names, slips_of
+from exampp.formats.fields import brief, column_names, normalize_name, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     OBJECT,
@@ -39,6 +41,7 @@ from exampp.formats.lines import (
 )
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys, add_warning
+from exampp.formats.tables import table_rows
 from exampp.records import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
@@ -46,6 +49,8 @@ ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "
 TEXT_KEYS = ("text", "query", "query_text", "title", "narrative", "question", "prompt")
 REQUEST_KEYS = ("title", "problem_statement", "background")
 """Parts of a report request (TREC RAGTIME, AutoJudge), joined to its text."""
+_HEADER = frozenset((*ID_KEYS, "topic", "number", "num")), frozenset((*TEXT_KEYS, "topic"))
+"""Names of the two columns of a table."""
 _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *REQUEST_KEYS, "subtopics", "metadata"))
 _SUBTOPIC_ID_KEYS = ("subtopic_id", "facet_id", "id")
 _SUBTOPIC_TEXT_KEYS = ("text", "title")
@@ -59,7 +64,8 @@ _STARTS_A_QUERY = re.compile(
 def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
     """Yield the queries of a file in file order; the first line decides the layout.
 
-    A text may be empty if only the id is known. A header line (`query_id`, tab, `text`) is skipped.
+    A text may be empty if only the id is known. Two columns are separated by a tab, comma or
+    semicolon; a header (such as `query_id`, `text`) is skipped.
 
     Raises:
         InputError: A query has no id or no text key, an id occurs twice, or a line does not have
@@ -70,7 +76,12 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
         topics = read_topics(path, on_error)
         yield from parse_each(topics, path, on_error, lambda topic, _: topic, _KEY)
     elif not head.lstrip().startswith((b"{", b"[")):
-        yield from parse_lines(path, on_error, partial(_from_columns, path, start), _KEY)
+        separator = _separator(head.decode(errors="replace"))
+        if separator == "\t":
+            yield from parse_lines(path, on_error, partial(_from_line, path, start), _KEY)
+        else:
+            cells = table_rows(read_text(path), separator, path)
+            yield from parse_each(cells, path, on_error, partial(_from_columns, start), _KEY)
     elif lines_in_memory(path) or _is_a_query(head):
         keys = Keys(path, _KNOWN_KEYS)
         yield from parse_lines(path, on_error, partial(_from_object, path, keys), _KEY)
@@ -145,8 +156,24 @@ def _subtopics(raw: msgspec.Raw | None) -> tuple[Subtopic, ...]:
     return tuple(subtopics.values())
 
 
-def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Query | None:
-    columns = text_of(line, path, number).split("\t")
+def _separator(head: str) -> str:
+    """Return the separator of two columns; a tab if there is no other."""
+    others = () if "\t" in head else ",;"
+    return next((one for one in others if [*map(len, _cells([head], one))] == [2]), "\t")
+
+
+def _cells(lines: Iterable[str], separator: str) -> list[list[str]]:
+    """Return the cells of each row; empty if they are not in a table."""
+    with suppress(csv.Error):
+        return [row for row in csv.reader(lines, delimiter=separator) if row]
+    return []
+
+
+def _from_line(path: str | Path, start: int, line: bytes, number: int) -> Query | None:
+    return _from_columns(start, text_of(line, path, number).split("\t"), number)
+
+
+def _from_columns(start: int, columns: list[str], number: int) -> Query | None:
     if number == start:
         if is_query_header(columns):
             return None
@@ -160,17 +187,18 @@ def _from_columns(path: str | Path, start: int, line: bytes, number: int) -> Que
     if len(columns) != 2:
         raise InputError(
             f"{len(columns)} column{'s' * (len(columns) != 1)} instead of 2 (id, text)",
-            hint="Separate id and text by a single tab",
+            hint="Separate id and text by a single tab, or by a comma with the text in quotes",
         )
     if not columns[0].strip():
         raise InputError("the query id is blank", field="column 1")
     return Query(columns[0].strip(), columns[1])
 
 
-def is_query_header(columns: list[str]) -> bool:
+def is_query_header(columns: Sequence[str]) -> bool:
     """Return whether the first line of a table is a header."""
-    names = column_names(columns)
-    return len(names) == 2 and names[0] in ID_KEYS and names[1] in TEXT_KEYS
+    names = [normalize_name(one) for one in columns]
+    is_known = len(names) == 2 and names[0] != names[1]
+    return is_known and all(map(frozenset.__contains__, _HEADER, names))
 
 
 def write(path: str | Path, queries: Iterable[Query]) -> None:
@@ -213,7 +241,25 @@ def _sniff(sample: FirstRecords) -> bool:
         return True
     if sample.is_dictionary('"'):
         return not argue.is_spread(sample)
-    return sample.has_tabs({2}) and (not sample.header or is_query_header(list(sample.header)))
+    return _is_csv(sample) or (
+        sample.has_tabs({2}) and (not sample.header or is_query_header(sample.header))
+    )
+
+
+def _is_csv(sample: FirstRecords) -> bool:
+    """Return whether the lines have an id and a text, separated by a comma or semicolon.
+
+    Without a header that tells them from other tables, the name of the file must say so.
+    """
+    separator = _separator(sample.head)
+    if separator == "\t" or sample.is_bank_table or sample.has_scores:
+        return False
+    rows = _cells(sample.lines, separator)
+    named = re.search(_NAME, sample.name) is not None
+    if rows and is_query_header(rows[0]):
+        return named or not passages.is_passage_header(rows[0])
+    is_texts = all(len(row) == 2 and " " not in row[0].strip() for row in rows)
+    return named and is_texts and any(" " in row[1] for row in rows)
 
 
 def _confirm(sample: FirstRecords) -> bool:
@@ -243,8 +289,8 @@ FORMAT = Format(
     file_name=_NAME,
     looks="JSON dictionary id → text; JSON-lines of `query_id` (`qid`, `topic_id`, "
     "`narrative_id`, `request_id`, `id`) and `text` (`query`, `title`, `narrative`), "
-    "optionally `subtopics`; two tab-separated columns; TREC topics in SGML or XML (their "
-    "title, or else the query, question or description)",
+    "optionally `subtopics`; two columns separated by tab, comma or semicolon; TREC topics in SGML "
+    "or XML (their title, or else the query, question or description)",
     source="exampp, TREC, BEIR, MS MARCO, TREC RAG, RAGTIME, AutoJudge",
     lossless="yes; of SGML and XML topics the text; of a request (`title`, `problem_statement`, "
     "`background`) the whole text; a dictionary (`--format queries` to a name that "

@@ -608,8 +608,17 @@ def _is_answers(source: GivenFile, renaming: Renaming) -> bool:
             return {"question", "answer"} <= roles.keys()
         is_bank = {"question", "reference"} <= roles.keys() and "answer" not in roles
         is_bank = is_bank and normalize_name(roles["question"][0]) not in SYNONYMS["question"][2]
+        is_bank = is_bank and not _has_several_per_query(source.path, roles)
         return is_bank and sum(map(len, roles.values())) == len(names)
     return False
+
+
+def _has_several_per_query(path: Path, roles: Roles) -> bool:
+    """Return whether a table has several questions of one query, which are then items."""
+    if "query_id" not in roles:
+        return False
+    ids = [value_of(row, roles, "query_id") for _, row in rag.raw_rows(path, accept)]
+    return len(set(ids)) < len(ids)
 
 
 def _is_readable(path: Path) -> bool:

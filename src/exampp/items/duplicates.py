@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
-from itertools import chain, combinations
+from itertools import chain, combinations, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +51,10 @@ _SHORTEST = 3
 """Maximum letters of a word that is not stemmed: "is", "gas"."""
 _COMMON_START = 5
 """Letters that two words of one family share: "digest", "digestion"."""
+_ENDING = 4
+"""Letters after them, at most: "troposphere" and "tropopause" are two things."""
+_COMMON_END = 4
+"""Letters that the names of two kinds of one thing share."""
 _AGREEMENT = {"does": "do", "are": "is", "were": "was", "has": "have"}
 _NEGATION = re.compile(
     "not|no|non|never|none|nobody|nothing|neither|nor|without|lacks?|except|hardly|rarely"
@@ -73,6 +77,7 @@ _NUMBER = re.compile(
     "|second|third|fourth|fifth|last|both|half|once|twice"
 )
 _SPELLED_OUT = (
+    (re.compile(r"^\s*\(?\d{1,2}[.):]\s+(?=\w)"), ""),
     (re.compile(r"[\u2018\u2019\u02bc]"), "'"),
     (re.compile(r"[\u2010-\u2015\u2212]"), "-"),
     (re.compile(r"\bcannot\b|\bcan't\b", re.IGNORECASE), "can not"),
@@ -90,7 +95,6 @@ _GRAVE = r"(?:important|significant|crucial|essential|vital)"
 _FORMS = tuple(
     (re.compile(pattern), plain)
     for pattern, plain in (
-        (r"^\d{1,2}[.)] +", ""),
         (r"^(?:is|are|was|were) there (?:any )?", "what are "),
         (rf"\bhow (?:do|does|did|can|could|should) {_ONE}\b", "how"),
         (r"^(?:can|could|would) you (?:please )?\w+(?: me)?\b", "what is"),
@@ -111,6 +115,7 @@ _FORMS = tuple(
             "cause",
         ),
         (r"\bone another\b", "each other"),
+        (r"\b(?:date of birth|birth ?date)\b", "time born"),
         (r"\bhow old\b", "age"),
         (r"\bhow (?:much time|long)\b", "duration"),
         (r"\bhow many\b", "number"),
@@ -285,10 +290,11 @@ def _similar(one: _Content, other: _Content) -> bool:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _synonyms(one: str, other: str) -> bool:
-    shared = one[:_COMMON_START]
-    if len(shared) == _COMMON_START and other.startswith(shared):
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+    if shared >= _COMMON_START and max(len(one), len(other)) - shared <= _ENDING:
         return True
-    return cosine(one, other) >= SYNONYM
+    # kinds of one thing: "flatworm", "roundworm"
+    return one[-_COMMON_END:] != other[-_COMMON_END:] and cosine(one, other) >= SYNONYM
 
 
 def _opposite(one: str, other: str) -> bool:
