@@ -186,7 +186,9 @@ async def litellm(url: str, number: int, in_flight: int) -> int:
 async def inspect_ai(url: str, number: int, in_flight: int) -> int:
     module = _import("inspect_ai.model")
     config = module.GenerateConfig(temperature=0, max_tokens=8, max_connections=in_flight)
-    model = module.get_model("openai/tiny", base_url=url, api_key="none", config=config)
+    model = module.get_model(
+        "openai/tiny", base_url=url, api_key="none", config=config, responses_api=False
+    )
 
     async def send(text: str) -> str:
         return str((await model.generate(text)).completion)

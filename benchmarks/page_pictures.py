@@ -123,7 +123,7 @@ def addresses(path: Path) -> dict[str, str]:
                 "calibration",
             )
         },
-        **{f"list-{name}": f"/lists/{name}" for name in ("grid", "missing", "spurious")},
+        **{f"list-{name}": f"/lists/{name}" for name in ("grid", "missing", "spurious", "answers")},
         "edits": "/history?what=edits",
         "search": "/search?q=a",
         "plots": "/plots",

@@ -258,6 +258,7 @@ OPTIONS: Mapping[str, Uses] = {
         (
             *(f"review my.exam {name}" for name in ("verify", "grid", "missing", "spurious")),
             *(f"review my.exam {name}" for name in ("decisions", "disputes", "agreement")),
+            "review my.exam answers",
             "review labels.graded.jsonl verify",
             "review labels.graded.jsonl missing",
             "review judged-my.exam sample",

@@ -39,6 +39,7 @@ import exampp
 
 CONCURRENCY = 32
 LONGEST_INTERRUPT = 10.0
+CONTINUES = "this continues"
 Grades = dict[tuple[str, str], tuple[int, int | None]]
 
 
@@ -123,9 +124,7 @@ def trickling() -> Iterator[str]:
         server.shutdown()
 
 
-def interrupt(
-    name: str, collection: Path, url: str, code: int = 1, says: str = "this continues"
-) -> bool:
+def interrupt(name: str, collection: Path, url: str, code: int = 1) -> bool:
     """Ctrl-C in the middle; whether the run ended in time, with a code, and said what continues."""
     child = start(collection, url)
     time.sleep(12)
@@ -133,7 +132,7 @@ def interrupt(
     child.send_signal(signal.SIGINT)
     _, said = child.communicate()
     seconds = time.monotonic() - began
-    good = seconds < LONGEST_INTERRUPT and says in said and child.returncode == code
+    good = seconds < LONGEST_INTERRUPT and CONTINUES in said and child.returncode == code
     print(f"Ctrl-C at a server that {name}: {seconds:.1f} s, exit {child.returncode}")
     return good
 
@@ -151,7 +150,7 @@ def interrupts(collection: Path) -> int:
             failed += not interrupt(name, collection, server.url)
     with trickling() as url:
         # it does not even say which models it has: no cell was asked yet
-        failed += not interrupt("trickles", collection, url, 130, "this goes on")
+        failed += not interrupt("trickles", collection, url, 130)
     return failed
 
 

@@ -130,7 +130,7 @@ DUES = [
 def says(prompt: Prompt, reply: Reply, grade: Grade) -> bool:
     """Whether the reply says the rating, by a rule that is simpler than those of reading."""
     rating, text = grade.rating, reply.text.lower()
-    if reply.scores:
+    if reply.scores and "outside" in reply.detail:
         likeliest = max(reply.scores, key=lambda label: reply.scores[label])  # type: ignore[index]
         return reply.text == likeliest and reply.detail["outside"] <= 1 - LEAST_MASS
     if prompt.reading == "extraction":

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support import exams
+from support.batch_servers import OpenAIStub
+from support.commands import Commands
+from support.forked import forked
 from support.replayed import Killed, NeededOracle, RandomExam, graded_cells, scores
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.batches import Batches
 from exampp.grading.run import GradingRun
 from exampp.grading.status import grading_status
 
@@ -107,3 +114,134 @@ def check_random_exam(folder: Path, seed: int) -> tuple[int, int]:
 @pytest.mark.parametrize("seed", range(150))
 def test_random_exams(tmp_path: Path, seed: int) -> None:
     check_random_exam(tmp_path, seed)
+
+
+def by_hand(item: str, passage: str) -> str:
+    """p1 answers the first question of q1; nothing else answers anything."""
+    return "5" if (item, passage) == (exams.QUESTIONS["q1"][0], exams.PASSAGES["p1"]) else "0"
+
+
+@pytest.fixture
+def grader() -> ScriptedGrader:
+    return ScriptedGrader(lambda ask: by_hand(ask.item, ask.passage), name="by hand")
+
+
+def test_a_covered_item_needs_no_other_passage(tmp_path: Path, grader: ScriptedGrader) -> None:
+    # q1: alpha returned p1, p2; beta p4. q2: alpha returned p3; beta p4. One item is covered by p1,
+    # so that p2 is not needed for it; all other items are open to the end
+    with exams.make(tmp_path) as exam:
+        progress = exam.grade(grader, measures=["Cover"], min_rating=4)
+        assert (progress.done, progress.total, progress.not_needed) == (7, 7, 1)
+        left = (exams.QUESTIONS["q1"][0], exams.PASSAGES["p2"])
+        assert left not in {(ask.item, ask.passage) for ask in grader.calls}
+        (status,) = grading_status(exam.connection)
+        assert (status.pending, status.not_needed, status.states["graded"]) == (0, 1, 7)
+        assert exam.status().verdict.endswith("1 are not needed.")
+        board = exam.grades().evaluate()
+        # half of q1 and nothing of q2
+        assert {row.system: row.mean for row in board.rows} == {"alpha": 0.25, "beta": 0.0}
+        assert {row.measure for row in board.rows} == {"Cover@20"}
+        assert all(row.missing_cells == 0 and row.low is None for row in board.rows)
+        assert "Only cells that Cover@20 at min rating 4 needs are graded." in map(str, board.notes)
+        # the pool has no other passages than the rankings, so nCover and lower thresholds follow
+        assert exam.grades().evaluate(["nCover@20"], min_rating=[1, 4]).rows
+        # all that is pending is graded without a target, and nothing is left out any more
+        assert exam.grade(grader).done == 1
+        assert len({row.measure for row in exam.grades().evaluate().rows}) == 3
+        assert grading_status(exam.connection)[0].not_needed == 0
+
+
+def test_an_edit_makes_the_needed_cells_pending(tmp_path: Path, grader: ScriptedGrader) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade(grader, measures=["Cover"])
+        first = exam.bank().items("q1")[0]
+        exam.bank().edit("reword", first.item_id, "What else?", author="me")
+        assert grading_status(exam.connection)[0].pending == 3
+        # the new text has no answer: p1, p2 and p4 are all needed
+        assert exam.grade(grader, measures=["Cover"]).done == 3
+
+
+def test_measures_that_need_other_cells_are_refused(tmp_path: Path, grader: ScriptedGrader) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade(grader, measures=["Cover"], min_rating=3)
+        grades = exam.grades()
+        with pytest.raises(
+            exampp.InputError,
+            match=r"nDCG@20 needs 1 cells .*--for 'Cover@20' --for 'nDCG@20' --min-rating 4",
+        ):
+            grades.evaluate(["Cover@20", "nDCG@20"], min_rating=4)
+        with pytest.raises(exampp.InputError, match="labels of passages need the grades"):
+            grades.write_qrels(tmp_path / "x.qrels")
+        exam.grade(grader, measures=["Cover", "nDCG@20"])
+        assert grades.evaluate(["Cover@20", "nDCG@20"], min_rating=4).rows
+
+
+def test_a_failed_cell_is_neither_covered_nor_lost(tmp_path: Path) -> None:
+    cell = (exams.QUESTIONS["q1"][0], exams.PASSAGES["p1"])
+    failing = ScriptedGrader(lambda ask: by_hand(ask.item, ask.passage), faults={cell: "down"})
+    with exams.make(tmp_path) as exam:
+        progress = exam.grade(failing, measures=["Cover"])
+        # p2 is needed as long as p1 has no grade
+        assert (progress.done, progress.ungraded, progress.not_needed) == (8, 1, 0)
+        assert grading_status(exam.connection)[0].pending == 1
+        failing._faults = {}
+        assert exam.grade(failing, measures=["Cover"]).done == 1
+        assert exam.grades().evaluate().rows[0].mean == 0.25
+
+
+def test_options_that_make_no_sense_are_refused(tmp_path: Path, grader: ScriptedGrader) -> None:
+    with exams.make(tmp_path) as exam:
+        for options, why in (
+            ({"min_rating": 4}, "--min-rating has no effect without --for"),
+            ({"measures": ["Cover@30"]}, "Set --depth 30"),
+            ({"measures": ["Cover"], "min_rating": 6}, "invalid minimum rating 6"),
+            ({"measures": ["Cove"]}, "Did you mean Cover"),
+            ({"measures": ["Cover"], "prompt": "thomas"}, "Remove --for"),
+        ):
+            with pytest.raises(exampp.InputError, match=why):
+                exam.grading(grader, **options)
+
+
+def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
+    exams.make(tmp_path).close()
+    line = f"exampp grade {tmp_path}/my.exam --grader draft --for Cover@2 --min-rating 1"
+    assert "at most 8" in exampp_command.line(f"{line} --dry-run").out
+    assert "cells done" in exampp_command.line(line).out
+    assert "Cover@2" in exampp_command.line(f"exampp evaluate {tmp_path}/my.exam").out
+
+
+def test_each_batch_is_a_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    name: Any = "openai"
+    with OpenAIStub() as stub, exams.make(tmp_path) as exam:
+        options: dict[str, Any] = {"model": "tiny", "base_url": stub.url, "decode": "text"}
+        progress = exam.grade(name, batches=Batches(poll=0), measures=["Cover"], **options)
+        assert 1 <= len(stub.batches) <= 2
+        assert set(stub.paid.values()) == {1}
+        assert len(stub.paid) == progress.done
+        lazy = exam.grades().evaluate().rows
+        exam.grade(name, batches=Batches(poll=0), **options)
+        full = exam.grades().evaluate(["Cover@20"]).rows
+        assert [row.mean for row in lazy] == [row.mean for row in full]
+
+
+def work(path: Path, seed: int) -> None:
+    grader = ScriptedGrader(lambda ask: str((len(ask.item) + seed) % 6), name="many", delay=0.002)
+    with exampp.Collection(path) as exam:
+        exam.grade(grader, name="many", measures=["Cover@3"], depth=3)
+
+
+def test_several_processes_share_the_rounds(tmp_path: Path) -> None:
+    exam = RandomExam(tmp_path / "my.exam", 14)
+    processes = [
+        forked(partial(work, exam.path, 3), tmp_path / f"said {number}") for number in range(3)
+    ]
+    processes[0].join(0.3)
+    processes[0].kill()
+    for one in processes:
+        one.join()
+    work(exam.path, 3)
+    with exampp.Collection(exam.path) as collection:
+        assert grading_status(collection.connection)[0].pending == 0
+        board = collection.grades().evaluate()
+        assert all(row.missing_cells == 0 for row in board.rows)

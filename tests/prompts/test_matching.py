@@ -80,6 +80,7 @@ def test_equal_meaning_in_other_words(key: str, answer: str) -> None:
         ("copper", "copper, zinc and tin"),
         ("red, white and blue", "red, white, blue and green"),
         ("Edison", "Swan invented it before Edison."),
+        ("lead-acid", "It stores as much energy as a lead-acid battery."),
         ("Canberra", "Many think of Canberra, but the capital is Sydney."),
     ],
 )

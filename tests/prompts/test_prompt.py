@@ -47,6 +47,8 @@ FILLINGS = {
     "context": 'A passage.\nIt has lines, {context}, {question}, {} and {"json": {"a": 1}}.',
     "correct_answer": "as text",
     "answer": "literally",
+    "items": "1. braces are text\n2. braces aren't slots",
+    "count": "2",
 }
 FILLED = [name for name in names() if load_grading_prompt(name).user]
 
@@ -67,12 +69,16 @@ def test_the_catalogue_is_complete() -> None:
         "helm-workbench",
         "nugget-extraction",
         "nugget-rating-evidence",
+        "nugget-rating-many",
         "nugget-self-rating",
         "nugget-self-rating-passage-first",
         "nuggetizer-assigner",
         "nuggetizer-assigner-2grade",
+        "nuggetizer-assigner-many",
+        "nuggetizer-assigner-many-2grade",
         "question-answering",
         "question-rating-evidence",
+        "question-rating-many",
         "question-self-rating",
         "question-self-rating-passage-first",
         "sun",
@@ -165,7 +171,18 @@ TWO_WORDINGS = {"faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
 OF_OTHERS = {"nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela", "citation-support"}
 CRITERIA = {f"criteria-{one}" for one in ("contextual-fit", "coverage", "exactness", "topicality")}
 WITH_EVIDENCE = {"nugget-rating-evidence", "question-rating-evidence"}
-NO_CLASS = {"draft"} | OF_OTHERS | PASSAGE_FIRST | TWO_WORDINGS | CRITERIA | WITH_EVIDENCE
+MANY = {f"{kind}-rating-many" for kind in ("nugget", "question")}
+MANY_SUPPORT = {"nuggetizer-assigner-many", "nuggetizer-assigner-many-2grade"}
+NO_CLASS = (
+    {"draft"}
+    | MANY
+    | MANY_SUPPORT
+    | OF_OTHERS
+    | PASSAGE_FIRST
+    | TWO_WORDINGS
+    | CRITERIA
+    | WITH_EVIDENCE
+)
 """Prompts whose wording is none of the Workbench's: the papers' of the same name differ from it."""
 
 
@@ -223,7 +240,7 @@ def test_passage_first_is_the_same_words_in_another_order(name: str) -> None:
 def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
     rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
     rated |= {"nuggetizer-assigner", "umbrela", "citation-support", *PASSAGE_FIRST}
-    rated |= CRITERIA | WITH_EVIDENCE
+    rated |= CRITERIA | WITH_EVIDENCE | MANY | {"nuggetizer-assigner-many"}
     assert {name for name in names() if not load_grading_prompt(name).is_verdict} == rated
 
 
@@ -324,7 +341,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         (
             "{question} by",
             "{subtopic} by",
-            "{question}, {nugget}, {nuggets}, {query}, {context}, {correct_ans",
+            "{question}, {nugget}, {nuggets}, {items}, {count}, {query}, {context}, {correct_ans",
         ),
         ("{question} by", "{subtopic} by", "write {{subtopic}} for the braces themselves"),
         ("{question} by", "{answer} by", "not a slot of a prompt that grades question"),

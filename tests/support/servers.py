@@ -126,15 +126,25 @@ def _bomb() -> bytes:
     return gzip.compress(b" " * (5 * 2**23))
 
 
-def _packed(data: bytes, how: str = "gzip") -> Answer:
+def _packed(data: bytes, how: str = "gzip", end: int | None = None) -> Answer:
     headers = {"content-encoding": how, "content-type": JSON}
-    return Answer(gzip.compress(data), headers=headers)
+    return Answer(gzip.compress(data)[:end], headers=headers)
 
 
 def _said(seen: Seen) -> Body:
     """The right reply to a request."""
     content: Body = rating(seen).content
     return content
+
+
+def _long(seen: Seen, more: int, stray: bytes = b"", cut: int | None = None) -> Answer:
+    """The right reply with a length that is wrong by some bytes, and what follows it."""
+    data = json.dumps(_said(seen)).encode()
+    return Answer(data + stray, headers={"content-length": str(len(data) + more)}, cut=cut)
+
+
+_STRAY = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s"
+_MORE = json.dumps(completion("5")).encode()
 
 
 HOSTILE: dict[str, Callable[[Seen], Answer]] = {
@@ -147,12 +157,18 @@ HOSTILE: dict[str, Callable[[Seen], Answer]] = {
     "web page with status 200": lambda _: Answer("<html>Try later</html>"),
     "gzip bomb": lambda _: Answer(_bomb(), headers={"content-encoding": "gzip"}),
     "no gzip": lambda _: Answer("{}", headers={"content-encoding": "gzip"}),
+    "shorter than declared": lambda seen: _long(seen, 9, cut=2**20),
+    "longer than declared": lambda seen: _long(seen, -9),
+    "two lengths": lambda seen: Answer(_said(seen), headers={"Content-Length": "7"}),
+    "Latin-1": lambda _: Answer('{"choices": "\u00e9"}'.encode("latin-1")),
+    "gzip that ends early": lambda seen: _packed(json.dumps(_said(seen)).encode(), end=-12),
     "packed in another way": lambda seen: _packed(json.dumps(_said(seen)).encode(), "br"),
     "gzip": lambda seen: _packed(json.dumps(_said(seen)).encode()),
     "wrong type": lambda seen: Answer(json.dumps(_said(seen)), headers={"content-type": "a/b"}),
     "huge usage": lambda seen: Answer(
         {**_said(seen), "usage": {"prompt_tokens": 10**30, "completion_tokens": -1}}
     ),
+    "a second reply": lambda seen: _long(seen, 0, _STRAY % (len(_MORE), _MORE)),
 }
 """Replies that no server should send; the last four hold the right rating, the others none."""
 

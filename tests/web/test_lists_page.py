@@ -308,3 +308,16 @@ def test_spurious_items_are_listed_by_advice(dl19: Client, dl19_exam: Path) -> N
         assert count(page, "item") == len(of_advice)
         assert of_advice[0].item.text in text_of(page)
     assert count(dl19.get("/lists/spurious", advice="nonsense").text, "item") == len(entries)
+
+
+def test_missing_passages_of_one_kind(dl19: Client, dl19_exam: Path) -> None:
+    with exampp.Collection(dl19_exam) as collection:
+        grades = collection.grades()
+        (query,) = ["1037798"]
+        wanted = grades.missing([query], grades.criteria(), None)
+    kinds = {one.kind for one in wanted}
+    for kind in kinds:
+        page = computed(dl19, "/lists/missing", query=query, kind=kind)
+        for one in wanted:
+            shown = one.kind == kind and not one.same_as
+            assert (one.passage.passage_id in page) is shown

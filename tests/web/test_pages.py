@@ -28,7 +28,7 @@ PAGES = (
     *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
-    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
+    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 
 
@@ -178,7 +178,7 @@ FIXED = (
     "/items?order=nonsense&only=nonsense&page=99",
     "/items?find=x",
     "/?decisions=without&min_rating=2",
-    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
+    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 
 
@@ -231,7 +231,7 @@ WHOLE = (
     *("/agreement/cells", "/compare?a=beta&b=alpha"),
     *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),
     *(f"/trust/{key}" for key in QUESTIONS),
-    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious")),
+    *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 PARTS = (
     *("/queries", "/cell?query=q1&passage=p1", "/overview/live", "/trust/answers", "/nowhere"),

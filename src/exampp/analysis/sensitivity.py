@@ -336,7 +336,8 @@ def evaluate_specifications(
 
 
 def _scale(book: Gradebook) -> range:
-    return range(book.grader.lowest + 1, book.grader.highest + 1)
+    highest = book.grader.highest if book.target is None else max(book.target.min_ratings)
+    return range(book.grader.lowest + 1, highest + 1)
 
 
 def _declared(

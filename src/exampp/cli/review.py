@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from exampp.results.result import Table
 
 ListName = Literal[
-    "verify", "grid", "missing", "spurious", "decisions", "disputes", "agreement", "sample"
+    "verify",
+    "grid",
+    "missing",
+    "spurious",
+    "answers",
+    "decisions",
+    "disputes",
+    "agreement",
+    "sample",
 ]
 NAMES = get_args(ListName)
 WIDTHS = {"markdown": 200, "latex": 120, "html": 400}
@@ -49,6 +57,7 @@ OPTIONS_OF = {
         ("missing", "spurious"),
         ("--item", "--by", "--depth", "--limit", "--min-rating", "--min-relevant"),
     ),
+    "answers": ("--limit",),
     "decisions": ("--author", "--limit"),
     "disputes": ("--limit",),
     "agreement": ("--min-rating",),
@@ -102,9 +111,10 @@ def review(
         argument(
             metavar="LIST",
             help="verify: grades item by item. grid: passages by items. missing: relevant "
-            "passages that no item covers. spurious: items that passages cover which "
-            "are not relevant. decisions, disputes, agreement: human decisions. sample: passages "
-            "for people to judge, drawn with --labels.",
+            "passages that no item covers. spurious: items that passages cover which are not "
+            "relevant. answers: extracted answers on which rules for answer keys differ. "
+            "decisions, disputes, agreement: human decisions. sample: passages for people to "
+            "judge, drawn with --labels.",
         ),
     ] = None,
     query: Annotated[str | None, keyword(help="List only this query.")] = None,
@@ -217,6 +227,12 @@ def review(
                 min_answers=min_answers,
             )
             _show_parts(found, display)
+            return
+        if name == "answers":
+            differences = opened.grades(grader, bank=bank).answer_differences(query)
+            width = max(LEAST_WIDTH, (_width(display) or 0) // 2)
+            shown = 30 if limit is None else limit or None
+            show(differences if display.for_programs else differences.tables(shown, width), display)
             return
         if not is_collection(collection):
             raise InputError("a graded file has no decisions", hint="Give a collection")

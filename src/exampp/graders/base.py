@@ -40,6 +40,7 @@ class Request:
         answers: Known answers of the item.
         kind: question, nugget or query.
         subtopic_id: None for an item of a whole query.
+        kept: Characters of the passage in the prompt; None for all.
 
     Cells with equal texts share one request if the grader declares `same_text_same_grade`; the ids
     are then those of the first cell.
@@ -57,6 +58,7 @@ class Request:
     subtopic_id: str | None = None
     answers: tuple[str, ...] = ()
     kind: str = ""
+    kept: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,12 @@ def _openai(options: OpenAIOptions, prompt: Prompt) -> Grader:
     from exampp.graders.openai import OpenAICompatibleGrader
 
     return OpenAICompatibleGrader(
-        options, prompt.labels, prompt.reply_field, prompt.reply, properties=prompt.properties
+        options,
+        prompt.labels,
+        prompt.reply_field,
+        prompt.reply,
+        properties=prompt.properties,
+        shared=prompt if prompt.items > 1 else None,
     )
 
 

@@ -18,7 +18,7 @@ from exampp.grades.base import ChosenGrades, GradesBase
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
-from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.leaderboard import default_measures, evaluate_gradebook
 from exampp.measures.names import Measure
 from exampp.records.gradebook import DuplicateChoice
 from exampp.records.inputs import relevance_threshold
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from exampp.records.gradebook import Cell, Dossier
     from exampp.results.page import Document
     from exampp.results.plots.figure import Figure
+    from exampp.review.answers import AnswerDifferences
     from exampp.review.evidence import Criteria
     from exampp.review.lists import MissingAndSpurious
     from exampp.review.missing import MissingEntry
@@ -373,6 +374,23 @@ class Grades(ChosenGrades, GradesBase):
         scores = item_scores(self.gradebook, least, k, subtopics=subtopics)
         return find_omissions(scores, self.bank_texts(), pairs)
 
+    def answer_differences(self, query_id: str | None = None) -> AnswerDifferences:
+        """Return the extracted answers on which rules for answer keys, or a verifier, differ.
+
+        The verifier is the grader that verified these answers (`answers_of`), if there is one. See
+        `review.answers`.
+        """
+        from exampp.review.answers import compare_answers, verdicts_of
+
+        queries = None if query_id is None else [query_id]
+        key = self.grader.key
+        verifiers = (one for one in self.others() if one.bank == self.bank)
+        verifier = next((v for v in verifiers if v.grader.settings.get("answers_of") == key), None)
+        if verifier is None:
+            return compare_answers(self.dossiers(queries), self.grader)
+        verdicts = verdicts_of(verifier.dossiers(queries))
+        return compare_answers(self.dossiers(queries), self.grader, verifier.grader.name, verdicts)
+
     def citations(self, *, first: bool = False) -> CitationScores:
         """Return precision and recall of citations; see `exampp.citations.collect`.
 
@@ -430,7 +448,7 @@ class Grades(ChosenGrades, GradesBase):
         refuse_damaged(self.connection, self.path)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
-            measures=tuple(map(str, measures or MEASURES)),
+            measures=tuple(map(str, measures or default_measures(self.gradebook, MEASURES))),
             subtopics=subtopics,
             labelling=or_default("labelling", labelling, Labelling),
             official=read_officials(official),
@@ -617,6 +635,7 @@ class Grades(ChosenGrades, GradesBase):
         that length.
         """
         from exampp.review.lists import ListOptions, list_tables
+        from exampp.store.runs import target_of
 
         criteria = self.criteria(
             min_rating=min_rating,
@@ -635,5 +654,6 @@ class Grades(ChosenGrades, GradesBase):
             width,
             lambda: self.discrimination(criteria.min_rating),
             lambda query_ids, most: self.missing(query_ids, criteria, most),
+            target_of(self.connection, self.stored.key, self.bank),
         )
         return list_tables(name, dossiers, options)

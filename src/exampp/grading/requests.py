@@ -13,7 +13,14 @@ from typing import Any, NamedTuple, Self
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
 from exampp.prompts import Filled, Prompt, answer_text, fill, fit_prompt, read_reply, verify_answer
-from exampp.prompts.reply_fields import EVIDENCE, REASON, locate_evidence, reply_texts
+from exampp.prompts.prompt import item_slots
+from exampp.prompts.reply_fields import (
+    EVIDENCE,
+    REASON,
+    TEXT_FIELDS,
+    locate_evidence,
+    reply_texts,
+)
 from exampp.records import Grade, GraderIdentity, Outcome, State
 from exampp.records.graders import UNNUMBERED
 from exampp.records.readings import EVIDENCE_NOT_FOUND, LITTLE_MASS, WITHOUT_EVIDENCE
@@ -62,7 +69,7 @@ def prompt_slots(cells: PendingCells, kind: str) -> Mapping[str, str]:
     return {
         "question": cells.item,
         "nugget": cells.item,
-        "nuggets": repr([cells.item]),
+        **item_slots([cells.item]),
         "query": cells.item if kind == "query" else cells.query,
         "context": cells.passage,
         "answer": cells.passage,
@@ -89,7 +96,18 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
         parts = sum(len(grader.offsets(text)) for text in (filled.system, filled.user) if text)
         return grader.length(filled.user, filled.system) - parts
 
-    return fit_prompt(prompt, slots, limit, grader.offsets, overhead)
+    # the passage leaves room for as many items as can share the request
+    fitted = fit_prompt(
+        prompt,
+        {**slots, **item_slots([cells.item] * prompt.items)},
+        limit,
+        grader.offsets,
+        overhead,
+    )
+    if prompt.items == 1:
+        return fitted
+    alone = fill(prompt, {**slots, prompt.cut: slots[prompt.cut][: fitted.kept]})
+    return replace(fitted, system=alone.system, user=alone.user)
 
 
 def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
@@ -133,6 +151,7 @@ def build_request(
         ids.subtopic,
         cells.keys,
         kind,
+        filled.kept,
     )
     return SentPrompt(request, filled.kept)
 
@@ -228,29 +247,32 @@ class ReplyRules:
             if reply.scores:
                 detail["scores"] = _rounded(reply.scores)
             return Outcome(state, rule=LITTLE_MASS)
-        if outcome.state is State.GRADED and prompt.reply:
-            return self._with_texts(outcome, reply.text, cells.passage, detail)
+        # a function may return them beside its rating
+        fields = prompt.reply or (TEXT_FIELDS if not prompt.user else ())
+        if outcome.state is State.GRADED and fields:
+            return self._with_texts(outcome, reply_texts(reply.text, fields), cells, detail)
         if extracts and outcome.state is State.GRADED:
             detail |= self._extracted(reply.text, cells)
         return outcome
 
     def _with_texts(
-        self, outcome: Outcome, reply: str, passage: str, detail: dict[str, Any]
+        self,
+        outcome: Outcome,
+        texts: Mapping[str, str],
+        cells: PendingCells,
+        detail: dict[str, Any],
     ) -> Outcome:
         """Add the reason and the evidence to the detail; another rule marks missing evidence.
 
         A passage without an answer has no evidence, so the lowest rating needs none.
         """
-        texts = reply_texts(reply, self.prompt.reply)
         if REASON in texts:
             detail["explanation"] = texts[REASON]
-        if EVIDENCE not in self.prompt.reply:
-            return outcome
         if EVIDENCE not in texts:
-            needed = outcome.rating != self.prompt.lowest
+            needed = EVIDENCE in self.prompt.reply and outcome.rating != self.prompt.lowest
             return replace(outcome, rule=WITHOUT_EVIDENCE) if needed else outcome
         detail["evidence"] = texts[EVIDENCE]
-        if (span := locate_evidence(texts[EVIDENCE], passage)) is None:
+        if (span := locate_evidence(texts[EVIDENCE], cells.passage)) is None:
             return replace(outcome, rule=EVIDENCE_NOT_FOUND)
         detail["span"] = list(span)
         return outcome

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from exampp.grading.target import TargetCells
+from exampp.grading.target import count_needed
 from exampp.records import GraderIdentity, State
 from exampp.records.graders import GradingTarget, grader_label
 from exampp.records.items import own_bank
@@ -27,7 +27,6 @@ from exampp.store.bank import bank_names, item_models
 from exampp.store.cells import (
     DEPTH,
     count_judged_only,
-    count_pending,
     items_without_key,
     scope_of,
 )
@@ -102,11 +101,7 @@ def _status(
     counts = count_readings(connection, key, bank)
     readings = counts.rules
     makers = item_models(connection, bank, identity.kind)
-    target, not_needed = target_of(connection, key, bank), 0
-    if target is None:
-        pending = count_pending(connection, key, exam)
-    else:
-        pending, not_needed = TargetCells(connection, grader, exam, target).count()
+    pending, not_needed = count_needed(connection, grader, exam)
     return GraderStatus(
         identity,
         bank,
@@ -118,7 +113,7 @@ def _status(
         own_bank(identity.model, makers.models, makers.items) if readings else "",
         counts.deviations,
         count_judged_only(connection, key, exam),
-        target,
+        target_of(connection, key, bank),
         not_needed,
     )
 

@@ -24,12 +24,14 @@ from exampp.store.cells import (
     GradingScope,
     PendingCells,
     cells_in_scope,
+    count_pending,
     has_subtopics,
     pending_of_query,
     query_order,
 )
 from exampp.store.grades import StoredGrader
 from exampp.store.read_model import QueryRows, query_gradebook
+from exampp.store.runs import target_of
 
 
 def grading_target(
@@ -115,6 +117,16 @@ class NeedCount(NamedTuple):
 
     needed: int
     not_needed: int
+
+
+def count_needed(
+    connection: sqlite3.Connection, grader: StoredGrader, exam: GradingScope
+) -> NeedCount:
+    """Count the pending cells of a grader, by the target of its newest run."""
+    target = target_of(connection, grader.key, exam.bank)
+    if target is None:
+        return NeedCount(count_pending(connection, grader.key, exam), 0)
+    return TargetCells(connection, grader, exam, target).count()
 
 
 class TargetCells:

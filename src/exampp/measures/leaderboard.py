@@ -28,7 +28,7 @@ from exampp.measures.cover import (
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.formulas import check_gains
-from exampp.measures.names import CUTOFF, Measure, as_measures
+from exampp.measures.names import CUTOFF, Measure, as_measures, heading
 from exampp.measures.needs import count_missing_needed
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
@@ -316,9 +316,15 @@ _HIGH_CHANCE = 0.05
 DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 
 
-def default_measures(book: Gradebook) -> tuple[str, ...]:
-    """Return the measures to evaluate by default: those for which the cells were graded."""
-    return DEFAULT_MEASURES if book.target is None else book.target.measures
+def default_measures(book: Gradebook, usual: tuple[str, ...] = DEFAULT_MEASURES) -> tuple[str, ...]:
+    """Return the measures to evaluate by default: those for which the cells were graded, if set."""
+    return usual if book.target is None else book.target.measures
+
+
+def default_min_rating(book: Gradebook) -> int:
+    """Return the default minimum rating; it is never above those for which cells were graded."""
+    usual = book.grader.default_min_rating
+    return usual if book.target is None else min(usual, max(book.target.min_ratings))
 
 
 def evaluate(
@@ -521,11 +527,14 @@ def _refuse_not_needed(
             book, measure, threshold, settings.subtopics, k, settings.policy
         )
         if missing:
-            wanted = " ".join(f"--for '{one}'" for one in (*book.target.measures, measure))
+            every = dict.fromkeys((*book.target.measures, str(measure)))
+            wanted = " ".join(f"--for '{one}'" for one in every)
+            what = heading(str(measure), threshold if measure.takes_level else None)
             raise InputError(
-                f"{measure} needs {missing:,} cells without a grade: only cells that {book.target} "
+                f"{what} needs {missing:,} cells without a grade: only cells that {book.target} "
                 "needs are graded",
-                hint=f"Run exampp grade again with {wanted}, or without --for to grade all cells",
+                hint=f"Run exampp grade again with {wanted} --min-rating {threshold}, or without "
+                "--for to grade all cells",
             )
 
 

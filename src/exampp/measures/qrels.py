@@ -179,9 +179,19 @@ def write_exam_qrels(
     """Write EXAM-Qrels of all graded passages and return their number.
 
     A line is `query 0 passage label`. Labels that depend on a threshold use `min_rating`. In qrels
-    from draft grades the second column, which tools ignore, is `draft`.
+    from draft grades the second column, which tools ignore, is `draft`. Raises InputError if cells
+    were not graded because other measures did not need them.
     """
     from exampp.formats import trec
+
+    if book.target is not None and any(
+        ((query.ratings == MISSING).any(axis=1) & (query.ratings != MISSING).any(axis=1)).any()
+        for query in book.queries
+    ):
+        raise InputError(
+            "labels of passages need the grades of all items",
+            hint=f"{book.target.note} Run exampp grade without --for to grade the rest",
+        )
 
     labelling = or_default("labelling", labelling, Labelling)
     least = book.grader.threshold(min_rating)

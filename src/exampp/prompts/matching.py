@@ -284,8 +284,11 @@ def _holds(answer: _Answer, wanted: Wanted) -> bool:
         spans.append(found)
     if len(spans) > 1:
         in_sequence = spans == sorted(spans) or not wanted.asked & word_list("sequence")
-        return in_sequence and _is_whole_list(answer, sorted(spans))
-    return not _is_one_of_many(answer, spans[0], wanted)
+        if not (in_sequence and _is_whole_list(answer, sorted(spans))):
+            return False
+    elif _is_one_of_many(answer, spans[0], wanted):
+        return False
+    return not _is_off_topic(answer, wanted)
 
 
 def _acronyms(answer: _Answer, acronym: str) -> Iterator[Span]:
@@ -514,6 +517,29 @@ def _is_known(answer: _Answer, place: int, wanted: Wanted) -> bool:
     return 0 <= place < len(answer.tokens) and answer.tokens[place].form in wanted.others
 
 
+def _is_off_topic(answer: _Answer, wanted: Wanted) -> bool:
+    """Return whether a sentence with the known answer is about something else than the question.
+
+    It has few words of the question, no pronoun at its start, and several other words.
+    """
+    key = {token.form for part in wanted.parts for token in part}
+    asked = wanted.asked - key
+    if not asked or answer.text(0) in word_list("pronouns"):
+        return False
+    stated = {token.form or token.text for token in answer.tokens if _is_extra(token)}
+    stated -= key | _frames()
+    return len(stated - asked) >= _OTHERS and len(stated & asked) < _FEW * len(asked)
+
+
+@cache
+def _frames() -> frozenset[str]:
+    return frozenset(map(word_form, word_list("frames")))
+
+
+_OTHERS = 4
+_FEW = 1 / 3
+
+
 def _is_elsewhere(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     """Return whether another clause of the answer has more of the question's words.
 
@@ -592,7 +618,10 @@ def _is_part(answer: _Answer, span: Span) -> bool:
     place = start - 1
     while place > 0 and answer.text(place) in word_list("titles") | {"the", "a", "an"}:
         place -= 1
-    return answer.text(place) in word_list("compared") and answer.text(place - 1) != "named"
+    before = answer.text(place)
+    if before == "as":
+        return any(token.text == "as" for token in tokens[_clause_start(answer, place) : place])
+    return before in word_list("compared") and answer.text(place - 1) != "named"
 
 
 def _is_other_name(answer: _Answer, span: Span, wanted: Wanted) -> bool:

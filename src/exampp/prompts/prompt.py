@@ -27,7 +27,9 @@ GRADES = ("question", "nugget", "query", "answer")
 SLOTS = {
     "question": "the item's text, in a prompt that grades questions or nuggets",
     "nugget": "the same",
-    "nuggets": "the same, as a Python list of one",
+    "nuggets": "the same, as a Python list",
+    "items": "the items of one request, each on a line with its number",
+    "count": "their number",
     "query": "the query's text",
     "context": "the passage",
     "correct_answer": "the item's known answers, joined by 'or'",
@@ -35,6 +37,7 @@ SLOTS = {
 }
 """The slots of prompts, and their content."""
 _ITEM = ("question", "nugget")
+_ITEM_OF = {"nuggets": "nugget", "items": "nugget"}
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "question": (_ITEM, ("context",)),
     "nugget": (_ITEM, ("context",)),
@@ -45,6 +48,7 @@ _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _WITHOUT = ("all items would get the same prompt", "the model would not see what it grades")
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
 TEMPLATE_FREE = "thresholds"
+MOST_ITEMS = 100
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 
 
@@ -65,6 +69,8 @@ class Prompt:
         field: The relevant value of a JSON reply.
         reply: The fields of a JSON reply in order, if it has more than the rating: `field`,
             `reason`, `evidence`.
+        items: Maximum items of one passage in a request. With more than one, a JSON reply has the
+            ratings by number, and `field` is `1`; a reply of support labels is a list in order.
         properties: The fields of a JSON reply without a rating, as properties of a JSON schema.
         cut: The slot that is truncated if the prompt is too long.
         user: Text for the model; without it, nothing is sent.
@@ -86,6 +92,7 @@ class Prompt:
     labels: tuple[str, ...] = ()
     field: str = ""
     reply: tuple[str, ...] = ()
+    items: int = 1
     workbench: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
     properties: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
@@ -97,7 +104,7 @@ class Prompt:
     @property
     def scored_labels(self) -> tuple[str, ...]:
         """Return the labels if a single one is the whole reply, so that they can be scored."""
-        return () if self.reply else self.labels
+        return () if self.reply or self.items > 1 else self.labels
 
     @property
     def is_verdict(self) -> bool:
@@ -128,6 +135,7 @@ def prompt_content_hash(prompt: Prompt) -> str:
         "labels": prompt.labels,
         "field": prompt.field,
         **({"reply": prompt.reply} if prompt.reply else {}),
+        **({"items": prompt.items} if prompt.items > 1 else {}),
     }
     return hash_of(json.dumps(content, sort_keys=True, ensure_ascii=False))
 
@@ -175,6 +183,7 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
     "labels": (_is_strings, 'a list of texts such as ["0", "1"]', False),
     "field": (lambda v: isinstance(v, str), "a text", False),
     "reply": (_is_strings, 'a list of texts such as ["evidence", "reason", "grade"]', False),
+    "items": (lambda v: type(v) is int and 1 <= v <= MOST_ITEMS, "a number from 1 to 100", False),
     "user": (lambda v: isinstance(v, str) and v.strip() != "", "a text that is not empty", False),
     "system": (lambda v: isinstance(v, str), "a text", False),
     "workbench": (lambda v: isinstance(v, dict), "a table", False),
@@ -207,6 +216,7 @@ def build_prompt(data: Mapping[str, Any], file: str | Path | None = None) -> Pro
             labels=tuple(data.get("labels", ())),
             field=data.get("field", ""),
             reply=tuple(data.get("reply", ())),
+            items=data.get("items", 1),
             workbench=_workbench(data.get("workbench", {})),
         )
         _check_values(prompt)
@@ -282,6 +292,18 @@ def _check_values(prompt: Prompt) -> None:
             hint=suggest(prompt.reading, reading_names())
             or f"Use one of {', '.join(reading_names())}",
         )
+    if (prompt.items > 1) != bool({"items", "count"} & set(prompt.slots)):
+        raise InputError(
+            f"a request has up to {prompt.items} items",
+            field="items",
+            hint="Set items = 10, for example, in a prompt with {items} or {count}, and only there",
+        )
+    if prompt.items > 1 and (prompt.reply or prompt.field not in ("", "1")):
+        raise InputError(
+            "the replies of several items have only their ratings, by number",
+            field="reply" if prompt.reply else "field",
+            hint='Remove reply, and write field = "1"',
+        )
     known = (prompt.reply_field, *TEXT_FIELDS)
     if prompt.reply and (
         not set(prompt.reply) <= set(known)
@@ -346,7 +368,7 @@ def _check_slots(prompt: Prompt) -> None:
 def _check_needed(prompt: Prompt, used: Collection[str]) -> None:
     for kind in prompt.grades if prompt.user else ():
         for needed, why in zip(_NEEDED[kind], _WITHOUT, strict=True):
-            if not set(needed) & {"nugget" if slot == "nuggets" else slot for slot in used}:
+            if not set(needed) & {_ITEM_OF.get(slot, slot) for slot in used}:
                 slots = " or ".join(f"{{{slot}}}" for slot in needed)
                 raise InputError(
                     f"the text has no {slots}: {why}", field="user", hint=f"Add {slots} to it"
@@ -357,6 +379,15 @@ def _slots_of(grades: Iterable[str]) -> tuple[str, ...]:
     """Return the slots of a prompt by its kinds: extracted answers replace passages."""
     verifies = "answer" in grades
     return tuple(slot for slot in SLOTS if slot != ("context" if verifies else "answer"))
+
+
+def item_slots(items: Sequence[str]) -> dict[str, str]:
+    """Return the slots of a prompt for the items of one request."""
+    return {
+        "items": "\n".join(f"{number}. {text}" for number, text in enumerate(items, 1)),
+        "nuggets": repr(list(items)),
+        "count": str(len(items)),
+    }
 
 
 Offsets = Callable[[str], Sequence[tuple[int, int]]]

@@ -8,6 +8,8 @@ searched for in the passage.
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +23,7 @@ TEXT_FIELDS = (REASON, EVIDENCE)
 LONGEST_TEXT = 5_000
 """Maximum characters of a reason or of evidence that are stored apart from the reply."""
 _MOST_PARTS = 20
+_CODE = re.compile(r"```(?:\w+)?")
 _AROUND = " \t\r\n\"'."
 _SAME_SIGNS = str.maketrans(
     "\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb\u2010\u2011\u2012"
@@ -37,12 +40,44 @@ def reply_schema(
 
     The rating is one of the labels (a number if all are whole numbers), or else a text.
     """
-    value: dict[str, Any] = {"type": "string"}
-    if labels and all(map(_is_whole, labels)):
-        value = {"type": "integer", "enum": [int(label) for label in labels]}
-    elif labels:
-        value["enum"] = list(labels)
+    value = _rating_schema(labels)
     return {name: value if name == rating else {"type": "string"} for name in fields or (rating,)}
+
+
+def items_schema(labels: Sequence[str], count: int) -> dict[str, dict[str, Any]]:
+    """Return the properties of a JSON reply with the ratings of several items, by number."""
+    return {str(number): _rating_schema(labels) for number in range(1, count + 1)}
+
+
+def _rating_schema(labels: Sequence[str]) -> dict[str, Any]:
+    if labels and all(map(_is_whole, labels)):
+        return {"type": "integer", "enum": [int(label) for label in labels]}
+    return {"type": "string", "enum": list(labels)} if labels else {"type": "string"}
+
+
+def split_reply(reply: str, count: int, *, listed: bool) -> list[str]:
+    """Return the reply for each of several items, in the form of a reply for one; "" if unclear.
+
+    The reply is a JSON object from numbers to ratings or, if `listed`, a Python list in order. A
+    list of another length, a number that is out of range or text with digits beside the object make
+    all unclear, because the numbers may mean other items; a repeated number makes its item unclear.
+    """
+    text = strip_thoughts(reply) or ""
+    unclear = [""] * count
+    if listed:
+        try:
+            labels = ast.literal_eval(_CODE.sub("", text).strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return unclear
+        if not isinstance(labels, list) or len(labels) != count:
+            return unclear
+        return [repr([label]) for label in labels]
+    values, around = json_values(text)
+    numbers = [str(number) for number in range(1, count + 1)]
+    if not {name for name, _ in values} <= set(numbers) or any(map(str.isdigit, around)):
+        return unclear
+    of_number = {number: [v for name, v in values if name == number] for number in numbers}
+    return [json.dumps({"1": found[0]}) if len(found) == 1 else "" for found in of_number.values()]
 
 
 def _is_whole(label: str) -> bool:

@@ -184,6 +184,11 @@ class GradingTarget(NamedTuple):
         several = " or ".join(map(str, self.min_ratings))
         return f"{' and '.join(self.measures)} at min rating {several}"
 
+    @property
+    def note(self) -> str:
+        """Sentence for all results of these grades."""
+        return f"Only cells that {self} needs are graded."
+
 
 def check_scale(scale: RatingScale) -> RatingScale:
     """Return the scale.

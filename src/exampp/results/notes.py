@@ -693,6 +693,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "The kind and the closest item are guesses from shared words, because the model of the "
         "draft grader is not installed: read the passage first.",
     ),
+    "missing-unexplained": (
+        _N,
+        "{rows} without a kind: only the first passages are compared with the items (--query lists "
+        "all of one query).",
+    ),
     "spurious-columns": (
         _N,
         "Alone: non-relevant and relevant passages that no other item covers. Retiring the item "

@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from exampp.errors import InputError
 from exampp.formats.lines import error_counter, raise_error
 from exampp.grading.regrade import reverify_answers
+from exampp.grading.target import count_needed
 from exampp.inputs.files import GivenFile
 from exampp.inputs.importing import UNKNOWN_PASSAGES, ImportReport, import_files
 from exampp.inputs.loading import Importer
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
-from exampp.measures.leaderboard import evaluate
+from exampp.measures.leaderboard import default_measures, default_min_rating, evaluate
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import MeasureColumn, Values
@@ -42,7 +43,7 @@ from exampp.sanitize import check_choice, check_integer, or_default
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.means import mean_tests
 from exampp.store.bank import BeforeCommit, bank_names, edit_by
-from exampp.store.cells import DEPTH, count_pending, pending_of_query, scope_of
+from exampp.store.cells import DEPTH, pending_of_query, scope_of
 from exampp.store.grades import StoredGrader, graders
 from exampp.store.inputs import query_keys
 from exampp.store.read_model import read_dossiers, read_gradebook
@@ -153,7 +154,7 @@ class Baseline:
     def of(
         cls,
         gradebook: Gradebook,
-        measures: Sequence[Measure | str] = MEASURES,
+        measures: Sequence[Measure | str] = (),
         *,
         min_rating: int | None = None,
         labelling: Labelling | None = None,
@@ -164,8 +165,11 @@ class Baseline:
         Raises:
             InputError: As `measures.leaderboard.evaluate`.
         """
+        if min_rating is None:
+            min_rating = default_min_rating(gradebook)
         min_rating = gradebook.grader.threshold(min_rating)
-        parsed, labelling = as_measures(measures), or_default("labelling", labelling, Labelling)
+        parsed = as_measures(measures or default_measures(gradebook, MEASURES))
+        labelling = or_default("labelling", labelling, Labelling)
         mode = resolve_subtopics(gradebook, subtopics)
         columns = _columns(gradebook, parsed, min_rating, labelling, mode)
         means = tuple(_means(column.values) for column in columns)
@@ -325,7 +329,7 @@ def _columns(
     # values only, without those that ignore decisions
     queries = tuple(replace(one, decided=()) for one in gradebook.queries)
     return evaluate(
-        replace(gradebook, queries=queries),
+        replace(gradebook, queries=queries, target=None),
         measures,
         [min_rating],
         subtopics=mode,
@@ -556,7 +560,7 @@ def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStan
     return {
         one.identity.key: GraderStanding(
             read_gradebook(connection, one, bank),
-            count_pending(connection, one.key, scope_of(connection, one, bank)),
+            count_needed(connection, one, scope_of(connection, one, bank)).needed,
         )
         for one in graders(connection)
         if bank in bank_names(connection, one.identity.kind)
@@ -566,7 +570,7 @@ def standings(connection: sqlite3.Connection, bank: str) -> dict[str, GraderStan
 def edit_effects(
     before: Mapping[str, GraderStanding],
     after: Mapping[str, GraderStanding],
-    measures: Sequence[Measure | str] = MEASURES,
+    measures: Sequence[Measure | str] = (),
     min_rating: int | None = None,
 ) -> tuple[Effect, ...]:
     """Return the changes between two states of a bank, for every grader.

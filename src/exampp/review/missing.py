@@ -33,6 +33,8 @@ KINDS: Mapping[str, str] = {
 """What a missing passage may show, and what to do."""
 FIRST = 3
 """Passages of one query before the next query."""
+MOST = 2000
+"""Passages that are compared with texts for a list of all: about a minute of CPU."""
 CLOSEST = 3
 """Closest items of a passage."""
 DUPLICATE = 0.8
@@ -99,16 +101,16 @@ def _uncovered(view: QueryView) -> list[int]:
         return []
     relevant = view.evidence.relevant & view.is_graded.any(axis=1) & ~view.covers.any(axis=1)
     rows = np.flatnonzero(relevant)
-    effect, strength = _effects(view)[rows], view.evidence.strength[rows]
+    effect = _effect(view, view.returned.counts[rows])
+    strength = view.evidence.strength[rows]
     ordered: list[int] = rows[np.lexsort((-strength, -effect))].tolist()
     return ordered
 
 
-def _effects(view: QueryView) -> NDArray[np.float64]:
-    """Return the share of pairs of systems of which exactly one returns each passage."""
-    count, systems = view.returned.counts, view.returned.systems
-    pairs = systems * (systems - 1) / 2
-    return np.asarray(count * (systems - count) / max(pairs, 1), np.float64)
+def _effect(view: QueryView, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the share of pairs of systems of which exactly one returns a passage."""
+    systems = view.returned.systems
+    return np.asarray(counts * (systems - counts) / max(systems * (systems - 1) / 2, 1))
 
 
 def _entry(view: QueryView, row: int) -> MissingEntry:
@@ -117,7 +119,7 @@ def _entry(view: QueryView, row: int) -> MissingEntry:
         view.dossier.query_text,
         view.passage(row),
         int(view.grades.ratings[row].max()),
-        float(_effects(view)[row]),
+        float(_effect(view, view.returned.counts[row])),
     )
 
 
@@ -138,17 +140,20 @@ def explained_entries(
     """Return what missing passages show, a few of each query before more of the first.
 
     With a `limit`, returns up to so many passages, without near-duplicates, and reads only the
-    queries that they need. `queries` are in the order of the list.
+    queries that they need. Without one, only the first `MOST` passages get a kind. `queries` are in
+    the order of the list.
     """
     of_each = None if limit is None else max(FIRST, -(-limit // max(len(queries), 1)))
     lists: list[list[MissingEntry]] = []
-    shown = 0
+    shown = explained = 0
     for query_id in queries:
         if limit is not None and shown >= limit:
             break
-        entries = explain(view_of(query_id), text_similarity(), of_each)
+        most = max(MOST - explained, 0) if of_each is None else of_each
+        entries = explain(view_of(query_id), text_similarity(), most)
         lists.append([one for one in entries if limit is None or not one.same_as][:of_each])
         shown += min(len(lists[-1]), FIRST)
+        explained += sum(not one.same_as for one in entries)
     longest = max(map(len, lists), default=0)
     rounds = range(0, longest, FIRST)
     return [one for at in rounds for entries in lists for one in entries[at : at + FIRST]][:limit]

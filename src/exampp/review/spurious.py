@@ -109,6 +109,7 @@ def spurious(view: QueryView, discrimination: Discrimination | None = None) -> l
     alone = view.covers & (view.covers.sum(axis=1) == 1)[:, None]
     wrong = view.covers & evidence.irrelevant[:, None]
     right = view.covers & evidence.relevant[:, None]
+    wrong_alone, right_alone = (alone & wrong).sum(axis=0), (alone & right).sum(axis=0)
     overturned = _overturned(dossier, view.min_rating)
     entries = []
     for column in range(len(dossier.items)):
@@ -122,8 +123,8 @@ def spurious(view: QueryView, discrimination: Discrimination | None = None) -> l
                 int((graded & evidence.irrelevant).sum()),
                 int(right[:, column].sum()),
                 int((graded & evidence.relevant).sum()),
-                int((alone & wrong)[:, column].sum()),
-                int((alone & right)[:, column].sum()),
+                int(wrong_alone[column]),
+                int(right_alone[column]),
                 int(overturned[column]),
                 evidence.by,
                 tuple(view.passage(int(row)) for row in first),

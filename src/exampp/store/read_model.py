@@ -123,7 +123,6 @@ def read_gradebook(
         target = target_of(connection, grader.key, bank)
     notes = list(counts.deviations.describe())
     notes += [describe_items_without_key(keyless)] if keyless else []
-    notes += [f"Only cells that {target} needs are graded"] if target else []
     pending = by_state(counts.rules)
     pending.pop("graded", None)
     return Gradebook(
@@ -138,6 +137,7 @@ def read_gradebook(
         count_readings=lambda: counts.rules,
         notes=(
             *(f"{note}." for note in notes),
+            *([target.note] if target else []),
             *calibration_notes(grader.identity),
             *notes_of_vote(grader.identity),
         ),

@@ -314,7 +314,7 @@ class Snapshot:
             return grades.oversight(criteria)
 
     def missing(
-        self, queries: Sequence[str], criteria: Criteria, limit: int, patience: float
+        self, queries: Sequence[str], criteria: Criteria, limit: int | None, patience: float
     ) -> Sequence[MissingEntry] | None:
         """Return what missing passages of some queries show; None until it is computed."""
 

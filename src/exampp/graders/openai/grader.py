@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from itertools import groupby, islice
 from queue import Empty, SimpleQueue
@@ -25,7 +25,7 @@ from exampp.graders.openai.client import (
     context_of,
     send_json,
 )
-from exampp.graders.openai.modes import Mode, check_labels
+from exampp.graders.openai.modes import UNCLEAR, Mode, check_labels
 from exampp.graders.openai.probes import (
     Trial,
     probe_choice,
@@ -34,6 +34,7 @@ from exampp.graders.openai.probes import (
     try_mode,
 )
 from exampp.graders.options import OpenAIOptions, check_least_mass
+from exampp.prompts.prompt import Prompt
 from exampp.stopping import LOOK_UP_SECONDS
 
 T = TypeVar("T")
@@ -88,6 +89,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         reply: Sequence[str] = (),
         *,
         properties: Mapping[str, Any] | None = None,
+        shared: Prompt | None = None,
     ) -> None:
         # only the address has the key
         self.options = replace(options, api_key=None)
@@ -97,6 +99,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
         self._field = field
         self._reply = tuple(reply)
         self._properties = properties
+        self._shared = shared
         self._quirks = ServerQuirks(self._address.limit_name, options.assumed)
         self._budget = Budget(options)
         self._server_context: tuple[int | None] | None = None
@@ -170,7 +173,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
     def _possible(self) -> Iterator[Mode]:
         """Yield the modes that fit the prompt, shortest replies first."""
         rated = (*SHORTEST, "json", "text") if self._labels else ("text",)
-        for decode in ("json", "text") if self._properties else rated:
+        several = self._properties or (self._shared and self._labels)
+        for decode in ("json", "text") if several else rated:
             with suppress(InputError):
                 yield self._mode_of(decode)
 
@@ -288,6 +292,7 @@ class OpenAICompatibleGrader(ApproximateTokens):
             self._reply,
             form,
             self._properties,
+            self._shared,
         )
 
     def _checked_mode(self) -> Mode:
@@ -635,6 +640,16 @@ class RequestStream:
             self._cancel(self._tasks - {asyncio.current_task()})
             raise
 
+    async def _alone(self, request: Request, reply: Reply) -> tuple[Request, Reply]:
+        """Send a request of a bundle again, alone; return `reply` if the budget allows no more."""
+        worst = self._budget.worst(self._mode.texts(request), self._mode.max_written)
+        if self._client.stopping or self._budget.retry(0.0, lost=False):
+            return request, reply
+        self._budget.reserve(worst, sent=True)
+        ((_, alone),) = await self._replies(Bundle([request], worst))
+        usage = Usage(*map(sum, zip(astuple(reply.usage), astuple(alone.usage), strict=True)))
+        return request, replace(alone, usage=usage)
+
     async def _replies(self, bundle: Bundle) -> Pairs:
         requests, worst = bundle
         body = self._mode.body(requests)
@@ -645,11 +660,16 @@ class RequestStream:
             without = self._quirks.missing(body)
             return [
                 (one, replace(r, detail={**r.detail, "without": without}) if without else r)
+                if r.fault != UNCLEAR
+                else await self._alone(one, r)
                 for one, r in zip(requests, outcome.replies, strict=True)
             ]
         self._budget.settle(worst, None if outcome.lost else Usage(), lost=outcome.lost)
         if outcome.error is not None:
             raise outcome.error
+        if len(requests) > 1:
+            # too long or refused together; each one alone may not be
+            return [await self._alone(one, Reply("", fault=outcome.reason)) for one in requests]
         reply = Reply("", fault=outcome.reason)
         if outcome.action is RetryAction.REFUSAL:
             reply = Reply("", detail={"refusal": True, "reason": outcome.reason})

@@ -25,7 +25,11 @@ from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
 from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
-from exampp.prompts.reply_fields import reply_schema
+from exampp.prompts.prompt import Filled, Prompt, fill, item_slots
+from exampp.prompts.replies import read_reply
+from exampp.prompts.reply_fields import items_schema, reply_schema, split_reply
+from exampp.records.graders import State
+from exampp.records.ids import content_hash
 
 TOP_LOGPROBS = 20
 """Maximum of most servers."""
@@ -38,6 +42,7 @@ CHOICE_FORMS: Mapping[str, Callable[[Sequence[str]], dict[str, Any]]] = {
     "regex": lambda labels: {"regex": f"({'|'.join(map(re.escape, labels))})"},
 }
 """Parameters that enforce one of several replies: vLLM, earlier vLLM, llama.cpp, SGLang."""
+UNCLEAR = "the reply to several items has no clear rating of this one"
 CHOICE_TOKENS = 32
 """Maximum tokens of a label."""
 TEXT_PARTS = ("text", "output_text")
@@ -94,7 +99,8 @@ class Mode:
 
     `top` is the number of likeliest tokens that are requested: with labels, and with json or choice
     if the server gives both. `form` is one of `CHOICE_FORMS`. `properties` are the fields of a JSON
-    reply without a rating, as in a JSON schema. One request can serve up to `most` cells.
+    reply without a rating, as in a JSON schema. With the prompt `shared`, one request has up to
+    `most` items of a passage.
 
     Raises:
         InputError: The labels or the field do not match the decode.
@@ -108,8 +114,8 @@ class Mode:
     reply: tuple[str, ...] = ()
     form: str = ""
     properties: Mapping[str, Any] | None = None
+    shared: Prompt | None = None
 
-    most = 1
     path = "/chat/completions"
 
     def __post_init__(self) -> None:
@@ -130,6 +136,11 @@ class Mode:
             )
 
     @property
+    def most(self) -> int:
+        """Maximum number of cells of a request."""
+        return self.shared.items if self.shared else 1
+
+    @property
     def max_written(self) -> int | None:
         """Maximum tokens of a reply; None without a limit."""
         short = {"labels": 1, "choice": CHOICE_TOKENS}
@@ -148,7 +159,7 @@ class Mode:
         elif self.decode == "choice":
             parts |= {"labels": list(self.labels)}
         elif self.decode == "json":
-            parts |= {"schema": self._schema()}
+            parts |= {"schema": self._schema(self.most)}
         parts |= self.options.sampling
         if self.decode in ("text", "json") and self.max_written is not None:
             parts[LIMIT] = self.max_written
@@ -161,10 +172,18 @@ class Mode:
 
     def body(self, requests: Sequence[Request]) -> dict[str, Any]:
         """Return the body of one request."""
-        (request,) = requests
-        body = self.text_body(request.system, request.user, self.max_written)
+        request = requests[0]
+        filled = Filled(request.system, request.user)
+        if self.shared and len(requests) > 1:
+            ordered = self._ordered(requests)
+            kept = min((one.kept for one in requests if one.kept is not None), default=None)
+            texts = {"query": request.query, "context": request.passage[:kept]}
+            filled = fill(self.shared, {**texts, **item_slots([one.item for one in ordered])})
+        body = self.text_body(filled.system, filled.user, self.max_written)
         if self.decode == "json":
-            body |= json_format("items" if self.properties else "grade", self._schema())
+            body |= json_format(
+                "items" if self.properties else "grade", self._schema(len(requests))
+            )
         elif self.decode == "choice" and self.form:
             body |= CHOICE_FORMS[self.form](self.labels)
         if self.decode == "labels" or (self.top and self.decode != "text"):
@@ -180,9 +199,42 @@ class Mode:
         extra = self.options.extra_body or {}
         return {"model": self.options.model, **texts, **self.options.sampling, **limit, **extra}
 
-    def read(self, data: Any, requests: Sequence[Request]) -> ReadReplies:  # noqa: ARG002
-        """Return the reply; raises one of `MALFORMED_ERRORS`."""
+    def _ordered(self, requests: Sequence[Request]) -> list[Request]:
+        """Return the items of a request in random order, by the seed and their texts."""
+        seed = self.options.sampling.get("seed", 0)
+        return sorted(requests, key=lambda one: content_hash(f"{seed}", one.passage, one.item))
+
+    def _read_shared(
+        self, prompt: Prompt, completion: Completion, requests: Sequence[Request]
+    ) -> ReadReplies:
+        """Return the reply for each item; those that state no rating have the fault `UNCLEAR`."""
+        ordered = self._ordered(requests)
+        listed = prompt.reading == "support"
+        texts = split_reply(completion.text, len(requests), listed=listed)
+        replies = {}
+        for position, (one, text) in enumerate(zip(ordered, texts, strict=True), 1):
+            outcome = read_reply(
+                prompt.reading,
+                text,
+                lowest=prompt.lowest,
+                highest=prompt.highest,
+                field=prompt.reply_field,
+            )
+            is_read = outcome.state is State.GRADED and not completion.refusal
+            usage = completion.usage if position == 1 and completion.usage else Usage()
+            replies[one.key] = Reply(
+                text if is_read else "",
+                fault="" if is_read else UNCLEAR,
+                usage=usage,
+                detail={**completion.detail, "position": position, "items": len(requests)},
+            )
+        return ReadReplies([replies[one.key] for one in requests], completion.usage)
+
+    def read(self, data: Any, requests: Sequence[Request]) -> ReadReplies:
+        """Return the replies to the requests; raises one of `MALFORMED_ERRORS`."""
         completion = read_completion(data)
+        if self.shared and len(requests) > 1:
+            return self._read_shared(self.shared, completion, requests)
         usage = completion.usage or Usage()
         if self.decode == "labels" and not completion.refusal:
             return ReadReplies([self._likeliest_label(completion, usage)], completion.usage)
@@ -247,8 +299,10 @@ class Mode:
                 chances[label] += chance
         return chances
 
-    def _schema(self) -> dict[str, Any]:
+    def _schema(self, count: int = 1) -> dict[str, Any]:
         """Return the schema of a reply: its rating, and the reason or evidence that it has."""
+        if self.shared:
+            return object_schema(items_schema(self.labels, count))
         return object_schema(self.properties or reply_schema(self.field, self.labels, self.reply))
 
 

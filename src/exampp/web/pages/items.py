@@ -12,8 +12,10 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
 from exampp.analysis.items import ItemList, ListedItem, item_list
+from exampp.errors import InputError
 from exampp.records.gradebook import Dossier
 from exampp.records.inputs import relevance_threshold
+from exampp.review.answers import AnswerDifferences
 from exampp.review.evidence import BASES, Criteria
 from exampp.review.lists import (
     MissingAndSpurious,
@@ -22,7 +24,7 @@ from exampp.review.lists import (
     item_errors,
     verification_list,
 )
-from exampp.review.missing import FIRST, KINDS, queries_by_effect
+from exampp.review.missing import FIRST, KINDS, MissingEntry, queries_by_effect
 from exampp.review.query_view import CellRecord, QueryView
 from exampp.review.spurious import ADVICE
 from exampp.store.inputs import highest_judgment
@@ -183,6 +185,7 @@ NAMES = {
     "grid": ("Grid", "passages by items for one query"),
     "missing": ("Missing", "relevant passages that no item covers"),
     "spurious": ("Spurious", "items covered by non-relevant passages"),
+    "answers": ("Answers", "extracted answers on which the rules for answer keys differ"),
 }
 """The lists: title and content."""
 ENTRIES = 50
@@ -195,7 +198,7 @@ By = Literal["auto", "judgments", "systems", "graders", "decisions"]
 
 
 class ListRequest(NamedTuple):
-    """The parameters of a list: thresholds, basis of relevance, query, item, and advice."""
+    """The parameters of a list: thresholds, basis of relevance, query, item, and part."""
 
     min_rating: int
     min_relevant: int | None
@@ -203,6 +206,7 @@ class ListRequest(NamedTuple):
     query: str | None
     item: str | None
     advice: str | None = None
+    kind: str | None = None
 
     @property
     def criteria(self) -> Criteria:
@@ -218,11 +222,12 @@ async def list_request(
     query: str | None = None,
     item: str | None = None,
     advice: str | None = None,
+    kind: str | None = None,
 ) -> ListRequest:
     """Return the parameters in an address."""
     has_threshold = min_rating is not None
     least = request.choice.grader.threshold(min_rating) if has_threshold else request.min_rating
-    return ListRequest(least, min_relevant, by, query or None, item or None, advice or None)
+    return ListRequest(least, min_relevant, by, query or None, item or None, advice, kind)
 
 
 AskedList = Annotated[ListRequest, Depends(list_request)]
@@ -270,7 +275,7 @@ def list_page(
             list_of.min_relevant, highest_judgment(collection.connection)
         )
     list_of = list_of._replace(min_relevant=relevant)
-    fill = {"verify": _verify, "grid": _grid, "missing": _missing, "spurious": _spurious}[name]
+    fill = _FILL[name]
     context = fill(request, list_of, page)
     bases = ("auto", *BASES)
     return request.render(
@@ -294,21 +299,27 @@ def _oversight(request: PageRequest, options: ListRequest) -> MissingAndSpurious
 
 def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
     oversight = _oversight(request, options)
-    queries = queries_by_effect(oversight.missing)
-    listing = page_of(queries, page, QUERIES)
-    shown = tuple(listing.entries)
-    limit = FIRST * len(shown) if options.query is None else len(oversight.missing)
-    entries = request.snapshot.missing(shown, options.criteria, limit, PATIENCE)
+    queries = tuple(queries_by_effect(oversight.missing))
+    kind = options.kind if options.kind in KINDS else None
+    listing = page_of(queries, page, len(queries) or 1 if kind else QUERIES)
+    first = FIRST * QUERIES if options.query is None else len(oversight.missing)
+    limit = None if kind else first
+    entries = request.snapshot.missing(tuple(listing.entries), options.criteria, limit, PATIENCE)
     if entries is None:
         raise StillComputing
+    by_query: dict[str, list[MissingEntry]] = {query: [] for query in listing.entries}
+    for one in entries:
+        if not one.same_as and kind in (None, one.kind):
+            by_query[one.query_id].append(one)
     totals = Counter(one.query_id for one in oversight.missing)
-    groups = [
-        (query_id, text, list(of_query), totals[query_id])
-        for (query_id, text), of_query in groupby(
-            entries, key=lambda one: (one.query_id, one.query_text)
-        )
-    ]
-    return {"oversight": oversight, "listing": listing, "groups": groups, "kinds": KINDS}
+    groups = [(of, totals[query]) for query, of in by_query.items() if of]
+    return {
+        "oversight": oversight,
+        "listing": listing,
+        "groups": groups,
+        "kinds": KINDS,
+        "kind": kind,
+    }
 
 
 def _spurious(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
@@ -371,3 +382,28 @@ def _grid(request: PageRequest, options: ListRequest, page: int) -> dict[str, An
         "items": rows_by_item.items,
         "listing": page_of(rows_by_item.rows, page, ENTRIES),
     }
+
+
+def _answers(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
+    def compute() -> AnswerDifferences | str:
+        with request.snapshot.grades() as grades:
+            try:
+                return grades.answer_differences(options.query)
+            except InputError as error:
+                return str(error)
+
+    found = request.snapshot.cache.soon(("answers", options.query), compute, PATIENCE)
+    if found is None:
+        raise StillComputing
+    if isinstance(found, str):
+        return {"reason": found, "differences": None, "listing": None}
+    return {"reason": "", "differences": found, "listing": page_of(found.rows, page, ENTRIES)}
+
+
+_FILL = {
+    "verify": _verify,
+    "grid": _grid,
+    "missing": _missing,
+    "spurious": _spurious,
+    "answers": _answers,
+}
