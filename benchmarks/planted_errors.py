@@ -15,7 +15,9 @@ The kinds of missing passages are measured on relevant passages that one item co
 item it is a gap, with a rating of 0 a miss of the grader.
 
 `labels/missing.tsv` has 60 passages, drawn with seed 34 before the rule was made (at most 3 of a
-query): 20 served to choose thresholds, 40 are reported.
+query): 20 served to choose thresholds, 40 are reported. `labels/spurious.tsv` has the first 15
+items of two kinds of advice, read after the rule was made: is the item bad, is the first example
+false.
 """
 
 from __future__ import annotations
@@ -369,7 +371,20 @@ def measure_kinds(dossiers: Sequence[Dossier], similarity: Similarity, sample: i
     print(f"  the missed item is the closest in {right[1]}, one of the closest three in {right[3]}")
 
 
-# ---- passages that a person read -----------------------------------------------------------------
+# ---- items and passages that a person read -------------------------------------------------------
+
+
+def measure_advice(dossiers: Sequence[Dossier], book: Gradebook) -> None:
+    """Print how a reader labelled items and example grades, by the advice that they have now."""
+    with (LABELS.parent / "spurious.tsv").open(encoding="utf-8") as stream:
+        labels = list(csv.DictReader(stream, delimiter="\t"))
+    advice = {key_of(one): one.advice for one in spurious_items(dossiers, book)}
+    print("\nAdvice: labels of a reader for the first 15 items of each advice")
+    for name in ADVICE:
+        of = [one for one in labels if advice.get((one["query_id"], one["item_id"])) == name]
+        bad = sum(one["item"] == "bad" for one in of)
+        false = sum(one["grade"] == "false" for one in of)
+        print(f"  {name:20} {len(of)} items: {bad} bad; first example grade: {false} false")
 
 
 def measure_reading(dossiers: Iterable[Dossier], similarity: Similarity) -> None:
@@ -437,6 +452,7 @@ def main() -> None:
     official = json.loads((options.data / "official-leaderboard.json").read_text())
     measure_planted(dossiers, book, options.seeds)
     measure_retiring(dossiers, book, official, options.seeds)
+    measure_advice(dossiers, book)
     if not options.skip_texts:
         for similarity in (text_similarity(), BY_WORDS):
             measure_kinds(dossiers, similarity)

@@ -22,6 +22,7 @@ from exampp.graders.base import Request
 from exampp.graders.openai.modes import Mode
 from exampp.graders.options import OpenAIOptions
 from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.plan import estimate
 from exampp.prompts import fill, load_grading_prompt
 from exampp.prompts.prompt import item_slots, parse_prompt
 from exampp.prompts.reply_fields import split_reply
@@ -233,6 +234,27 @@ def test_a_long_passage_leaves_room_for_all_items(tmp_path: Path) -> None:
         for seen in server.requests:
             assert run.grading.grader.length(seen.text) <= limit
             assert seen.text.count("word") > 20
+
+
+@pytest.mark.parametrize("target", [None, "Cover@3"])
+def test_the_estimate_counts_shared_requests(target: str | None, tmp_path: Path) -> None:
+    with (
+        FaultServer(lambda seen: Answer(completion(json.dumps(right(seen.text))))) as server,
+        make(tmp_path) as exam,
+    ):
+        more: dict[str, Any] = {} if target is None else {"measures": [target]}
+        options: dict[str, Any] = {"model": "m", "base_url": server.url, "decode": "text"}
+        run = exam.grading("openai", prompt=MANY, dry_run=True, **options, **more)
+        found = estimate(run)
+        assert not server.requests
+        assert found.cells == ITEMS * PASSAGES
+        exam.grade("openai", prompt=MANY, **options, **more)
+        sent = len(server.requests)
+        assert found.at_least <= sent <= found.requests
+        if target is None:
+            assert sent == found.requests == 2 * PASSAGES
+            characters = sum(len(seen.text) for seen in server.requests)
+            assert found.tokens == pytest.approx(characters / 4, rel=0.05)
 
 
 def test_it_is_a_grader_of_its_own(tmp_path: Path) -> None:

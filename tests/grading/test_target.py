@@ -245,3 +245,37 @@ def test_several_processes_share_the_rounds(tmp_path: Path) -> None:
         assert grading_status(collection.connection)[0].pending == 0
         board = collection.grades().evaluate()
         assert all(row.missing_cells == 0 for row in board.rows)
+
+
+def test_shards_and_their_merge_equal_one_run(tmp_path: Path) -> None:
+    exam = RandomExam(tmp_path / "my.exam", 14)
+    copies = [Path(shutil.copy(exam.path, tmp_path / f"{n}.exam")) for n in (1, 2)]
+    for number, copy in enumerate(copies, 1):
+        with exampp.Collection(copy) as part:
+            part.grade(
+                exam.grader(),
+                name="replay",
+                measures=[f"Cover@{exam.k}"],
+                shard=f"{number}/2",
+                depth=exam.depth,
+            )
+    with exampp.Collection(exam.path) as whole:
+        whole.merge(*copies)
+        run = planned(whole, exam, ["Cover"], [4])
+        # each shard closed all items that its passages can close
+        assert run.count_pending().cells == 0
+        lazy = scores(whole.grades("replay"), run)
+        whole.grade(exam.grader("full"), name="full", depth=exam.depth)
+        assert lazy == scores(whole.grades("full"), run)
+
+
+def test_a_changed_query_makes_the_cells_of_a_function_needed(tmp_path: Path) -> None:
+    def judge(item: Any, passage: Any) -> int:
+        return int(by_hand(item.text, passage.text))
+
+    with exams.make(tmp_path) as exam:
+        assert exam.grade(judge, name="judge", measures=["Cover"]).done == 7
+        exam.add(queries={"q1": "a new text", "q2": exams.QUERIES["q2"]}, update=True)
+        # of q1, the cell that was not needed is still not needed
+        assert exam.grade(judge, name="judge", measures=["Cover"]).done == 5
+        assert exam.grade(judge, name="judge", measures=["Cover"]).done == 0

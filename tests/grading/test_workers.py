@@ -14,7 +14,9 @@ import pytest
 from support import exams
 from support.contract import GraderContract, Make, make_ask, make_asks, passage_text
 from support.process_workers import ProcessWorkers
+from support.replayed import RandomExam
 
+import exampp
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
@@ -24,6 +26,7 @@ from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader, WorkerJoined
 from exampp.prompts import load_grading_prompt
 from exampp.records import State
+from exampp.records.graders import GradingTarget
 from exampp.store.cells import GradingScope
 
 PROMPT = load_grading_prompt("question-self-rating")
@@ -211,6 +214,29 @@ def test_the_end_is_that_of_a_single_process(
     alone, spread_out = (cells(tmp_path / f"{name}.exam") for name in ("alone", "spread"))
     assert alone == spread_out
     assert any("kept" in str(row) for row in alone)
+
+
+def test_rounds_of_a_target_survive_a_lost_worker(
+    tmp_path: Path, start: Callable[..., ProcessWorkers]
+) -> None:
+    exam = RandomExam(tmp_path / "my.exam", 14)
+    target = GradingTarget((f"Cover@{exam.k}",), (4,))
+    counts = []
+    for name in ("alone", "spread"):
+        make = partial(scripted, 0.001, name)
+        pool = start(make, make)
+        grader = SpreadGrader(pool) if name == "spread" else make()
+        with exampp.Collection(exam.path) as collection:
+            how = join_grading(grader, name, PROMPT)
+            scope = GradingScope("question", "main", exam.depth)
+            steps = GradingRun(collection.connection, how, scope, target=target).steps()
+            next(steps)
+            pool.kill("worker 1")
+            *_, last = steps
+            counts.append((last.done, last.not_needed, last.states))
+            board = collection.grades(name).evaluate(target.measures)
+            assert all(row.missing_cells == 0 for row in board.rows)
+    assert counts[0] == counts[1]
 
 
 def test_joined_is_told_apart_from_what_was_lost_before_it(

@@ -54,8 +54,23 @@ def found(*texts: str, kind: str = "question", query: str = "") -> list[tuple[st
         ("How, according to the text, do reefs grow?", "source-reference", "according to the text"),
         ("Which of the reefs mentioned above is dead?", "source-reference", "mentioned above"),
         ("Have you considered the height of the tower?", "reader", "Have you"),
+        ("How is it treated?", "unresolved", "it"),
+        ("Where are they found?", "unresolved", "they"),
+        ("What is its main cause?", "unresolved", "its"),
+        ("How does this disease spread among goats?", "unresolved", "this disease spread"),
+        ("What can people do here?", "unresolved", "here"),
+        ("Can you explain basalt and describe its uses?", "double-barrelled", "and describe"),
+        ("Tell me if there are other basalts", "yes-no", "tell me if"),
+        ("Is it true that basalt floats?", "yes-no", "is"),
+        ("How old is Vanessa Redgrave?", "time-dependent", "how old is"),
+        ("What is the weather in Jamaica?", "time-dependent", "what is the weather"),
+        (
+            "Based on the given passage, why is basalt dark?",
+            "source-reference",
+            "based on the given passage",
+        ),
         ("What is the current temperature in Jamaica?", "time-dependent", "current temperature"),
-        ("What is her net worth now?", "time-dependent", "worth now"),
+        ("What is the queen worth now?", "time-dependent", "worth now"),
         ("What is currently known about roundworms?", "time-dependent", "currently"),
         ("What are the latest models of plumes?", "time-dependent", "latest"),
         ("What do recent studies of finches show?", "time-dependent", "recent studies"),
@@ -82,6 +97,9 @@ def test_what_is_found_in_a_question(text: str, rule: str, detail: str) -> None:
         "How strong are currents in a circuit, and the current density?",
         "What are hotels known for?",
         "How do you measure the height of a tower?",
+        "How long does it take for a reef to form?",
+        "What does basalt do when it cools?",
+        "Which reefs are in this reef's sea?",
         "How does electric current flow in a wire?",
         "What are ocean currents driven by?",
         "What is the date of the treaty?",
@@ -192,8 +210,9 @@ def test_items_that_look_alike(one: str, other: str, detail: str) -> None:
 
 
 def test_what_is_seen_makes_no_twins() -> None:
-    assert {rule for rule, _, _ in found("How big is x\u00b2 here?", "How big is x2 here?")} <= {
-        "near-duplicate"
+    assert {rule for rule, _, _ in found("How big is x\u00b2 now?", "How big is x2 now?")} <= {
+        "near-duplicate",
+        "time-dependent",
     }
     accents = found("Caf\u00e9 or bar, which?", "Cafe or bar, which?")
     assert {rule for rule, _, _ in accents} <= {"near-duplicate"}
@@ -218,7 +237,7 @@ def test_duplicates_are_looked_for_within_a_query_and_kind() -> None:
         ("instances.", "fragment", "one word"),
         ("and the Second", "fragment", "starts with 'and'"),
         ("based on true", "fragment", "ends in 'on true'"),
-        ("They orbit the Sun.", "no-subject", "They"),
+        ("They orbit the Sun.", "unresolved", "They"),
         ("Concise, insightful nuggets", "prompt-echo", "nuggets"),
         ("Limited to 4 words.", "prompt-echo", "limited to 4 words"),
         ("Meaning of lava", "no-fact", ""),
@@ -429,13 +448,13 @@ def test_a_dismissal_travels_with_the_bank(collection: exampp.Collection, tmp_pa
 REAL = {
     "car-y3/questions": {
         "list-mark": 180,
-        "double-barrelled": 950,
+        "double-barrelled": 957,
         "yes-no": 456,
         "time-dependent": 79,
         "duplicate": 6,
         "near-duplicate": 9,
     },
-    "car-y3/nuggets": {"fragment": 15, "no-subject": 21},
+    "car-y3/nuggets": {"fragment": 15, "unresolved": 21},
     "dl19/nuggets": {"fragment": 29, "prompt-echo": 11},
 }
 

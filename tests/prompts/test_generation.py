@@ -257,6 +257,10 @@ READ: list[tuple[str, str, list[str]]] = [
     ('{"name": "reply", "arguments": "[\\"What is a?\\", \\"Why b?\\"]"}', "json", AB),
     ('<tool_call>{"name": "a", "parameters": {"questions": ["What is a?"]}}', "embedded", AB[:1]),
     ('{"questions": ["What is a?"]}\n{"questions": ["Why b?"]}', "embedded", AB),
+    ('{"question": "What is a?"}\n{"question": "Why b?"}\n{"quest', "embedded", AB),
+    ('{"questions": ["What is a?"]}\n{"questions": ["Why b?", "Wh', "embedded", AB),
+    ('{"q1": "What is a?", "q2": "Why b?", "q3"', "unfinished", AB),
+    ("['What is a?', 'Why b?'", "unfinished", AB),
     ('So: ["No?", "So?"]\nFinal: ["What is a?", "Why b?"]', "embedded", AB),
     ('{"question": "What is a?", "ans', "unfinished", AB[:1]),
     ("1. What is a?\n   - a letter\n2) Why b?", "list", AB),
@@ -293,6 +297,7 @@ UNREAD = [
     ("<html>Bad gateway</html>", "no readable questions"),
     ("[" * 5000, "no readable questions"),
     ('{"a":' * 5000, "no readable questions"),
+    ('{{"a": 1}}', "no readable questions"),
     ("What is a?", "no readable questions"),
 ]
 
@@ -327,6 +332,18 @@ def test_a_list_that_was_cut_loses_its_last_line() -> None:
     found = read_items("1. What is a?\n2. Why is th", "question", truncated=True)
     assert found.made == (ParsedItem("What is a?"),)
     assert "ends before" in read_items("1. What is", "question", truncated=True).rule
+
+
+@pytest.mark.parametrize(
+    ("end", "texts"),
+    [("\n", AB), ("", AB), ("\n3. Who c", AB), ("\n3. Vowels: ", AB), ("\n3", AB), ("\n\n", AB)],
+)
+def test_a_list_that_was_cut_keeps_its_complete_lines(end: str, texts: list[str]) -> None:
+    found = read_items(f"1. What is a?\n2. Why b?{end}", "question", truncated=True)
+    assert [one.text for one in found.made] == texts
+    found = read_items(f"- Tides rise\n- Moon{end}", "nugget", truncated=True)
+    complete = ["Tides rise", "Moon"] if end else ["Tides rise"]
+    assert [one.text for one in found.made] == complete
 
 
 def test_nuggets() -> None:

@@ -126,11 +126,14 @@ def test_shared_words() -> None:
     assert shared_words("a b", "a b") == 0
 
 
-def test_without_texts_nothing_is_guessed(collection: exampp.Collection, tmp_path: Path) -> None:
+def test_without_texts_of_items_only_similar_passages_show_close_items(
+    collection: exampp.Collection, tmp_path: Path
+) -> None:
     collection.export(tmp_path / "graded.jsonl.gz")
     with exampp.open(tmp_path / "graded.jsonl.gz") as opened:
         rows = rows_of(opened.grades().review("missing"))
         assert {row["kind"] for row in rows} == {""}
+        # no passage of q1 covers an item; of q2 p3 does, and p4 has other words
         assert {row["closest item"] for row in rows} == {""}
         (people, *_) = opened.grades().review_tables("missing", width=80)
         assert people.rows

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -724,10 +724,10 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
     grader = run.grading.grader
     measured = grader.limit is not None
     sample = list(_sample(run))
-    lengths = [_tokens(grader, one, measured) for one in sample]
+    lengths = [_tokens(grader, some, measured) for some in sample]
     key = find_grader(run.connection, run.grading.identity)
     spent = usage_of(run.connection, key) if key is not None else RunUsage()
-    each = _Each.of(spent, lengths)
+    each = _Each.of(spent, lengths, sum(map(len, sample)) / max(1, len(sample)))
     return GradingEstimate(
         planned.cells,
         planned.requests,
@@ -737,7 +737,7 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         spent.asked,
         None if each.seconds is None else each.seconds * planned.requests,
         (prices or Prices()).at(grader.share).of(each, planned.requests),
-        tuple(_texts_of(one) for one in sample[:2]),
+        tuple(_texts_of(some[0]) for some in sample[:2]),
         count_judged_only(run.connection, key, run.exam)[0],
         planned.at_least,
         planned.not_needed,
@@ -753,16 +753,21 @@ class _Each(NamedTuple):
     seconds: float | None
 
     @classmethod
-    def of(cls, spent: RunUsage, lengths: Sequence[int]) -> _Each:
-        """Return them from earlier runs, or else from the lengths of prompts."""
+    def of(cls, spent: RunUsage, lengths: Sequence[int], items: float) -> _Each:
+        """Return them from earlier runs, or else from the lengths of prompts.
+
+        `items` is the average number of items of a request.
+        """
         looked = sum(lengths) / len(lengths) if lengths else 0.0
-        if not spent.asked:
-            return cls(looked, 0.0, REPLY_TOKENS, None)
+        # the replies to the items of one request are counted apart
+        sent = spent.requests if items > 1 else spent.asked
+        if not sent:
+            return cls(looked, 0.0, REPLY_TOKENS * max(1.0, items), None)
         read, cached, written = (
-            tokens / spent.asked
+            tokens / sent
             for tokens in (spent.tokens_read, spent.tokens_cached, spent.tokens_written)
         )
-        return cls(read or looked, cached, written, spent.seconds / spent.asked)
+        return cls(read or looked, cached, written, spent.seconds / sent)
 
 
 class Prices(NamedTuple):
@@ -793,19 +798,28 @@ class Prices(NamedTuple):
         return cost if known else None
 
 
-def _sample(run: GradingRun) -> Iterator[SentPrompt]:
-    """Yield the first requests; cells that cannot be requested are skipped."""
-    for number, one in enumerate(islice(filter(run.is_asked, run.pending()), SAMPLE)):
-        with suppress(InputError):
-            yield run.grading.request(number, one)
+def _sample(run: GradingRun) -> Iterator[list[SentPrompt]]:
+    """Yield the prompts of the first requests; cells that cannot be requested are skipped."""
+    numbers = count()
+    for some in run.grading.bundles(islice(filter(run.is_asked, run.pending()), SAMPLE)):
+        prompts: list[SentPrompt] = []
+        for one in some:
+            with suppress(InputError):
+                prompts.append(run.grading.request(next(numbers), one))
+        if prompts:
+            yield prompts
 
 
-def _tokens(grader: Grader, prompt: SentPrompt, measured: bool) -> int:
-    request = prompt.request
-    if measured:
-        return grader.length(request.user, request.system)
+def _tokens(grader: Grader, prompts: Sequence[SentPrompt], measured: bool) -> int:
+    """Count the tokens of a request; every further item adds a line with its number."""
+    request = prompts[0].request
     text = f"{request.system}{request.user}" or f"{request.item}{request.passage}"
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
+    more = "".join(f"10. {one.request.item}\n" for one in prompts[1:])
+    if measured:
+        return grader.length(request.user, request.system) + len(
+            grader.offsets(more) if more else ()
+        )
+    return -(-len(text + more) // CHARACTERS_PER_TOKEN)
 
 
 def _texts_of(prompt: SentPrompt) -> str:

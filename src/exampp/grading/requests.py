@@ -6,8 +6,10 @@ the answer key, and the probabilities of labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 from exampp.errors import InputError
@@ -42,6 +44,13 @@ class Grading:
     prompt: Prompt
     identity: GraderIdentity
     rules: ReplyRules
+
+    def bundles(self, requests: Iterable[PendingCells]) -> Iterator[list[PendingCells]]:
+        """Yield the cells that share a request: items of a passage, as many as the grader takes."""
+        most = getattr(self.grader, "most_items", 1)
+        for _, group in groupby(requests, key=attrgetter("passage")):
+            while bundle := list(islice(group, most)):
+                yield bundle
 
     def request(self, key: int, cells: PendingCells) -> SentPrompt:
         """Return the request for some cells; raise InputError if their prompt cannot be filled."""

@@ -37,10 +37,11 @@ from exampp.store.cells import (
     GradingScope,
     PendingCells,
     copy_grade,
+    pending_cells,
     pending_of_query,
     query_order,
 )
-from exampp.store.connection import transaction
+from exampp.store.connection import data_version, transaction
 from exampp.store.grades import (
     NO_KEY,
     GradeRow,
@@ -244,7 +245,8 @@ class GradingRun:
         self._repeats: deque[tuple[int, PendingCells]] = deque()
         self._repeated: dict[tuple[Cell, ...], State] = {}
         self._plans: dict[int, QueryPlan] = {}
-        self._unfinished: list[int] = []
+        self._unfinished: dict[int, QueryPlan] = {}
+        self._seen = 0
         self._failures = 0
         self._progress = Progress(0)
         self._asks = self._key = self._run = 0
@@ -261,9 +263,11 @@ class GradingRun:
         cells = requests = least = not_needed = 0
         for requested, plan in self._pending_by_query():
             graded = sum(len(one.cells) for one in requested)
-            asked = sum(map(self.is_asked, requested))
+            bundles = self.grading.bundles(filter(self.is_asked, requested))
+            asked = sum(1 for _ in bundles)
             cells, requests = cells + graded, requests + asked
-            least += asked if plan is None else min(asked, plan.at_least)
+            most = getattr(self.grading.grader, "most_items", 1)
+            least += asked if plan is None else min(asked, -(-plan.at_least // most))
             not_needed += 0 if plan is None else plan.cells - graded
         return PendingCount(cells, requests, least, not_needed)
 
@@ -271,6 +275,10 @@ class GradingRun:
         """Return the cells that are pending now; with a target, at most these are graded."""
         for requests, _ in self._pending_by_query():
             yield from requests
+
+    def _pending(self, select: str) -> Iterator[PendingCells]:
+        key = find_grader(self.connection, self.grading.identity)
+        return pending_cells(self.connection, key, self.exam, select)
 
     def _pending_by_query(self) -> Iterator[tuple[list[PendingCells], QueryPlan | None]]:
         key = find_grader(self.connection, self.grading.identity)
@@ -300,10 +308,16 @@ class GradingRun:
         if not self.dry_run:
             self._verify_again()
         self._progress = Progress(0)
-        for one in self.pending():
-            self._progress.total += len(one.cells)
-            if one.before is not None:
+        cells = self._target_cells()
+        if cells is not None and self.select == "pending":
+            self._progress.total = cells.count().needed
+            for one in self._pending("failed"):
                 self._tried.update(one.cells)
+        else:
+            for one in self.pending():
+                self._progress.total += len(one.cells)
+                if one.before is not None:
+                    self._tried.update(one.cells)
         yield self._progress
         if self.dry_run or not (self._progress.total or self._changes_target()):
             return
@@ -453,8 +467,8 @@ class GradingRun:
                 release_all(self.connection, self._key, self._owner)
             self._waiting.clear()
             self._open.clear()
-            self._unfinished = list(self._plans)
-            self._plans.clear()
+            self._unfinished, self._plans = self._plans, {}
+            self._seen = data_version(self.connection)
 
     def _requests_of(self, queries: list[int], select: str, leased: list[int]) -> Iterator[Request]:
         cells = self._target_cells()
@@ -472,7 +486,10 @@ class GradingRun:
                 yield from self._requests(query, untried)
                 self._close(query)
             else:
-                self._plans[query] = cells.plan(query, untried)
+                # a plan of the last pass is up to date unless another process has written since
+                known = self._unfinished.pop(query, None)
+                is_current = self._seen == data_version(self.connection)
+                self._plans[query] = (is_current and known) or cells.plan(query, untried)
         yield from self._next_rounds()
         yield from self._repeat_requests()
 
@@ -512,7 +529,8 @@ class GradingRun:
 
     def _rate(self, query: int, one: PendingCells, rating: int | None) -> None:
         """Record a grade in the plan of its query."""
-        if rating is not None and (plan := self._plans.get(query)):
+        plan = self._plans.get(query) or self._unfinished.get(query)
+        if rating is not None and plan is not None:
             plan.rate(one, rating)
 
     def _repeat_requests(self) -> Iterator[Request]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +104,9 @@ class QueryPlan:
 
     def next_round(self) -> list[PendingCells]:
         """Return the requests of the next round; they are returned once."""
-        requests = (self._requests[place] for place in self._needs.next_round())
+        # requests about one passage are consecutive, so that they can be sent as one
+        places = sorted(self._needs.next_round(), key=itemgetter(0))
+        requests = (self._requests[place] for place in places)
         return list({one.cells: one for one in requests}.values())
 
     def rate(self, one: PendingCells, rating: int) -> None:
@@ -150,14 +153,16 @@ class TargetCells:
     def plan(self, query: int, pending: Iterable[PendingCells]) -> QueryPlan:
         """Return the plan of a query, with the requests that are `pending`."""
         rows, needs = self._needs(query)
-        requests: dict[tuple[int, int], PendingCells] = {}
-        for one in pending:
-            for item, passage in one.cells:
-                if item in rows.column and passage in rows.row:
-                    requests[rows.row[passage], rows.column[item]] = one
-        needs.candidates[:] = False
-        for place in requests:
-            needs.candidates[place] = True
+        row, column = rows.row, rows.column
+        requests = {
+            (row[passage], column[item]): one
+            for one in pending
+            for item, passage in one.cells
+            if item in column and passage in row
+        }
+        if requests:
+            needs.candidates[tuple(zip(*requests, strict=True))] = True
+            needs.forget_candidates()
         return QueryPlan(needs, requests)
 
     def count(self) -> NeedCount:
@@ -165,23 +170,28 @@ class TargetCells:
         pending = needed = 0
         for query in query_order(self._connection, self._exam):
             rows, needs = self._needs(query)
-            for item, passage in self._pending(query, rows, needs):
-                needs.candidates[rows.row[passage], rows.column[item]] = True
+            places = [
+                (rows.row[passage], rows.column[item])
+                for item, passage in self._pending(query, rows, needs)
+            ]
+            if places:
+                needs.candidates[tuple(zip(*places, strict=True))] = True
+                needs.forget_candidates()
             pending += int(needs.candidates.sum())
             needed += int(needs.needed.sum())
         return NeedCount(needed, pending - needed)
 
     def _pending(self, query: int, rows: QueryRows, needs: QueryNeeds) -> Iterator[Cell]:
         """Yield the pending cells of a query, by the keys of their texts."""
-        if self._exam.answers_of is not None:
-            for one in pending_of_query(
-                self._connection, query, self._grader.key, self._exam, "pending"
-            ):
+        exam = self._exam
+        if exam.answers_of is not None or exam.by_query or exam.shard is not None:
+            key = self._grader.key
+            for one in pending_of_query(self._connection, query, key, exam, "pending"):
                 yield from (
                     one for one in one.cells if one[0] in rows.column and one[1] in rows.row
                 )
             return
-        items, passages = cells_in_scope(self._connection, query, self._exam)
+        items, passages = cells_in_scope(self._connection, query, exam)
         graded = needs.automatic != MISSING
         for item, _ in items:
             for passage in passages:

@@ -76,14 +76,14 @@ RULES: Mapping[str, Rule] = {
     "reader": Rule("it asks about the reader, which no passage knows", 8, 8),
     "twin": Rule("the texts look the same but differ in invisible characters", doubts="all"),
     "duplicate": Rule("one fact counts twice in cover", doubts="all"),
-    "near-duplicate": Rule("one fact may count twice in cover", doubts="all"),
+    "near-duplicate": Rule("one fact may count twice in cover", 97, 107, "all"),
     "gives-away": Rule("the question contains its answer", 16, 22),
     "never-fails": Rule("most non-relevant passages cover it", 11, 13),
     "too-broad": Rule("every passage on the topic answers it", 3, 3),
     "no-fact": Rule(
         "it adds nothing to the query, so every passage on the topic covers it", 38, 40
     ),
-    "no-subject": Rule("without the query, nobody can say what it is about", 40, 40),
+    "unresolved": Rule("it does not say what it is about", 44, 46),
     "double-barrelled": Rule("a passage can answer half of it", 33, 40),
     "yes-no": Rule("any passage on the topic may seem to answer it", 38, 40),
     "yes-no-fact": Rule("it suggests its answer", 13, 40),
@@ -335,14 +335,15 @@ def _stemmed(words: str) -> frozenset[str]:
 
 
 _BROAD = re.compile(
-    r"\b(?:important|importance|interesting|significan\w+|overview|facts?|information|in general|"
-    r"overall|aspects?)\b",
+    r"\b(?:tell me|know about|important|importance|interesting|significan\w+|overview|facts?|"
+    r"information|in general|overall|aspects?)\b",
     re.IGNORECASE,
 )
 _BROAD_FILLING = _stemmed(
     "importance important significance significant overview fact facts interesting information "
     "general overall aspect aspects thing things understanding brief summary introduction key main "
-    "provide explain describe discuss give tell concept concepts role"
+    "provide explain describe discuss give tell concept concepts role know "
+    "say me"
 )
 """Words that add nothing to a question about the topic."""
 _HEADING = _stemmed(

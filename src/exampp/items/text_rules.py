@@ -22,7 +22,7 @@ _LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+(?=\S)")
 _CUT_END = re.compile(
     r"\b(?:the|an?|of|in|on|at|to|for|by|with|from|and|or|but|is|are|was|were|be|been|has|have|had|"
     r"can|could|will|would|may|might|must|should|that|which|who|where|than|into|as|its|their|his|"
-    r"her|some|such|very|between|because|while|if|various|several|"
+    r"her|some|such|very|about|during|against|through|towards|without|within|upon|among|between|because|while|if|various|several|"
     r"(?:an?|the|for|by|on|of|in|with) (?:true|actual|potential|limited|certain|specific|other))"
     r"[.\u2026]*\s*$"
 )
@@ -32,13 +32,30 @@ _CUT_START = re.compile(
 _LAST_WORD = re.compile(r"[a-z]{4,}[.?]")
 _OPEN_END = re.compile(r"\b(?:the|an|and|or|their|its|because|if|than)\W*$", re.IGNORECASE)
 _BARE_SUBJECT = re.compile(r"\s*(?:they|it|he|she|these|those|this|its|their|his|her)\b", re.I)
+_FILLER = re.compile(
+    rf"(?:{_ASKING}|{_AUXILIARY}|in|on|at|for|to|by|from|of|with|and|so|then|much|many|long|often|far|"
+    r"an?|the|kinds?|types?|ways?|main|exactly|been|be|there|you|tell|me|explain)\W+",
+    re.IGNORECASE,
+)
+_UNRESOLVED = re.compile(r"(?:it|they|he|she|him|her|them|his|its|their)\b", re.IGNORECASE)
+_EXPLETIVE = re.compile(r"it\b.*\b(?:to|for|that|mean|means|when|if|rain|snow)\b", re.IGNORECASE)
+_DEMONSTRATIVE = re.compile(
+    r"\b(?:this|these) (?!(?:year|centur|month|week|decade|time|season|way|day|question|is|are|be|"
+    r"was|were|type|kind)\w{0,3}\b)(?P<one>\w+)(?: (?P<two>\w+))?|\bhere\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(rf"[?;:,]|\b(?:and|but) (?:{_ASKING}|{_AUXILIARY})\b", re.IGNORECASE)
 _TO_READER = re.compile(
     r"\s*(?:are|do|have|did|were|will|would|should) you\b(?! know\b)|\s*\w+ your\b", re.IGNORECASE
 )
 _SOURCE = re.compile(
-    r"\b(?:according to|in|from|of|by) (?:the|this) (?:(?:given|above|provided|following) )?"
+    r"\b(?:according to|based on|per|in|from|of|by) (?:the|this) "
+    r"(?:(?:given|above|provided|following) )?"
     r"(?:text|article|document|author|passage|paragraph|excerpt|snippet)s?\b"
     r"|\b(?:the|this|these) (?:passage|paragraph|excerpt|snippet)s?\b"
+    r"|\bthis (?:article|text|document)\b"
+    r"|\bthe (?:given|above|provided|following) (?:text|article|document|context|information)\b"
+    r"|\bthe (?:text|article|document|context) (?:above|says|states|mentions|describes)\b"
     r"|\b(?:as )?(?:mentioned|described|stated|discussed|noted|listed) "
     r"(?:above|earlier|previously|in the (?:text|passage|article|document|paragraph))"
     r"|\bthe author(?:'s)? (?:stat|mention|argu|sa[iy]|describ|claim|suggest|believ|mean|"
@@ -62,10 +79,21 @@ _DOUBLE = re.compile(
     r"|[,;?] (?:and )?if (?:so|yes|not)\b",
     re.IGNORECASE,
 )
+_SECOND_TASK = re.compile(
+    r",? and (?:also )?(?:explain|describe|discuss|give|list|provide|compare|identify|state|"
+    r"outline)(?= \w)",
+    re.IGNORECASE,
+)
+_IMPERATIVE = re.compile(
+    r"\W*(?:(?:can|could|would|will) you )?(?:please )?(?:explain|describe|discuss|define|list|"
+    r"name|compare|identify|give|provide|state|outline)\b",
+    re.IGNORECASE,
+)
 _WHY = re.compile(r"[,;]? ?(?:and |or )?(?:why|how) (?:or|not)\b", re.IGNORECASE)
 _AFTER_MARK = re.compile(r"\?\W+(?P<more>\w+\W+\w.*)$", re.DOTALL)
 _INDIRECT = re.compile(
     r"(?:(?:can|could|would|will) you (?:please )?(?:tell|say|confirm|explain|clarify)(?: me| us)?|"
+    r"(?:please )?(?:tell|let) (?:me|us)(?: know)?|i wonder|"
     r"do (?:you|we) know|is it known) (?:if|whether)\b",
     re.IGNORECASE,
 )
@@ -78,7 +106,7 @@ _POLAR = re.compile(
 _EXISTENCE = re.compile(
     r"\b(?:any|certain|specific|other|additional|different|particular|notable|significant|"
     r"potential|known)\b|\b(?:is|are|was|were|has|have|had|be) there\b|\bthere (?:is|are|been)\b"
-    r"|\bis it (?:always )?possible\b"
+    r"|\b(?:is|was|would) it (?:be |always |ever )?(?:possible|true)\b|\bdoes there\b"
     r"|\b(?:vary|varies|differ|differs|depend|depends|affect|affects|affected|impact|impacts|"
     r"impacted|influence|influences|influenced|contribute|contributes|play|plays)\b",
     re.IGNORECASE,
@@ -89,8 +117,10 @@ _CHOICE = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b(?:currently|nowadays|presently|recently|lately|today'?s?|tonight|tomorrow|these days|"
-    r"so far|until now|up to now|as of now|to date(?=\W*$)|at (?:the moment|present)|right now|"
+    r"\b(?:how old is|net worth|exchange rate|(?:stock|share) price|how(?:'s| is) the weather|"
+    r"what(?:'s| is) the (?:weather|forecast)|currently|nowadays|presently|recently|lately|"
+    r"today'?s?|tonight|tomorrow|these days|so far|until now|up to now|as of now|"
+    r"to date(?=\W*$)|at (?:the moment|present)|right now|"
     r"(?:worth|cost|age) now\b|now(?=\W*$)|latest|newest|most recent|in recent|"
     r"recent (?:years|months|decades|times|developments?|advance(?:ment)?s|research|studies|"
     r"discover(?:y|ies)|trends?|changes|news|events|findings)|"
@@ -139,6 +169,21 @@ def bare_subject(text: str) -> str | None:
     return None if match is None else match[0].strip()
 
 
+def unresolved(text: str) -> str | None:
+    """Find a question about something that it does not name ("How is this disease treated?")."""
+    rest = _LIST_MARK.sub("", text.strip(), 1)
+    while match := _FILLER.match(rest):
+        rest = rest[match.end() :]
+    if (match := _UNRESOLVED.match(rest)) and not _EXPLETIVE.match(rest):
+        return match[0]
+    match = _DEMONSTRATIVE.search(text)
+    before = text[: match.start()].lower() if match else ""
+    if match is None or _CLAUSE.search(before):
+        return None
+    named = (word[:4].lower() for word in match.group("one", "two") if word)
+    return None if any(word in before for word in named) else match[0]
+
+
 def asks_reader(text: str) -> str | None:
     """Find a question about the reader."""
     match = _TO_READER.match(text)
@@ -165,7 +210,8 @@ def double_barrelled(text: str) -> str | None:
     # "How and why ..." is a single question
     if (match := _DOUBLE.search(start, 12)) and not _WHY.match(start, match.start()):
         return match[0].strip(" ,;?")
-    return "?" if _AFTER_MARK.search(start) else None
+    task = _SECOND_TASK.search(start, 12) if _IMPERATIVE.match(start) else None
+    return (task[0].strip(" ,") if task else "?") if task or _AFTER_MARK.search(start) else None
 
 
 def _polar(text: str) -> re.Match[str] | None:
@@ -221,6 +267,7 @@ QUESTION_RULES: Mapping[str, TextRule] = {
     "list-mark": list_mark,
     "fragment": cut_question,
     "source-reference": names_source,
+    "unresolved": unresolved,
     "reader": asks_reader,
     "gives-away": alternatives,
     "double-barrelled": double_barrelled,
@@ -233,6 +280,6 @@ NUGGET_RULES: Mapping[str, TextRule] = {
     "fragment": cut_nugget,
     "source-reference": names_source,
     "prompt-echo": echoes_prompt,
-    "no-subject": bare_subject,
+    "unresolved": bare_subject,
     "time-dependent": time_dependent,
 }

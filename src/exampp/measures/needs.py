@@ -116,6 +116,11 @@ class QueryNeeds:
         """Return the ratings without human decisions."""
         return self.versions[-1].ratings
 
+    def forget_candidates(self) -> None:
+        """Drop grades of candidates: they are for an earlier text of the query."""
+        for version in self.versions:
+            version.ratings[self.candidates & ~version.decided] = MISSING
+
     def rate(self, passage: int, item: int, rating: int) -> None:
         """Record the grade of a cell."""
         for version in self.versions:

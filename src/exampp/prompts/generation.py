@@ -367,8 +367,8 @@ _CLOSING = re.compile(r"[}\]]")
 _MOST_ENDS = 20
 _BRACKETS = {"{": "}", "[": "]"}
 _TOKEN = re.compile(
-    r"\s*+(?:(?P<open>[{\[])|(?P<close>[}\]])|[,:]"
-    r"|(?P<value>\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.|'(?!\s*+[,:}\]]))*+'|[\w.+-]++))",
+    r"\s*+(?:(?P<open>[{\[])|(?P<close>[}\]])|(?P<sign>[,:])"
+    r"|(?P<value>\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.|'(?!\s*+(?:[,:}\]]|\Z)))*+'|[\w.+-]++))",
     re.DOTALL,
 )
 """A part of JSON, or of a Python literal in its notation."""
@@ -402,7 +402,7 @@ def read_items(reply: str, kind: str, *, truncated: bool = False) -> ParsedItems
         return ParsedItems((), "the reply is empty")
     if is_refusal(text):
         return ParsedItems((), "the model refused")
-    for rule, parsed in _readings(text, kind, truncated):
+    for rule, parsed in _readings(text, kind, truncated and not text_only.endswith("\n")):
         items = _cleaned(parsed)
         if items and all(is_refusal(one.text) for one in items):
             return ParsedItems((), "the model refused")
@@ -422,11 +422,11 @@ def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequ
     yield "json", _from_data(_complete_value(text), kind)
     for part in reversed(fenced):
         yield "fenced", _from_data(_complete_value(part), kind)
-    values, around = _values(text)
+    values, around, rest = _values(text)
     parts = [parsed for data in values if (parsed := _cleaned(_from_data(data, kind)))]
-    if all(len(parsed) == 1 for parsed in parts) or not around.strip(" \r\n\t,;"):
-        # one object per line, or per call of a tool
-        parts = [[one for parsed in parts for one in parsed]]
+    if parts and (all(len(one) == 1 for one in parts) or not around.strip(" \r\n\t,;")):
+        # one object per line, or per call of a tool; the last one may be unfinished
+        parts = [[one for parsed in (*parts, _from_data(_closed(rest), kind)) for one in parsed]]
     for parsed in reversed(parts):
         yield "embedded", parsed
     for part in (*reversed(fenced), text):
@@ -435,7 +435,7 @@ def _readings(text: str, kind: str, truncated: bool) -> Iterator[tuple[str, Sequ
         yield "unfinished", _from_data(_closed(part), kind)
     if not any(part.startswith(("{", "[")) for part in (*fenced, text)):
         # the lines of broken JSON are not items
-        yield "list", _list_items(text, kind, truncated)
+        yield "list", _list_items(text, kind, truncated=truncated)
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -448,8 +448,8 @@ def _complete_value(text: str) -> Any:
         return None
 
 
-def _values(text: str) -> tuple[list[Any], str]:
-    """Return the objects and lists of JSON in a text, from left to right, and the text around."""
+def _values(text: str) -> tuple[list[Any], str, str]:
+    """Return the objects and lists of JSON in a text, the text around, and an incomplete rest."""
     decoder = json.JSONDecoder()
     values: list[Any] = []
     around = ""
@@ -463,13 +463,13 @@ def _values(text: str) -> tuple[list[Any], str]:
         except (ValueError, RecursionError):
             if opening[0] == "{" or _JSON_LIKE.match(text, opening.start()):
                 # a value inside a broken one is incomplete
-                break
+                return values, around + text[end : opening.start()], text[opening.start() :]
             place = opening.end()
         else:
             around += text[end : opening.start()]
             values.append(data)
             end = place
-    return values, around + text[end:]
+    return values, around + text[end:], ""
 
 
 def _literal(text: str) -> Any:
@@ -491,7 +491,7 @@ def _evaluated(text: str) -> Any:
             # ignore SyntaxWarning raised by the reply text
             warnings.simplefilter("ignore", SyntaxWarning)
             return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
 
@@ -504,9 +504,10 @@ def _closed(text: str) -> Any:
     start = _JSON_LIKE.search(text)
     if start is None:
         return None
-    place, complete = start.start(), ""
+    place, complete, named = start.start(), "", False
     closing: list[str] = []
     while token := _TOKEN.match(text, place):
+        is_key, named = not named, token["sign"] == ":"
         place = token.end()
         if token["open"]:
             closing.append(_BRACKETS[token["open"]])
@@ -514,9 +515,10 @@ def _closed(text: str) -> Any:
             break
         if not (token["close"] or token["value"]):
             continue
-        if not (after := _AFTER_PART.match(text, place)):
+        if not _AFTER_PART.match(text, place):
             break
-        if closing and after[0].strip() != ":" and (closing[-1] == "]" or "]" not in closing):
+        in_list = closing[-1:] == ["]"]
+        if in_list or (closing and "]" not in closing and not (is_key and token["value"])):
             complete = text[start.start() : place] + "".join(reversed(closing))
     value = _complete_value(complete)
     return _evaluated(complete) if value is None and complete else value
@@ -581,30 +583,21 @@ def _parsed_lines(text: str, kind: str) -> list[ParsedItem]:
     return texts or [ParsedItem(line) for line in text.splitlines() if line.strip()]
 
 
-def _list_items(text: str, kind: str, truncated: bool) -> list[ParsedItem]:
+def _list_items(text: str, kind: str, *, truncated: bool) -> list[ParsedItem]:
     """Return the numbered lines of a text, else its bullets, else its lines that are questions."""
     lines = text.splitlines()
-    items: list[str] = []
-    last = ""
-    for pattern in (_NUMBERED_LINE, _BULLET):
-        if items:
-            break
-        marked = [
-            (line, _without_list_mark(match)) for line in lines if (match := pattern.match(line))
-        ]
-        items = [
-            text_of_item
-            for _, text_of_item in marked
-            if not text_of_item.rstrip("* ").endswith(":")
-        ]
-        last = marked[-1][0] if marked else ""
-    if not items and kind == "question":
-        items = [line for line in lines if line.strip().endswith("?")]
-        items = items if len(items) > 1 else []
-        last = ""
-    if truncated and items and last == lines[-1]:
+    asks = [line.rstrip("* ").endswith("?") for line in lines]
+    if truncated and not (kind == "question" and asks[-1]):
         # the model was stopped within its last line
-        items = items[:-1]
+        lines = lines[:-1]
+    items: list[str] = []
+    for pattern in (_NUMBERED_LINE, _BULLET):
+        if not items:
+            said = (_without_list_mark(match) for line in lines if (match := pattern.match(line)))
+            items = [one for one in said if not one.rstrip("* ").endswith(":")]
+    if not items and kind == "question":
+        items = [line for line, asking in zip(lines, asks, strict=False) if asking]
+        items = items if len(items) > 1 else []
     return [ParsedItem(text_of_item) for text_of_item in items]
 
 

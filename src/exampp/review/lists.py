@@ -330,20 +330,27 @@ def _missing_tables(entries: Sequence[MissingEntry], options: ListOptions) -> It
                 _with_duplicates(one),
                 one.passage.evidence,
                 one.passage.systems,
-                one.closest[0].rating if one.closest and kind == MISSED else "",
+                one.closest[0].rating if one.closest and kind in _WITH_ITEM else "",
                 *_shown_text(one, options),
             )
             for one in entries
             if one.kind == kind
         ]
         if rows:
-            to_do = f"{kind[:1].upper()}{kind[1:]}: {KINDS[kind]}" if kind else "Without texts"
+            to_do = f"{kind[:1].upper()}{kind[1:]}: {KINDS[kind]}" if kind else _UNKNOWN
             caption = labelled(to_do, draft=options.grader.is_draft)
             heads = ["query", "passage", "relevance", "systems", "rating", _TEXT_OF[kind], "text"]
             yield _without_empty(Table.of(heads, rows, caption, grouped=True))
 
 
-_TEXT_OF = {MISSED: "closest item", GAP: "sentence for a new item", DOUBTFUL: "-", "": "-"}
+_TEXT_OF = {
+    MISSED: "closest item",
+    GAP: "sentence for a new item",
+    DOUBTFUL: "item",
+    "": "closest item",
+}
+_WITH_ITEM = (MISSED, "")
+_UNKNOWN = "Kind unknown, because the items or passages have no text"
 
 
 def _with_duplicates(entry: MissingEntry) -> str:
@@ -353,7 +360,7 @@ def _with_duplicates(entry: MissingEntry) -> str:
 
 def _shown_text(entry: MissingEntry, options: ListOptions) -> tuple[str, str]:
     """Return the item or sentence of an entry and its passage, shortened for people."""
-    if entry.kind == MISSED:
+    if entry.closest and entry.kind in _WITH_ITEM:
         item = entry.closest[0].item
         return options.shortened(item.text or item.item_id, 2), options.shortened(
             _whole(entry.passage), 2

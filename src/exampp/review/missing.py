@@ -187,16 +187,19 @@ def explain(view: QueryView, similarity: Similarity, most: int | None = None) ->
 def explain_passage(
     view: QueryView, row: int, similarity: Similarity, index: PassageIndex
 ) -> MissingEntry:
-    """Return a passage with its kind, its closest items and the proposal, if there are texts."""
+    """Return a passage with its kind, its closest items and the proposal, if there are texts.
+
+    Without texts of the items, only similar passages show which items are close.
+    """
     entry = _entry(view, row)
     items = [view.item(column) for column in range(len(view.dossier.items))]
     passage = f"{entry.passage.title}\n{entry.passage.text}".strip()
-    if not passage or not any(item.text for item in items):
+    if not passage:
         return entry
     compare = similarity.compare
     texts = np.array([compare(item.text, passage) if item.text else 0.0 for item in items])
     closeness = texts + BY_NEIGHBORS * index.covered_by_similar(row, view.covers)
-    order = np.argsort(-closeness, kind="stable")[:CLOSEST].tolist()
+    order = [int(at) for at in np.argsort(-closeness, kind="stable")[:CLOSEST] if closeness[at]]
     ratings = view.grades.ratings[row]
     closest = tuple(
         ClosestItem(
@@ -206,6 +209,8 @@ def explain_passage(
         )
         for column in order
     )
+    if not any(item.text for item in items):
+        return replace(entry, closest=closest)
     to_query = compare(view.dossier.query_text, passage)
     if view.dossier.query_text and to_query + texts.max() < similarity.doubtful:
         kind = DOUBTFUL

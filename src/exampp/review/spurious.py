@@ -31,7 +31,7 @@ UNCLEAR = "cannot tell yet"
 ADVICE: Mapping[str, str] = {
     REWORD: "non-relevant passages cover the item nearly as often as relevant ones, or most of "
     "them do, and it adds more wrong labels than right ones",
-    JUDGE: "relevant passages cover the item more often, so these grades are probably false",
+    JUDGE: "relevant passages cover the item more often, so its grades on the others may be false",
     UNCLEAR: "too few passages cover the item, or the evidence disagrees",
 }
 """Advice on an item, with its reason."""

@@ -311,6 +311,7 @@ def _due_of_items(
     names = {"query": query, "depth": exam.depth, "pool": exam.pool}
     states, graded = _known_states(connection, query, grader, exam, [text for _, text, *_ in items])
     answer_keys = {answers: key for _, _, answers, key, *_ in items}
+    keys_of = {answers: tuple(from_json(answers)) for answers in answer_keys}
     item_ids = {version: (item_id, subtopic) for version, *_, item_id, subtopic in items}
     passage_ids: dict[int, str] = {}
     waiting: dict[tuple[_Texts, Cell | None], dict[Cell, int | None]] = {}
@@ -332,12 +333,11 @@ def _due_of_items(
     for (same, _), cells in waiting.items():
         item, passage = next(iter(cells))
         item_id, subtopic = item_ids[item]
-        keys = tuple(from_json(same.answers))
         twin, rating = (None, None) if exam.each_cell else graded.get(same, (None, None))
         yield PendingCells(
             query_text,
             same.item,
-            keys,
+            keys_of[same.answers],
             texts[same.passage],
             tuple(cells),
             twin,

@@ -192,6 +192,11 @@ class OpenAICompatibleGrader(ApproximateTokens):
         return self.mode.decode != "labels"
 
     @property
+    def most_items(self) -> int:
+        """Maximum number of items of a passage in one request."""
+        return self.mode.most
+
+    @property
     def provenance(self) -> Mapping[str, Any]:
         """The host of the server, and the modes that were tried on the first cells."""
         tried = [
