@@ -313,9 +313,10 @@ def text_similarity() -> Similarity:
     read (`benchmarks/planted_errors.py`).
     """
     try:
-        from exampp.graders.draft import load_encoder, max_similarity
+        from exampp.graders.draft import encode_text, max_similarity
 
-        encode = lru_cache(_TEXTS)(load_encoder())
+        encode_text("")
+        encode = lru_cache(_TEXTS)(encode_text)
     except (ImportError, InputError):
         return BY_WORDS
 
