@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from collections import Counter
@@ -103,6 +104,16 @@ def test_all_items_of_a_passage_are_one_request(tmp_path: Path) -> None:
     # the order is drawn for every passage
     orders = {tuple(item for _, item in ITEM.findall(s.text)) for s in server.requests}
     assert len({tuple(order) for order in orders if len(order) == 10}) == PASSAGES
+
+
+def test_the_open_items_of_a_passage_share_a_request(tmp_path: Path) -> None:
+    rows, server = graded(
+        tmp_path, lambda seen: json.dumps(right(seen.text)), measures=["Cover"], min_rating=4
+    )
+    # item n has rating (n + p) % 6 on passage p: p0 covers 4 of 12, p1 then 2 of 8, and 6 are left
+    sizes = [len(ITEM.findall(seen.text)) for seen in server.requests]
+    assert sorted(sizes) == [2, 6, 8, 10]
+    assert len(rows) == 12 + 8 + 6
 
 
 BAD: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -234,6 +245,28 @@ def test_a_long_passage_leaves_room_for_all_items(tmp_path: Path) -> None:
         for seen in server.requests:
             assert run.grading.grader.length(seen.text) <= limit
             assert seen.text.count("word") > 20
+
+
+def test_each_item_has_the_probabilities_of_its_own_value() -> None:
+    prompt = load_grading_prompt(MANY)
+    mode = Mode(OpenAIOptions(model="m"), "json", prompt.labels, "1", 20, shared=prompt)
+    requests = [Request(n, f"item {n} ?", "passage 1") for n in range(2)]
+    tokens = [('{"1', {}), ('": ', {}), ("4", {"4": 0.9, "3": 0.1}), (', "2": ', {})]
+    tokens += [("0", {"0": 0.6, "1": 0.4}), ("}", {})]
+    content = [
+        {
+            "token": token,
+            "logprob": 0.0,
+            "top_logprobs": [{"token": t, "logprob": math.log(p)} for t, p in top.items()],
+        }
+        for token, top in tokens
+    ]
+    data = completion("".join(token for token, _ in tokens), logprobs={"content": content})
+    replies = mode.read(data, requests).replies
+    by_position = {reply.detail["position"]: reply for reply in replies}
+    assert [by_position[n].text for n in (1, 2)] == ['{"1": 4}', '{"1": 0}']
+    assert by_position[1].scores == pytest.approx({**dict.fromkeys("0125", 0), "4": 0.9, "3": 0.1})
+    assert by_position[2].scores == pytest.approx({**dict.fromkeys("2345", 0), "0": 0.6, "1": 0.4})
 
 
 @pytest.mark.parametrize("target", [None, "Cover@3"])

@@ -7,9 +7,11 @@ and writes texts that end. `EXAMPP_TEST_WHEEL` names the wheel of `pretrained.tx
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,3 +80,27 @@ def test_replies_in_json_come_whole_and_the_server_reads_a_passage_once(server: 
     assert not any(reply.fault for reply in replies.values())
     cached = [replies[key].usage.cached / replies[key].usage.read for key in (2, 3)]
     assert min(cached) > 0.8
+
+
+def test_a_bank_keeps_to_its_schema_and_a_model_that_repeats_itself_is_stopped(
+    server: str, tmp_path: Path
+) -> None:
+    (tmp_path / "queries.json").write_text(json.dumps({"q1": "ocean tides", "q2": "volcanoes"}))
+    with exampp.Collection.create(tmp_path / "my.exam") as exam:
+        exam.import_files(tmp_path / "queries.json")
+        run = exam.bank().generation(
+            "openai",
+            prompt="dl-questions",
+            model="smollm2",
+            base_url=server,
+            max_new_tokens=600,
+            count=4,
+            timeout=120,
+        )
+        outcomes = [*run.steps()]
+        grader: Any = run.grader
+        assert grader.settings["decode"] == "json"
+        assert {(one.state, one.reason) for one in outcomes} == {("made", "json")}
+        assert all(len(one.items) + one.duplicates <= 4 for one in outcomes)
+        # as text it writes up to the limit
+        assert grader.spent.written < 150 * len(outcomes)

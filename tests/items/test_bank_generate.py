@@ -357,6 +357,38 @@ def test_paraphrases_are_kept_and_marked(tmp_path: Path) -> None:
         assert findings == {later: f"like {earlier}: {texts[earlier]}"}
 
 
+def test_a_stored_reply_that_can_be_read_now_is_not_requested_again(path: Path) -> None:
+    with FaultServer(answering(TOPICS)) as server, exampp.Collection(path) as collection:
+        collection.bank().generate("openai", **options(server))
+        before = len(server.requests)
+        # as if an earlier version had not been able to read it
+        with collection.connection as connection:
+            connection.execute(
+                "UPDATE generation SET reply = ? WHERE reply = ?",
+                (TOPICS["python"], TOPICS["prose"]),
+            )
+        run = collection.bank().generation("openai", **options(server))
+        assert {one.query_id for one in run.pending} == FAILED - {"q-prose"}
+        assert "1 queries have a stored reply that can be read now" in run.notes
+        first = next(run.steps())
+        assert (first.subject.query_id, first.reason, len(first.items)) == ("q-prose", "python", 2)
+        collection.bank().generate("openai", **options(server))
+        assert {seen.text.split("'")[1] for seen in server.requests[before:]} == {
+            name.removeprefix("q-") for name in FAILED - {"q-prose"}
+        }
+
+
+def test_the_estimate_is_that_of_the_first_requests(path: Path) -> None:
+    """One token of four characters; 25 tokens for each of the items."""
+    grader = ScriptedGrader("")
+    with exampp.Collection(path) as collection:
+        for prompt, count, items in (("dl-questions", 0, 10), ("dl-questions", 4, 4)):
+            run = collection.bank().generation(grader, prompt=prompt, count=count)
+            found = run.preview(2.0, 8.0)
+            assert (found.requests, found.again) == (12, True)
+            assert found.cost == pytest.approx((2 * found.tokens + 8 * 12 * 25 * items) / 1e6)
+
+
 FIVE = {
     "first": '{"questions": ["What is a tide?", "Why do tides rise?", "What is a tide?"]}',
     "again": '{"questions": ["Why do tides rise?", "Who maps tides?"]}',
@@ -497,7 +529,7 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
         dry = exampp_command(*line, "--dry-run", *prices)
         assert dry.code == 0
         assert not server.requests
-        assert "requests        12, one per query" in dry.out
+        assert "requests        12, one per query; a second one where items are missing" in dry.out
         assert "cost            about 0.0" in dry.out
         assert "--- prompt 2 ---\nBreak the query 'fenced'" in dry.out
         limited = exampp_command(*line, "--max-requests", 3, "--concurrency", 1)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support import exams, live
 from support.heat_map import dossier
 
+from exampp.graders.scripted import ScriptedGrader
 from exampp.records.decisions import Decision
 from exampp.records.gradebook import PassageText
 from exampp.records.graders import Grade, State
@@ -48,6 +52,22 @@ def test_a_sentence_that_only_looks_like_the_answer_is_a_guess() -> None:
     assert passage_excerpt(passage, grade, "tides", guesses=False) == excerpt(
         passage, None, guesses=False
     )
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_a_cell_shows_the_reason_and_marks_the_evidence(found: bool, tmp_path: Path) -> None:
+    quoted = "scatters blue light" if found else "never said"
+    reply = json.dumps({"evidence": quoted, "reason": "It <b>names</b> it.", "grade": 4})
+    with exams.make(tmp_path) as exam:
+        exam.grade(ScriptedGrader(reply), prompt="question-rating-evidence", model="m")
+        path = exam.path
+    with live.visiting(path) as client:
+        for address in ("/cell?query=q1&passage=p1", "/judge?query=q1&passage=p1&order=cell"):
+            text = client.request("GET", address).text
+            assert "It &lt;b&gt;names&lt;/b&gt; it." in text, address
+            assert ("not in the passage" in text) is not found, address
+        shown = client.request("GET", "/cell?query=q1&passage=p1").text
+        assert ("the evidence that the grader quotes" in shown) is found
 
 
 def test_a_span_counts_from_the_start_of_the_title() -> None:

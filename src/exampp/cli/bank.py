@@ -176,10 +176,13 @@ def _preview(run: GenerationRun, price_read: float | None, price_written: float 
     found = run.preview(price_read, price_written)
     about = "" if found.exact else "about "
     again = "; a second one where items are missing" if found.again else ""
+    first = " for the first requests" if found.again else ""
     values = {
         "requests": f"{found.requests}, one per {run.per}{again}",
         "prompt tokens": f"{about}{found.tokens}",
-        "cost": "unknown (no prices given)" if found.cost is None else f"about {found.cost:.4f}",
+        "cost": "unknown (no prices given)"
+        if found.cost is None
+        else f"about {found.cost:.4f}{first}",
     }
     for note in found.notes:
         print_message(note)

@@ -29,9 +29,15 @@ from exampp.cli.options import (
 from exampp.cli.output import end_where_undefined, print_message, show
 from exampp.errors import InputError
 from exampp.project.gate_file import GateOptions, read_gate_file, run_gate
-from exampp.records.gradebook import DuplicateChoice
 from exampp.records.options import argument, keyword
-from exampp.records.selection import Display, GraderName, Labels, NumberDisplay, Selection
+from exampp.records.selection import (
+    Display,
+    DuplicateChoice,
+    GraderName,
+    Labels,
+    NumberDisplay,
+    Selection,
+)
 
 NO_VERDICT = 3
 """The exit code of the gate after any error: the others are verdicts."""

@@ -15,7 +15,6 @@ from exampp.records import GraderIdentity, Judgment, content_hash
 from exampp.records.gradebook import (
     MISSING,
     Dossier,
-    DuplicateChoice,
     Gradebook,
     QueryGrades,
     choose_systems,
@@ -23,6 +22,7 @@ from exampp.records.gradebook import (
 )
 from exampp.records.graders import grader_label
 from exampp.records.items import BankTexts, own_bank
+from exampp.records.selection import DuplicateChoice
 from exampp.sanitize import check_choice, check_lists, or_default
 from exampp.store.bank import (
     MAIN_BANK,

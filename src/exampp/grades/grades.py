@@ -20,8 +20,8 @@ from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import default_measures, evaluate_gradebook
 from exampp.measures.names import Measure
-from exampp.records.gradebook import DuplicateChoice
 from exampp.records.inputs import relevance_threshold
+from exampp.records.selection import DuplicateChoice
 from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
 

@@ -42,6 +42,7 @@ from exampp.store.generation import (
     StoredReply,
     Subject,
     best_passages,
+    failed_replies,
     generated_keys,
     put_generation,
     subjects,
@@ -149,7 +150,7 @@ class GenerationRun:
         self._hash = prompt_hash(prompt, self.wish)
         self.per = self._checked_per(per)
         self.pending = self._plan(query_id)
-        self.requests = len(self.pending)
+        self.requests = len(self.pending) + len(self._stored)
         self.dry_run = dry_run
 
     def _check(self, query_id: str | None) -> None:
@@ -185,9 +186,11 @@ class GenerationRun:
         if not subjects_to_ask:
             raise self._nothing(query_id)
         generated_by = self._generated_by()
-        generated = (
-            set() if self.wish.more else generated_keys(self.connection, self.bank, generated_by)
-        )
+        generated: set[tuple[int, int]] = set()
+        failed: dict[tuple[int, int], str] = {}
+        if not self.wish.more:
+            generated = generated_keys(self.connection, self.bank, generated_by)
+            failed = failed_replies(self.connection, self.bank, generated_by)
         texts = [
             one
             for one in subjects_to_ask
@@ -197,14 +200,21 @@ class GenerationRun:
         pending = new
         if self.wish.grounded:
             pending = [one for one in new if best_passages(self.connection, one, 1)]
+        self._stored = {
+            subject: text
+            for subject in pending
+            if (text := failed.get((subject.query, subject.subtopic)))
+            and read_items(text, self.prompt.makes, truncated=True).made
+        }
         which = "subtopics" if self.per == "subtopic" else "queries"
         counts = {
             f"{which} already have items by this model and prompt": len(texts) - len(new),
             f"{which} have no passages and are left out": len(new) - len(pending),
             f"{which} have no text and are left out": len(subjects_to_ask) - len(texts),
+            f"{which} have a stored reply that can be read now": len(self._stored),
         }
         self.notes = tuple(f"{count} {what}" for what, count in counts.items() if count)
-        return pending
+        return [subject for subject in pending if subject not in self._stored]
 
     def _nothing(self, query_id: str | None) -> InputError:
         if self.per == "subtopic":
@@ -252,7 +262,9 @@ class GenerationRun:
         if self.dry_run:
             return
         self._load()
-        self.left = len(self.pending)
+        self.left = self.requests
+        for subject, text in self._stored.items():
+            yield self._settle(subject, 0, Reply(text, truncated=True))
         yield from self._answered([(subject, 0) for subject in self.pending])
         self.why_stopped = self.grader.stopped if self.left else ""
         if self._missing and not (self.stopped or self.left):

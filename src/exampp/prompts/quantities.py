@@ -473,11 +473,12 @@ _APPROXIMATE = frozenset(
 
 def _with_context(before: list[Token], quantity: Quantity) -> Quantity:
     """Return the quantity with the bound that the last words of `before` give; remove them."""
-    words = [token.text for token in before[-2:]]
+    has_article = bool(before) and before[-1].text in ("a", "an")
+    words = [token.text for token in before[: len(before) - has_article][-2:]]
     bounds = word_table("comparisons")
     for length in (2, 1):
         if bound := bounds.get(" ".join(words[-length:])):
-            del before[-length:]
+            del before[-length - has_article :]
             return quantity._replace(bound=bound)
     return quantity._replace(rounded=bool(words) and words[-1] in _APPROXIMATE)
 

@@ -30,8 +30,6 @@ MISSING = int(np.iinfo(np.int16).min)
 
 Ratings = NDArray[np.int16]
 GRADE_JUDGED = "Grade them: exampp grade --pool judged"
-DuplicateChoice = Literal["each", "once", "found"]
-"""Whether every item counts, marked duplicates count once, or found ones, too."""
 DecisionChoice = Literal["with", "without"]
 """Whether human decisions override grades or are ignored."""
 

@@ -17,6 +17,8 @@ ASKED_FOR = "Computation"
 Kind = Literal["question", "nugget", "query"]
 Style = Literal["text", "tsv", "csv", "json", "markdown", "latex", "html"]
 OnBadLine = Literal["refuse", "skip"]
+DuplicateChoice = Literal["each", "once", "found"]
+"""Whether every item counts, marked duplicates count once, or found ones, too."""
 SubtopicMode = Literal["auto", "query", "subtopic", "pool"]
 MissingPolicy = Literal["zero", "skip", "bounds"]
 Decisions = Literal["with", "without"]

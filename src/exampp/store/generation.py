@@ -62,19 +62,33 @@ def subjects(connection: sqlite3.Connection, *, by_subtopic: bool) -> list[Subje
 def generated_keys(
     connection: sqlite3.Connection, bank: str, source: GeneratedBy
 ) -> set[tuple[int, int]]:
-    """Return the (query, subtopic) keys with items by this model and prompt.
+    """Return the (query, subtopic) keys with items by this model and prompt."""
+    return {(query, subtopic) for query, subtopic, _ in _replies(connection, bank, source, MADE)}
+
+
+def failed_replies(
+    connection: sqlite3.Connection, bank: str, source: GeneratedBy
+) -> dict[tuple[int, int], str]:
+    """Return the newest reply without items to this model and prompt, by (query, subtopic)."""
+    rows = _replies(connection, bank, source, FAILED)
+    return {(query, subtopic): reply for query, subtopic, reply in rows if reply}
+
+
+def _replies(
+    connection: sqlite3.Connection, bank: str, source: GeneratedBy, state: str
+) -> list[tuple[int, int, str | None]]:
+    """Return query, subtopic and text of replies, oldest first.
 
     Local models are identified by content, not by folder.
     """
     content = "coalesce(json_extract({0}, '$.content'), {1})"
-    rows = connection.execute(
-        "SELECT g.query, g.subtopic FROM generation g JOIN bank b USING (bank) "
+    return connection.execute(
+        "SELECT g.query, g.subtopic, g.reply FROM generation g JOIN bank b USING (bank) "
         "WHERE b.name = :bank "
         f"AND {content.format('g.settings', 'g.model')} = {content.format(':settings', ':model')} "
-        "AND g.prompt_hash = :prompt_hash AND g.state = :made",
-        {**source._asdict(), "bank": bank, "made": MADE},
-    )
-    return set(rows.fetchall())
+        "AND g.prompt_hash = :prompt_hash AND g.state = :state ORDER BY g.generation",
+        {**source._asdict(), "bank": bank, "state": state},
+    ).fetchall()
 
 
 def put_generation(

@@ -224,6 +224,7 @@ class Mode:
             usage = completion.usage if position == 1 and completion.usage else Usage()
             replies[one.key] = Reply(
                 text if is_read else "",
+                scores=self._scores(completion, str(position)) if is_read else None,
                 fault="" if is_read else UNCLEAR,
                 usage=usage,
                 detail={**completion.detail, "position": position, "items": len(requests)},
@@ -241,7 +242,7 @@ class Mode:
         whole = self.decode == "choice" and completion.text.strip() in self.labels
         reply = Reply(
             completion.text,
-            scores=None if completion.refusal else self._scores(completion),
+            scores=None if completion.refusal else self._scores(completion, self.field),
             # the request for a label ends after its first token
             truncated=completion.truncated and self.decode != "labels" and not whole,
             usage=usage,
@@ -249,8 +250,8 @@ class Mode:
         )
         return ReadReplies([reply], completion.usage)
 
-    def _scores(self, completion: Completion) -> dict[str, float] | None:
-        """Return the probabilities of the labels where the reply has its rating, if they are known.
+    def _scores(self, completion: Completion, field: str) -> dict[str, float] | None:
+        """Return the probabilities of the labels where the reply has a rating, if they are known.
 
         They are renormalised. None if the labels have less than `least_mass`: a schema or a choice
         forced the model to reply with one of them.
@@ -260,7 +261,7 @@ class Mode:
         at, before = 0, ""
         if self.decode == "json":
             texts = [str(token["token"]) for token in completion.tokens]
-            name = rf'"{re.escape(self.field)}"\s*:\s*"?'
+            name = rf'"{re.escape(field)}"\s*:\s*"?'
             *_, place = (0, *(match.end() for match in re.finditer(name, "".join(texts))))
             starts = list(accumulate(map(len, texts), initial=0))
             at = bisect_right(starts, place) - 1
