@@ -265,11 +265,11 @@ def test_a_missing_or_damaged_model_is_told(tmp_path: Path) -> None:
 
 BESIDE = """
 import sys, threading, time
-from exampp.graders.draft import encode_text
+from exampp.graders.draft import encode_in_thread
 
 def encode():
     for number in range(10**6):
-        encode_text(f"{number} " * 100)
+        encode_in_thread(f"{number} " * 100)
 
 threading.Thread(target=encode, daemon=True).start()
 time.sleep(float(sys.argv[1]))

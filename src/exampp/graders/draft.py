@@ -121,7 +121,7 @@ _ENCODING = threading.Lock()
 atexit.register(_ENCODING.acquire, timeout=5)
 
 
-def encode_text(text: str) -> Encoded:
+def encode_in_thread(text: str) -> Encoded:
     """Encode a text in any thread, also in a daemon thread; InputError as for `load_encoder`."""
     with _ENCODING:
         return load_encoder()(text)

@@ -313,10 +313,10 @@ def text_similarity() -> Similarity:
     read (`benchmarks/planted_errors.py`).
     """
     try:
-        from exampp.graders.draft import encode_text, max_similarity
+        from exampp.graders.draft import encode_in_thread, max_similarity
 
-        encode_text("")
-        encode = lru_cache(_TEXTS)(encode_text)
+        encode_in_thread("")
+        encode = lru_cache(_TEXTS)(encode_in_thread)
     except (ImportError, InputError):
         return BY_WORDS
 
