@@ -548,7 +548,15 @@ def duplicates_table(entries: Iterable[BankEntry]) -> Table:
             by_query.setdefault((item.query_id, item.kind), []).append(item)
     groups = [group for items in by_query.values() for group in duplicate_groups(items)]
     rows = [
-        (number, item.query_id, item.subtopic_id or "", item.item_id, item.text, group.reason)
+        (
+            number,
+            item.query_id,
+            item.subtopic_id or "",
+            item.item_id,
+            item.text,
+            group.reason,
+            item.kind,
+        )
         for number, group in enumerate(groups, 1)
         for item in group.items
     ]
@@ -557,7 +565,9 @@ def duplicates_table(entries: Iterable[BankEntry]) -> Table:
     if groups:
         repeated = f"{len(rows) - len(groups)} of {items} items repeat another"
         verdict = f"{counted(len(groups), 'group')} of duplicates: {repeated}."
-    return Table.of(["group", "query", "subtopic", "item", "text", "why"], rows, verdict=verdict)
+    return Table.of(
+        ["group", "query", "subtopic", "item", "text", "why", "kind"], rows, verdict=verdict
+    )
 
 
 # ---- words ---------------------------------------------------------------------------------------
