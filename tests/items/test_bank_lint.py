@@ -45,12 +45,17 @@ def found(*texts: str, kind: str = "question", query: str = "") -> list[tuple[st
         ("Do you know if other basalts float?", "yes-no", "do you know if"),
         ("Are eels diurnal or nocturnal?", "gives-away", "diurnal or nocturnal"),
         ("1977 or 1978?", "gives-away", "1977 or 1978"),
+        ("Are sharks warm- or cold-blooded?", "gives-away", "warm- or cold-blooded"),
+        ("Who invented it?", "unresolved", "it"),
+        ("Has Peru ever been flooded?", "yes-no", "has"),
+        ("What conclusion does the author draw?", "source-reference", "does the author"),
+        ("Is the king still alive?", "time-dependent", "still alive"),
         ("Can corals move, and if so, how?", "double-barrelled", "and if so"),
         ("Can corals move? Provide examples of it.", "double-barrelled", "?"),
         ("How do reefs form; why do they die?", "double-barrelled", "why"),
         ("What was the name of the", "fragment", "ends in 'the'"),
         ("instances?", "fragment", "one word"),
-        ("What does the author say about reefs?", "source-reference", "the author say"),
+        ("What does the author say about reefs?", "source-reference", "does the author"),
         ("How, according to the text, do reefs grow?", "source-reference", "according to the text"),
         ("Which of the reefs mentioned above is dead?", "source-reference", "mentioned above"),
         ("Have you considered the height of the tower?", "reader", "Have you"),
@@ -63,7 +68,7 @@ def found(*texts: str, kind: str = "question", query: str = "") -> list[tuple[st
         ("Tell me if there are other basalts", "yes-no", "tell me if"),
         ("Is it true that basalt floats?", "yes-no", "is"),
         ("How old is Vanessa Redgrave?", "time-dependent", "how old is"),
-        ("What is the weather in Jamaica?", "time-dependent", "what is the weather"),
+        ("What is the weather in Jamaica?", "time-dependent", "what is the weather in"),
         (
             "Based on the given passage, why is basalt dark?",
             "source-reference",
@@ -97,6 +102,12 @@ def test_what_is_found_in_a_question(text: str, rule: str, detail: str) -> None:
         "How strong are currents in a circuit, and the current density?",
         "What are hotels known for?",
         "How do you measure the height of a tower?",
+        "What is in the document called Magna Carta?",
+        "What is Here Comes the Sun about?",
+        "What is the weather pattern called El Nino?",
+        "What is the most recent common ancestor of apes?",
+        "How does the type of stress affect the type of mountain that develops?",
+        "Why does water expand when it freezes?",
         "How long does it take for a reef to form?",
         "What does basalt do when it cools?",
         "Which reefs are in this reef's sea?",
@@ -258,6 +269,8 @@ def test_what_is_found_in_a_nugget(text: str, rule: str, detail: str) -> None:
         "Genetics",
         "sedimentation",
         "Lava is molten rock",
+        "IT department costs",
+        "Of Mice and Men",
     ],
 )
 def test_what_is_left_alone_in_a_nugget(text: str) -> None:
@@ -423,6 +436,10 @@ def test_a_dismissed_finding_returns_with_another_text(collection: exampp.Collec
     assert "1 dismissed finding not shown" in bank.lint().render()
     assert [row[3] for row in bank.log().rows[-1:]] == ["dismiss"]
     bank.edit("dismiss", item, "time-dependent")
+    (last,) = bank.log(last=1).rows
+    assert (last[3], last[7]) == ("dismiss", "time-dependent")
+    with pytest.raises(exampp.InputError, match="cannot be undone"):
+        bank.undo(int(str(last[0])))
     assert bank.lint().headline == "No findings."
     with pytest.raises(exampp.InputError, match="would not change"):
         bank.edit("dismiss", item, "yes-no")
@@ -448,8 +465,8 @@ def test_a_dismissal_travels_with_the_bank(collection: exampp.Collection, tmp_pa
 REAL = {
     "car-y3/questions": {
         "list-mark": 180,
-        "double-barrelled": 957,
-        "yes-no": 456,
+        "double-barrelled": 958,
+        "yes-no": 459,
         "time-dependent": 79,
         "duplicate": 6,
         "near-duplicate": 9,

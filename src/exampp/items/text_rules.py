@@ -15,14 +15,15 @@ _AUXILIARY = (
 )
 _ASKING = r"(?:what|why|how|when|where|which|who|whom|whose)"
 _PRONOUN = r"(?:it|they|this|these|that|those|he|she|there|its|their)"
-_LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+(?=\S)")
+_LIST_MARK = re.compile(r"\A\s*(?:[-*\u2022]|\(?\d{1,2}[.):])\s+(?=\S)")
 
 # ---- fragments and references --------------------------------------------------------------------
 
 _CUT_END = re.compile(
     r"\b(?:the|an?|of|in|on|at|to|for|by|with|from|and|or|but|is|are|was|were|be|been|has|have|had|"
     r"can|could|will|would|may|might|must|should|that|which|who|where|than|into|as|its|their|his|"
-    r"her|some|such|very|about|during|against|through|towards|without|within|upon|among|between|because|while|if|various|several|"
+    r"her|some|such|very|[Tt]he most|about|during|against|through|towards|without|within|upon|"
+    r"among|between|because|while|if|various|several|"
     r"(?:an?|the|for|by|on|of|in|with) (?:true|actual|potential|limited|certain|specific|other))"
     r"[.\u2026]*\s*$"
 )
@@ -31,17 +32,21 @@ _CUT_START = re.compile(
 )
 _LAST_WORD = re.compile(r"[a-z]{4,}[.?]")
 _OPEN_END = re.compile(r"\b(?:the|an|and|or|their|its|because|if|than)\W*$", re.IGNORECASE)
-_BARE_SUBJECT = re.compile(r"\s*(?:they|it|he|she|these|those|this|its|their|his|her)\b", re.I)
+_BARE_SUBJECT = re.compile(
+    r"\s*(?:[Tt]hey|[Ii]t|[Hh]e|[Ss]he|[Tt]hese|[Tt]hose|[Tt]his|[Ii]ts|[Tt]heir|[Hh]is|[Hh]er)\b"
+)
 _FILLER = re.compile(
     rf"(?:{_ASKING}|{_AUXILIARY}|in|on|at|for|to|by|from|of|with|and|so|then|much|many|long|often|far|"
     r"an?|the|kinds?|types?|ways?|main|exactly|been|be|there|you|tell|me|explain)\W+",
     re.IGNORECASE,
 )
 _UNRESOLVED = re.compile(r"(?:it|they|he|she|him|her|them|his|its|their)\b", re.IGNORECASE)
+_BARE_OBJECT = re.compile(r"\W*(?:\w+ ){1,3}(it|them|him|her)\W*$", re.IGNORECASE)
 _EXPLETIVE = re.compile(r"it\b.*\b(?:to|for|that|mean|means|when|if|rain|snow)\b", re.IGNORECASE)
 _DEMONSTRATIVE = re.compile(
     r"\b(?:this|these) (?!(?:year|centur|month|week|decade|time|season|way|day|question|is|are|be|"
-    r"was|were|type|kind)\w{0,3}\b)(?P<one>\w+)(?: (?P<two>\w+))?|\bhere\b",
+    r"was|were|type|kind)\w{0,3}\b)(?P<one>\w+)(?: (?P<two>\w+))?|(?-i:\bhere\b)"
+    r"|\b(?:does|did|do) that \w+",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(rf"[?;:,]|\b(?:and|but) (?:{_ASKING}|{_AUXILIARY})\b", re.IGNORECASE)
@@ -52,10 +57,12 @@ _SOURCE = re.compile(
     r"\b(?:according to|based on|per|in|from|of|by) (?:the|this) "
     r"(?:(?:given|above|provided|following) )?"
     r"(?:text|article|document|author|passage|paragraph|excerpt|snippet)s?\b"
+    r"(?! (?:called|named|titled|known|of)\b)"
     r"|\b(?:the|this|these) (?:passage|paragraph|excerpt|snippet)s?\b"
     r"|\bthis (?:article|text|document)\b"
     r"|\bthe (?:given|above|provided|following) (?:text|article|document|context|information)\b"
-    r"|\bthe (?:text|article|document|context) (?:above|says|states|mentions|describes)\b"
+    r"|\bthe (?:text|article|document|context) (?:above|says?|states?|mentions?|describes?)\b"
+    r"|\b(?:does|do|did) the author\b"
     r"|\b(?:as )?(?:mentioned|described|stated|discussed|noted|listed) "
     r"(?:above|earlier|previously|in the (?:text|passage|article|document|paragraph))"
     r"|\bthe author(?:'s)? (?:stat|mention|argu|sa[iy]|describ|claim|suggest|believ|mean|"
@@ -67,7 +74,7 @@ _PROMPT = re.compile(
     r"\bnuggets?\b|\bjson\b|\b(?:max(?:imum)?|limit(?:ed)?)(?: of| to)? \d+ (?:words?|nuggets?)\b"
     r"|\b(?:information|definition|data|details?)\b.*"
     r"\b(?:provided|given|available|revealed|mentioned)\W*$"
-    r"|^\W*(?:insightful|relevant|basic|introductory|concise)\W+(?:\w+ )?information\W*$",
+    r"|^\W*(?:no )?(?:insightful|relevant|basic|introductory|concise)\W+(?:\w+ )?information\W*$",
     re.IGNORECASE,
 )
 
@@ -105,7 +112,8 @@ _POLAR = re.compile(
 )
 _EXISTENCE = re.compile(
     r"\b(?:any|certain|specific|other|additional|different|particular|notable|significant|"
-    r"potential|known)\b|\b(?:is|are|was|were|has|have|had|be) there\b|\bthere (?:is|are|been)\b"
+    r"potential|known|some|ever)\b|\bthere be\b"
+    r"|\b(?:is|are|was|were|has|have|had|be) there\b|\bthere (?:is|are|been)\b"
     r"|\b(?:is|was|would) it (?:be |always |ever )?(?:possible|true)\b|\bdoes there\b"
     r"|\b(?:vary|varies|differ|differs|depend|depends|affect|affects|affected|impact|impacts|"
     r"impacted|influence|influences|influenced|contribute|contributes|play|plays)\b",
@@ -118,10 +126,12 @@ _CHOICE = re.compile(
 )
 _TIME = re.compile(
     r"\b(?:how old is|net worth|exchange rate|(?:stock|share) price|how(?:'s| is) the weather|"
-    r"what(?:'s| is) the (?:weather|forecast)|currently|nowadays|presently|recently|lately|"
+    r"what(?:'s| is) the (?:weather|forecast)(?: like| in| for| today| now|\W*$)|"
+    r"still (?:alive|married|active|open|at war|in use|in business)|"
+    r"currently|nowadays|presently|recently|lately|"
     r"today'?s?|tonight|tomorrow|these days|so far|until now|up to now|as of now|"
     r"to date(?=\W*$)|at (?:the moment|present)|right now|"
-    r"(?:worth|cost|age) now\b|now(?=\W*$)|latest|newest|most recent|in recent|"
+    r"(?:worth|cost|age) now\b|now(?=\W*$)|latest|newest|most recent(?! common)|in recent|"
     r"recent (?:years|months|decades|times|developments?|advance(?:ment)?s|research|studies|"
     r"discover(?:y|ies)|trends?|changes|news|events|findings)|"
     r"(?:this|last|next|past|previous|coming) (?:year|month|week|decade|century|season|summer|"
@@ -176,6 +186,8 @@ def unresolved(text: str) -> str | None:
         rest = rest[match.end() :]
     if (match := _UNRESOLVED.match(rest)) and not _EXPLETIVE.match(rest):
         return match[0]
+    if match := _BARE_OBJECT.match(text):
+        return match[1]
     match = _DEMONSTRATIVE.search(text)
     before = text[: match.start()].lower() if match else ""
     if match is None or _CLAUSE.search(before):

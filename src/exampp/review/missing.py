@@ -168,7 +168,7 @@ def explain(view: QueryView, similarity: Similarity, most: int | None = None) ->
     Near-duplicates follow all others. Only the first `most` others get a kind.
     """
     rows, index = _uncovered(view), PassageIndex.of(view)
-    groups = index.groups(rows)
+    groups = index.groups(rows, most)
     found = []
     for number, group in enumerate(groups):
         entry = _entry(view, group[0])
@@ -244,7 +244,7 @@ class PassageIndex:
     """The passages of a query as TF-IDF vectors of unit length, and the passages of each word."""
 
     vectors: Sequence[Mapping[str, float]]
-    postings: Mapping[str, Sequence[tuple[int, float]]]
+    postings: Mapping[str, tuple[NDArray[np.intp], NDArray[np.float64]]]
 
     @classmethod
     def of(cls, view: QueryView) -> PassageIndex:
@@ -252,48 +252,53 @@ class PassageIndex:
         texts = (one.title + "\n" + one.text if one else "" for one in view.dossier.texts)
         counts = [Counter(_WORD.findall(text.casefold())) for text in texts]
         passages_of = Counter(word for words in counts for word in words)
-        vectors, postings = [], defaultdict(list)
+        vectors: list[Mapping[str, float]] = []
+        rows: dict[str, list[int]] = defaultdict(list)
         for row, words in enumerate(counts):
             weights = {
                 word: (1 + math.log(count)) * math.log((1 + len(counts)) / passages_of[word])
                 for word, count in words.items()
             }
             length = math.sqrt(sum(value * value for value in weights.values())) or 1.0
-            vector = {word: value / length for word, value in weights.items()}
-            vectors.append(vector)
-            for word, value in vector.items():
-                postings[word].append((row, value))
+            vectors.append({word: value / length for word, value in weights.items()})
+            for word in words:
+                rows[word].append(row)
+        postings = {
+            word: (np.array(of), np.array([vectors[row][word] for row in of]))
+            for word, of in rows.items()
+        }
         return cls(vectors, postings)
 
-    def similar(self, row: int) -> list[tuple[int, float]]:
-        """Return the other passages that share a word, with cosines, most similar first."""
-        cosines: dict[int, float] = defaultdict(float)
+    def cosines(self, row: int) -> NDArray[np.float64]:
+        """Return the cosine of every passage with one passage; 0 with itself."""
+        cosines = np.zeros(len(self.vectors))
         for word, value in self.vectors[row].items():
-            for other, weight in self.postings[word]:
-                cosines[other] += value * weight
-        cosines.pop(row, None)
-        return sorted(cosines.items(), key=lambda one: (-one[1], one[0]))
+            rows, weights = self.postings[word]
+            cosines[rows] += value * weights
+        cosines[row] = 0
+        return cosines
 
-    def groups(self, rows: Iterable[int]) -> list[list[int]]:
-        """Group the near-duplicates of each row with the first of them."""
-        groups: dict[int, list[int]] = {}
-        for row in rows:
-            near = dict(self.similar(row))
-            same = next((one for one in groups if near.get(one, 0.0) > DUPLICATE), row)
-            groups.setdefault(same, []).append(row)
-        return list(groups.values())
+    def groups(self, rows: Sequence[int], most: int | None = None) -> list[list[int]]:
+        """Group near-duplicates with the first of them; after `most` groups, rows stay alone."""
+        left, groups = dict.fromkeys(rows), list[list[int]]()
+        while left and (most is None or len(groups) < most):
+            first = next(iter(left))
+            near = self.cosines(first) > DUPLICATE
+            groups.append([row for row in left if row == first or near[row]])
+            for row in groups[-1]:
+                del left[row]
+        return groups + [[row] for row in left]
 
     def covered_by_similar(self, row: int, covers: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return for each item how often similar passages cover it, weighted by similarity.
 
         Near-duplicates do not count.
         """
-        near = [one for one in self.similar(row) if one[1] <= DUPLICATE][:NEIGHBORS]
-        total = sum(cosine for _, cosine in near) or 1.0
-        shares = np.zeros(covers.shape[1])
-        for other, cosine in near:
-            shares += cosine / total * covers[other]
-        return shares
+        cosines = self.cosines(row)
+        cosines[cosines > DUPLICATE] = 0
+        near = np.argsort(-cosines, kind="stable")[:NEIGHBORS]
+        shares = cosines[near] / (cosines[near].sum() or 1.0)
+        return np.asarray(shares @ covers[near], np.float64)
 
 
 # ---- similarity of texts -------------------------------------------------------------------------
@@ -313,9 +318,10 @@ def text_similarity() -> Similarity:
     read (`benchmarks/planted_errors.py`).
     """
     try:
-        from exampp.graders.draft import load_encoder, max_similarity
+        from exampp.graders.draft import encode_in_thread, max_similarity
 
-        encode = lru_cache(_TEXTS)(load_encoder())
+        encode_in_thread("")
+        encode = lru_cache(_TEXTS)(encode_in_thread)
     except (ImportError, InputError):
         return BY_WORDS
 
