@@ -327,7 +327,8 @@ class Bank:
     ) -> Table:
         """Edit an item: `reword` (text), `retire`, `restore`, `weight`, `key` or `dismiss` (rules).
 
-        `same` and `different` (another item) mark two items as duplicates, or as different.
+        `same` and `different` (other items) mark items as duplicates, or as different; `merge`
+        (other items) retires the others.
 
         `item` is an id or its start; `kind` distinguishes a question and a nugget with the same id.
         Rewording makes the grades of the item pending; a new answer key makes verified grades
@@ -341,11 +342,14 @@ class Bank:
         with self.connection, transaction(self.connection):
             states = self._states()
             state = edits.find_item(states, item, query_id, kind)
-            if operation in edits.MARKS:
-                if len(values) != 1:
-                    raise InputError(f"{operation} takes two items")
-                other = edits.find_item(states, values[0], state.query_id, state.kind)
-                return self._append(edits.mark_items(state, other, operation), edit)
+            if operation in edits.OF_SEVERAL:
+                others = [
+                    edits.find_item(states, one, state.query_id, state.kind) for one in values
+                ]
+                for one in (state, *others):
+                    if seen is not None and one.edit > seen:
+                        raise edits.edit_conflict(self.history(one), None)
+                return self._append(edits.change_items([state, *others], operation), edit)
             if seen is not None and state.edit > seen:
                 history = stored.log_of_item(self.connection, self.name, state.edit)
                 known = [logged.after for logged in history if logged.number <= seen]

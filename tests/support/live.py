@@ -108,7 +108,7 @@ class Client:
             "content-type": "application/x-www-form-urlencoded",
             "origin": f"http://{self.host}",
         }
-        return self.request("POST", address, headers, urlencode(form or {}).encode())
+        return self.request("POST", address, headers, urlencode(form or {}, doseq=True).encode())
 
     def request(
         self,

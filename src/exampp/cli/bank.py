@@ -208,7 +208,7 @@ KEPT_WITH_EDITS = OptionRule(
 
 
 Operation = Literal[
-    "add", "reword", "retire", "restore", "weight", "key", "same", "different", "dismiss"
+    "add", "reword", "retire", "restore", "weight", "key", "merge", "same", "different", "dismiss"
 ]
 BankItemKind = Literal["question", "nugget"]
 
@@ -366,6 +366,9 @@ def edit_bank(
     display: Display,
 ) -> None:
     """Add, reword, retire or weight an item, set its key, mark duplicates, or dismiss findings.
+
+    `merge` keeps the first of several items and retires the others. `same` marks the others as
+    duplicates of the first, `different` marks all as different; the opposite mark takes it back.
 
     The log records each edit with its author and reason. A reworded item is pending again; an
     earlier wording gets its grades back. A dismissed finding of `bank lint` returns if the text

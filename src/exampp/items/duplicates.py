@@ -366,9 +366,9 @@ def cosine(one: str, other: str) -> float:
 # cached: a page compares the items of a query after every key
 @functools.lru_cache(maxsize=1 << 14)
 def _vector(text: str) -> NDArray[np.float32]:
-    from exampp.graders.draft import load_encoder
+    from exampp.graders.draft import encode_in_thread
 
-    mean: NDArray[np.float32] = load_encoder()(text).vectors.sum(axis=0)
+    mean: NDArray[np.float32] = encode_in_thread(text).vectors.sum(axis=0)
     length = float(np.linalg.norm(mean))
     return mean / length if length else mean
 
@@ -548,7 +548,15 @@ def duplicates_table(entries: Iterable[BankEntry]) -> Table:
             by_query.setdefault((item.query_id, item.kind), []).append(item)
     groups = [group for items in by_query.values() for group in duplicate_groups(items)]
     rows = [
-        (number, item.query_id, item.subtopic_id or "", item.item_id, item.text, group.reason)
+        (
+            number,
+            item.query_id,
+            item.subtopic_id or "",
+            item.item_id,
+            item.text,
+            group.reason,
+            item.kind,
+        )
         for number, group in enumerate(groups, 1)
         for item in group.items
     ]
@@ -557,7 +565,9 @@ def duplicates_table(entries: Iterable[BankEntry]) -> Table:
     if groups:
         repeated = f"{len(rows) - len(groups)} of {items} items repeat another"
         verdict = f"{counted(len(groups), 'group')} of duplicates: {repeated}."
-    return Table.of(["group", "query", "subtopic", "item", "text", "why"], rows, verdict=verdict)
+    return Table.of(
+        ["group", "query", "subtopic", "item", "text", "why", "kind"], rows, verdict=verdict
+    )
 
 
 # ---- words ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 from typing import NamedTuple
 
 from exampp.errors import EditConflict, InputError
@@ -25,7 +26,9 @@ from exampp.store.bank import ItemChange, ItemState, LoggedEdit
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key", "dismiss")
 """The operations on an item."""
 MARKS = {"same": SAME, "different": DIFFERENT}
-"""The operations that mark two items as duplicates or as different, and their keys in `extra`."""
+"""The operations that mark items as duplicates or as different, and their keys in `extra`."""
+OF_SEVERAL = ("merge", *MARKS)
+"""The operations on several items of one query and kind."""
 _SHORTEST_PREFIX = 4
 _ITEMS_LISTED = 5
 
@@ -242,32 +245,43 @@ def dismiss_findings(state: ItemState, rules: Sequence[str]) -> ItemState:
     return replace(state, extra=extra)
 
 
-def mark_items(state: ItemState, other: ItemState, operation: str) -> list[ItemChange]:
-    """Return the changes that mark two items as the `same` or as `different`.
+def change_items(states: Sequence[ItemState], operation: str) -> list[ItemChange]:
+    """Return the changes of an operation on several items.
 
-    The opposite mark of the two is removed.
+    `merge` retires all but the first, `same` marks the others as duplicates of the first, and
+    `different` marks every two as different. A mark replaces the opposite mark of two items.
 
     Raises:
-        InputError: They are one item, of two queries or kinds, or marked so already.
+        InputError: There are fewer than two items, they are of several queries or kinds, or nothing
+            would change.
     """
-    if item_key(state) == item_key(other):
-        raise InputError("an item cannot be compared with itself", hint="Give two items")
-    if (state.query_id, state.kind) != (other.query_id, other.kind):
-        what = f"items {brief(state.item_id)} and {brief(other.item_id)} differ in query or kind"
-        raise InputError(what, hint="Mark items of one query and kind")
+    if len({item_key(state) for state in states}) < max(len(states), 2):
+        raise InputError(f"{operation} takes two or more different items")
+    if len({(state.query_id, state.kind) for state in states}) > 1:
+        raise InputError(
+            "the items differ in query or kind", hint="Give items of one query and kind"
+        )
+    first, *others = states
+    if operation == "merge":
+        return [change_item(state, "retire", ()) for state in others]
+    now = {item_key(state): state for state in states}
     changes = []
-    for one, there in ((state, other), (other, state)):
-        for key in MARKS.values():
-            ids = [of for of in marked_items(one.extra, key) if of != there.item_id]
-            if one is state and key == MARKS[operation]:
-                ids.append(there.item_id)
-            if ids != list(marked_items(one.extra, key)):
-                extra = {name: value for name, value in one.extra.items() if name != key}
-                after = replace(one, extra={**extra, **({key: ids} if ids else {})})
-                changes.append(ItemChange(key, one, after))
-                one = after
+    pairs = combinations(states, 2) if operation == "different" else product([first], others)
+    for one, other in pairs:
+        for state, there in ((one, other), (other, one)):
+            for key in MARKS.values():
+                before = now[item_key(state)]
+                known = marked_items(before.extra, key)
+                ids = [of for of in known if of != there.item_id]
+                if state is one and key == MARKS[operation]:
+                    ids.append(there.item_id)
+                if set(ids) != set(known):
+                    rest = {name: value for name, value in before.extra.items() if name != key}
+                    after = replace(before, extra={**rest, **({key: ids} if ids else {})})
+                    changes.append(ItemChange(key, before, after))
+                    now[item_key(state)] = after
     if not changes:
-        raise InputError(f"items {brief(state.item_id)} and {brief(other.item_id)} are marked so")
+        raise InputError(f"the items are already marked as {operation}")
     return changes
 
 

@@ -64,7 +64,7 @@ def duplicate_notes(book: Gradebook, board: Leaderboard) -> Iterator[Note]:
             items=sum(sizes),
             change=f"{change.largest:.3f}",
             system=change.system,
-            tau=tau.reason if tau.value is None else f"{tau.value:.3f}",
+            tau=f"undefined ({tau.reason})" if tau.value is None else f"{tau.value:.3f}",
         )
 
 
@@ -399,7 +399,7 @@ def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None =
         columns.append((Column(column.name, interval=bounded), means))
         columns.append((ERROR, {system: row.stderr for system, row in rows.items()}))
         if once := (board.counted_once or {}).get((column.measure, column.min_rating)):
-            columns.append((ONCE, dict(zip(board.column_systems, _means(once), strict=True))))
+            columns.append((ONCE, _means_of(once, board.column_systems)))
         shares = {system: rows[system].ungraded for system in board.systems}
         if any(shares.values()):
             columns.append(("ungraded", shares))
@@ -417,8 +417,11 @@ def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None =
     )
 
 
-def _means(column: MeasureColumn) -> list[float | None]:
-    return [mean.mean for mean in column.values.means()]
+def _means_of(column: MeasureColumn, systems: Sequence[str]) -> dict[str, float | None]:
+    """Map each system, and the whole pool, to its mean."""
+    means = zip(systems, (one.mean for one in column.values.means()), strict=True)
+    pool = column.of_pool()
+    return dict(means) | ({OVERALL: pool.values.means()[0].mean} if pool else {})
 
 
 def _mean(row: BoardRow) -> Value | Interval:
@@ -438,7 +441,7 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
     once = {
         (system, str(measure), threshold): mean
         for (measure, threshold), column in (board.counted_once or {}).items()
-        for system, mean in zip(board.column_systems, _means(column), strict=True)
+        for system, mean in _means_of(column, board.column_systems).items()
     }
     rows = [
         [

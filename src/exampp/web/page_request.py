@@ -73,6 +73,7 @@ PLACE_OF = {
     "/bank": "/queries",
     "/judge": "/queue",
     "/compare": "/",
+    "/duplicates": "/items",
 }
 """The navigation entry of pages that are not listed in it."""
 
