@@ -71,8 +71,9 @@ def test_the_three_protocols_and_their_replay(tmp_path: Path) -> None:
 
     with FaultServer(replied) as server:
         banks, labels, board = run(server.url)
-        # two topics, and three passages against the items of their topics: judging asks nothing new
-        assert len(server.requests) == 2 + 2 * 2 + 1
+        # two topics, each once more because items are missing, and three passages against the items
+        # of their topics: judging asks nothing new
+        assert len(server.requests) == 2 * 2 + 2 * 2 + 1
         assert {seen.body["model"] for seen in server.requests} == {"tiny"}
     assert questions(banks) == QUESTIONS
     texts = {report.get_report_text() for report in REPORTS}
@@ -141,7 +142,7 @@ def test_banks_that_are_given_stay_and_the_others_are_made(tmp_path: Path) -> No
         model = config(server.url, tmp_path)
         banks = ExamJudge().create_nuggets(REPORTS, TOPICS, model, nugget_banks=given)
         assert questions(banks) == {"sea": ["What of fish?"], "sky": QUESTIONS["sky"]}
-        assert len(server.requests) == 1
+        assert len(server.requests) == 2
     assert ExamJudge().create_nuggets(None, TOPICS, config(DEAD, tmp_path), BANKS) == BANKS
 
 
@@ -262,8 +263,8 @@ def test_the_check_of_a_submission_passes(
     monkeypatch.setattr(sys, "argv", ["check", str(WORKFLOW)])
     check.main()
     said = capsys.readouterr().out
-    # 5 topics, and 4 reports to each against two questions
-    assert "contact: 45 requests" in said
+    # 5 topics, each twice for two of ten questions, and 4 reports to each against four questions
+    assert "contact: 90 requests" in said
     assert "exampp-default.nuggets.jsonl, exampp-default.qrels.txt" in said
 
 

@@ -377,10 +377,11 @@ def cosine(one: str, other: str) -> float:
 @functools.cache
 def _encoder() -> Callable[[str], Encoded] | None:
     """Return the encoder of texts; None if a file of the model is missing or damaged."""
-    from exampp.graders.draft import load_encoder
+    from exampp.graders.draft import encode_in_thread
 
     with suppress(InputError, ImportError):
-        return load_encoder()
+        encode_in_thread("")  # loads the model
+        return encode_in_thread
     return None
 
 
