@@ -185,7 +185,7 @@ def cases(url: str) -> dict[str, Case]:
     runs = ["files/systems.run", "files/judgments.qrels"]
     at = ("--grader", "openai", "--model", "m", "--base-url", url)
     bank = ("--author", "a", "--reason", "r")
-    generate = command("bank", "generate", COLLECTION, *at, "--prompt", "dl-questions", *bank)
+    generate = command("bank", "generate", COLLECTION, *at, "--prompt", "dl-questions")
     export = command("export", COLLECTION, "out.graded.jsonl.gz", "--format", "workbench")
     board = ("--grader", "seed", "--min-rating", "4")
     return {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -259,3 +261,24 @@ def test_a_missing_or_damaged_model_is_told(tmp_path: Path) -> None:
         load_encoder(tmp_path)
     with pytest.raises(InputError, match="0 threads"):
         DraftGrader(threads=0)
+
+
+BESIDE = """
+import sys, threading, time
+from exampp.graders.draft import encode_in_thread
+
+def encode():
+    for number in range(10**6):
+        encode_in_thread(f"{number} " * 100)
+
+threading.Thread(target=encode, daemon=True).start()
+time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize("seconds", ["0.05", "0.4", "1.5"])
+def test_python_ends_in_order_while_a_daemon_thread_encodes(seconds: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", BESIDE, seconds], capture_output=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -172,6 +172,8 @@ def test_measures_that_need_other_cells_are_refused(tmp_path: Path, grader: Scri
             grades.evaluate(["Cover@20", "nDCG@20"], min_rating=4)
         with pytest.raises(exampp.InputError, match="labels of passages need the grades"):
             grades.write_qrels(tmp_path / "x.qrels")
+        with pytest.raises(exampp.InputError, match="labels of passages need the grades"):
+            grades.calibration()
         exam.grade(grader, measures=["Cover", "nDCG@20"])
         assert grades.evaluate(["Cover@20", "nDCG@20"], min_rating=4).rows
 
@@ -196,6 +198,7 @@ def test_options_that_make_no_sense_are_refused(tmp_path: Path, grader: Scripted
             ({"measures": ["Cover@30"]}, "Set --depth 30"),
             ({"measures": ["Cover"], "min_rating": 6}, "invalid minimum rating 6"),
             ({"measures": ["Cove"]}, "Did you mean Cover"),
+            ({"measures": ["Cover@30>=0.7"]}, "Set --depth 30"),
             ({"measures": ["Cover"], "prompt": "thomas"}, "Remove --for"),
         ):
             with pytest.raises(exampp.InputError, match=why):

@@ -148,8 +148,8 @@ def grade(
         keyword(
             "--for",
             metavar="MEASURE",
-            help="Grade only the cells that this measure needs, such as Cover@20; its values are "
-            "the same. Repeat for several. [default: grade all cells]",
+            help="Grade only the cells that this measure or requirement of a gate needs, such as "
+            "Cover@20; its values are the same. Repeat for several. [default: grade all cells]",
         ),
     ] = None,
     min_rating: Annotated[

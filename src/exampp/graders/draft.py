@@ -13,8 +13,10 @@ thread, in float32. The threads of the grader process different passages. Releas
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -111,6 +113,18 @@ def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
         return Encoded(session.run(["vectors"], feed)[0][0, 1:-1], cut)
 
     return encode
+
+
+_ENCODING = threading.Lock()
+# A daemon thread that Python stops inside the model would abort the process: at the exit of Python
+# no text is being encoded, the model is not being loaded, and neither will be.
+atexit.register(_ENCODING.acquire, timeout=5)
+
+
+def encode_in_thread(text: str) -> Encoded:
+    """Encode a text in any thread, also in a daemon thread; InputError as for `load_encoder`."""
+    with _ENCODING:
+        return load_encoder()(text)
 
 
 class DraftGrader(Grader):

@@ -6,6 +6,7 @@ the run, so that status and evaluation know which cells are not needed.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
@@ -42,7 +43,7 @@ def grading_target(
     depth: int,
 ) -> GradingTarget | None:
     """Return the target of some measures, None without any; the default minimum rating is that of
-    the grader.
+    the grader. A requirement of a gate, such as `Cover@20>=0.7`, counts by its measure.
 
     Raises:
         InputError: A measure is unknown, a threshold is off the scale, the measures read passages
@@ -56,7 +57,8 @@ def grading_target(
         raise InputError(
             "a grader of queries has one cell per passage, and all are needed", hint="Remove --for"
         )
-    chosen = [one.cut(CUTOFF) if one.kind.cover else one for one in as_measures(measures)]
+    names = (re.split("[<>]", str(one))[0].strip() for one in measures)
+    chosen = [one.cut(CUTOFF) if one.kind.cover else one for one in as_measures(names)]
     for one in chosen:
         check_partial(one, grader)
         if (one.cutoff or 0) > depth:

@@ -366,9 +366,9 @@ def cosine(one: str, other: str) -> float:
 # cached: a page compares the items of a query after every key
 @functools.lru_cache(maxsize=1 << 14)
 def _vector(text: str) -> NDArray[np.float32]:
-    from exampp.graders.draft import load_encoder
+    from exampp.graders.draft import encode_in_thread
 
-    mean: NDArray[np.float32] = load_encoder()(text).vectors.sum(axis=0)
+    mean: NDArray[np.float32] = encode_in_thread(text).vectors.sum(axis=0)
     length = float(np.linalg.norm(mean))
     return mean / length if length else mean
 

@@ -17,7 +17,7 @@ from exampp.errors import InputError
 from exampp.measures.exams import QueryExam, Subtopics, exams
 from exampp.measures.names import Measure
 from exampp.records import Judgment
-from exampp.records.gradebook import MISSING, Gradebook, Ratings
+from exampp.records.gradebook import MISSING, Gradebook, Ratings, check_all_items_graded
 from exampp.sanitize import or_default
 
 Labels = NDArray[np.int32]
@@ -184,15 +184,7 @@ def write_exam_qrels(
     """
     from exampp.formats import trec
 
-    if book.target is not None and any(
-        ((query.ratings == MISSING).any(axis=1) & (query.ratings != MISSING).any(axis=1)).any()
-        for query in book.queries
-    ):
-        raise InputError(
-            "labels of passages need the grades of all items",
-            hint=f"{book.target.note} Run exampp grade without --for to grade the rest",
-        )
-
+    check_all_items_graded(book)
     labelling = or_default("labelling", labelling, Labelling)
     least = book.grader.threshold(min_rating)
     rows = list(exam_labels(book, labelling, least, by_subtopic=by_subtopic))

@@ -257,6 +257,19 @@ def _automatic(query: QueryGrades) -> QueryGrades:
     return replace(query, ratings=ratings, decided=())
 
 
+def check_all_items_graded(book: Gradebook) -> None:
+    """Raise InputError if passages are graded only for the items that a target needs."""
+    if book.target is None:
+        return
+    for query in book.queries:
+        graded = query.ratings != MISSING
+        if (graded.any(axis=1) & ~graded.all(axis=1)).any():
+            raise InputError(
+                "labels of passages need the grades of all items",
+                hint=f"{book.target.note} Run exampp grade without --for to grade the rest",
+            )
+
+
 def judged_without_grade(book: Gradebook) -> str:
     """Describe judged passages with a text but no grade; "" if there are none."""
     judged = without = 0

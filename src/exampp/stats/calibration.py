@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.records.calibration import CalibrationBin, CalibrationModel, LevelModel, SourceGrader
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
+from exampp.records.gradebook import (
+    MISSING,
+    Gradebook,
+    QueryGrades,
+    Ratings,
+    check_all_items_graded,
+)
 from exampp.stats.estimate import Floats
 
 _STEPS = 50
@@ -347,7 +353,13 @@ def rated_by(book: Gradebook) -> SourceGrader:
 def rated_passages(
     books: Sequence[Gradebook], sources: Sequence[SourceGrader]
 ) -> Iterator[RatedPassages]:
-    """Yield the queries of several gradebooks that have such passages, in order."""
+    """Yield the queries of several gradebooks that have such passages, in order.
+
+    Raises:
+        InputError: Passages are graded for some items only.
+    """
+    for book in books:
+        check_all_items_graded(book)
     others = [{query.query_id: query for query in book.queries} for book in books[1:]]
     for first in books[0].queries:
         queries = [first, *(known[first.query_id] for known in others if first.query_id in known)]
