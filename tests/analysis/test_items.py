@@ -16,11 +16,11 @@ import exampp
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
 from exampp.analysis.reliability import scored_column
 from exampp.errors import InputError
-from exampp.measures.cover import cover, item_scores
+from exampp.measures.cover import cover, item_evidence, item_scores
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.records.items import BankTexts
+from exampp.records.items import BankTexts, ItemEvidence
 from exampp.stats.rank_correlation import kendall_rows
 
 
@@ -129,6 +129,27 @@ def test_judgments_speak_of_items() -> None:
     # 5 passages are judged 0, of which all cover the second item and the third
     assert found.floor.values == pytest.approx((2 / 3,))
     assert "judged 0 (fewer in 1) score 0.667" in str(found)
+
+
+def test_evidence_on_items_by_hand() -> None:
+    book = exam_of("1110", "1010", "0010", queries=2)
+    found = item_evidence(book, item_scores(book, 4), 2)
+    # two systems cover the first item of q0, one the second; all cover the first of q1
+    parts = [one.share for one in found.values()]
+    assert parts == pytest.approx([2 / 3, 1 / 3, 1, 0])
+    assert {(one.relevant, one.wrong, one.gap) for one in found.values()} == {(None, None, None)}
+
+    # 4 of 5 relevant passages cover the item, and 1 of 5 others
+    ratings = [[5]] * 4 + [[0]] + [[5]] + [[0]] * 4
+    book = judged(make_book(make_query(ratings, make_ranking("a", [0]))), [3] * 5 + [0] * 5)
+    (one,) = item_evidence(book, item_scores(book, 4), 2).values()
+    assert one == ItemEvidence(1.0, 0.8, 0.2, wrongly=1, wrong=0.2)
+    assert one.gap == pytest.approx(0.6)
+
+
+def test_items_without_grades_have_no_evidence() -> None:
+    book = make_book(make_query([[5, MISSING], [0, MISSING]], make_ranking("a", [0, 1])))
+    assert len(item_evidence(book, item_scores(book, 4), 2)) == 1
 
 
 def test_a_few_passages_are_no_reason_to_look_at_an_item() -> None:

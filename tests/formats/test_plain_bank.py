@@ -95,7 +95,11 @@ def test_items_without_a_kind_are_what_most_of_them_look_like(
 
 
 @pytest.mark.parametrize(
-    "header", ["query_id,text", "query_id,passage_id,text,answers", "assessor,query_id,item,label"]
+    "header",
+    [
+        *("query_id,text", "query_id,passage_id,text,answers", "query,text,answer"),
+        "assessor,query_id,item,label",
+    ],
 )
 def test_other_tables_are_no_banks(header: str) -> None:
     assert bank_separator(header) is None

@@ -11,13 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.same_questions import DISTINCT, SAME
 
+from exampp.errors import InputError
+from exampp.graders import draft
+from exampp.items import duplicates
 from exampp.items.duplicates import (
     duplicate_groups,
     duplicate_pairs,
+    duplicates_table,
     near_duplicates,
     text_difference,
 )
-from exampp.records import Item
+from exampp.records import BankEntry, Item
 from exampp.records import items as records
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +128,25 @@ def test_marks_join_items_in_any_words() -> None:
     (group,) = duplicate_groups([first, Item("1", "q", "How is steel made?")])
     assert group.reason == "marked"
     assert len(group.items) == 2
+
+
+def test_without_the_model_words_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise InputError("a file of the draft grader is missing")
+
+    monkeypatch.setattr(draft, "load_encoder", missing)
+    caches = (duplicates._encoder, duplicates._synonyms, duplicates._vector)
+    for one in caches:
+        one.cache_clear()
+    try:
+        table = duplicates_table([BankEntry("q", (Item("0", "q", A), Item("1", "q", C)))])
+        assert [row[5] for row in table.rows] == ["paraphrase", "paraphrase"]
+        assert "compared by words alone" in table.notes[0]
+        # the two verbs are known to mean the same by their vectors alone
+        assert not duplicate_pairs(["How do bees communicate?", "How do bees talk?"])
+    finally:
+        for one in caches:
+            one.cache_clear()
 
 
 def test_items_without_a_text_are_compared_with_none() -> None:

@@ -231,7 +231,7 @@ PANELS: Mapping[str, str] = {
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",
-    "Statistics": "alpha correction permutations samples seed",
+    "Statistics": "alpha correction permutations samples seed steps",
     "Output": "format notes digits title theme json files toml all",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in

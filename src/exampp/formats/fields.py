@@ -319,7 +319,7 @@ _LONGEST_HEADER = 10_000
 """Longest header line in characters."""
 _SETS_OF_TEXTS = ({"question"}, {"nugget"}, {"text", "kind"})
 """A table with any of these sets of columns is a bank."""
-_SETS_OF_A_BANK_ALONE = ({"item"}, {"text", "answers"})
+_SETS_OF_A_BANK_ALONE = ({"item"}, {"query_id", "text", "answers"})
 """A table with any of these sets of columns, and no column that a bank does not have, is a bank."""
 
 

@@ -229,7 +229,8 @@ CRITERIA, CRITERIA_SCALE = 4, (0, 3)
 CRITERIA_SUMS = (5, 7, 10)
 """Number and scale of relevance criteria, and the least sum of their ratings for 1, 2 and 3.
 
-After the sum of Farzi and Dietz, Criteria-Based LLM Relevance Judgments (arXiv 2507.09488).
+The idea is that of Farzi and Dietz, Criteria-Based LLM Relevance Judgments (arXiv 2507.09488); the
+limits have not been checked against the paper.
 """
 RULES: Mapping[str, Callable[[Sequence[float], Sequence[float]], float]] = {
     "majority": lambda ratings, _: min(multimode(ratings)),

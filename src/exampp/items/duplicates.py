@@ -17,14 +17,16 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import resources
 from itertools import chain, combinations, takewhile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.errors import InputError
 from exampp.prompts.words import stem, visible_form
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import Gradebook, QueryGrades
@@ -32,6 +34,9 @@ from exampp.records.items import DIFFERENT, SAME, joined_groups, marked_items
 from exampp.records.toml import parse_toml
 from exampp.records.wording import counted
 from exampp.results.result import Table
+
+if TYPE_CHECKING:
+    from exampp.graders.draft import Encoded
 
 PARAPHRASE = 0.75
 """Minimum cosine of the vectors of two paraphrases."""
@@ -41,6 +46,10 @@ MOST_LEFT = 3
 """Words of a text without the same stem in the other, at most, for the texts to be compared."""
 _BLOCK = 512
 """Texts whose words are compared with all others at a time."""
+WORDS_ALONE = (
+    "The model for paraphrases is missing or damaged, so items are compared by words alone. "
+    "Reinstall exampp."
+)
 WORDING = "the wording"
 """The difference of paraphrases."""
 
@@ -294,7 +303,8 @@ def _synonyms(one: str, other: str) -> bool:
     if shared >= _COMMON_START and max(len(one), len(other)) - shared <= _ENDING:
         return True
     # kinds of one thing: "flatworm", "roundworm"
-    return one[-_COMMON_END:] != other[-_COMMON_END:] and cosine(one, other) >= SYNONYM
+    other_end = one[-_COMMON_END:] != other[-_COMMON_END:]
+    return other_end and bool(_encoder()) and cosine(one, other) >= SYNONYM
 
 
 def _opposite(one: str, other: str) -> bool:
@@ -359,16 +369,26 @@ def _asks_for(words: Sequence[_Content]) -> str:
 
 
 def cosine(one: str, other: str) -> float:
-    """Return the cosine of the vectors of two texts."""
-    return float(_vector(one) @ _vector(other))
+    """Return the cosine of the vectors of two texts; 1 if the model is missing."""
+    encode = _encoder()
+    return float(_vector(one, encode) @ _vector(other, encode)) if encode else 1.0
+
+
+@functools.cache
+def _encoder() -> Callable[[str], Encoded] | None:
+    """Return the encoder of texts; None if a file of the model is missing or damaged."""
+    from exampp.graders.draft import encode_in_thread
+
+    with suppress(InputError, ImportError):
+        encode_in_thread("")  # loads the model
+        return encode_in_thread
+    return None
 
 
 # cached: a page compares the items of a query after every key
 @functools.lru_cache(maxsize=1 << 14)
-def _vector(text: str) -> NDArray[np.float32]:
-    from exampp.graders.draft import encode_in_thread
-
-    mean: NDArray[np.float32] = encode_in_thread(text).vectors.sum(axis=0)
+def _vector(text: str, encode: Callable[[str], Encoded]) -> NDArray[np.float32]:
+    mean: NDArray[np.float32] = encode(text).vectors.sum(axis=0)
     length = float(np.linalg.norm(mean))
     return mean / length if length else mean
 
@@ -565,9 +585,9 @@ def duplicates_table(entries: Iterable[BankEntry]) -> Table:
     if groups:
         repeated = f"{len(rows) - len(groups)} of {items} items repeat another"
         verdict = f"{counted(len(groups), 'group')} of duplicates: {repeated}."
-    return Table.of(
-        ["group", "query", "subtopic", "item", "text", "why", "kind"], rows, verdict=verdict
-    )
+    notes = [] if _encoder() else [WORDS_ALONE]
+    heads = ["group", "query", "subtopic", "item", "text", "why", "kind"]
+    return Table.of(heads, rows, notes=notes, verdict=verdict)
 
 
 # ---- words ---------------------------------------------------------------------------------------

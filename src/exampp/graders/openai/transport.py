@@ -31,6 +31,8 @@ IDLE_SECONDS = 4.0
 LONGEST_BODY = 2**25
 """Maximum bytes of an unpacked reply, ten times the longest stored reply."""
 LONGEST_HEADER = 2**16
+MOST_DROPPED = 20
+"""Connections tried for a request; a server that greets, as SSH does, spoils new ones, too."""
 OTHER_FILES = 100
 """Open files that are not connections: collection, libraries, output."""
 
@@ -55,11 +57,12 @@ class _CleanConnections(TCPConnector):
 
     async def connect(self, *args: Any, **options: Any) -> Connection:
         """Return a new connection, or an idle one on which nothing arrived."""
-        while True:
+        for _ in range(MOST_DROPPED):
             connection = await super().connect(*args, **options)
             if connection.protocol is None or not connection.protocol.should_close:
                 return connection
             connection.close()
+        raise Broken("the server sends replies before requests")
 
 
 def open_session(sock_read: float | None = None) -> ClientSession:
