@@ -45,7 +45,7 @@ def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
         passages.write_text(
             "".join(json.dumps({"id": one, "text": text}) + "\n" for one, text in TEXTS.items())
         )
-        qrels.write_text("".join(f"q1 0 {one} 3\n" for one in TEXTS) + "q2 0 p4 2\n")
+        qrels.write_text("q1 0 scatter 3\nq1 0 again 3\nq1 0 mars 3\nq1 0 goats 2\nq2 0 p4 2\n")
         # of gamma, delta, alpha, beta two return mars, one returns scatter
         run.write_text("q1 Q0 mars 1 2 gamma\nq1 Q0 scatter 2 1 gamma\nq1 Q0 mars 1 2 delta\n")
         opened.import_files(passages, qrels, run)

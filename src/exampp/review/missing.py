@@ -3,7 +3,8 @@
 The grader may have missed an item, no item may fit, or the relevance is doubtful. The kind is a
 guess from texts and grades. An item is close to a passage if its words are in the passage (late
 interaction with the model of the draft grader, or else shared words) and if similar passages cover
-it. A passage that is far from the query and from every item is doubtful.
+it. A passage that is far from the query and from every item is doubtful, unless its judgment is the
+highest of the query.
 """
 
 from __future__ import annotations
@@ -212,7 +213,8 @@ def explain_passage(
     if not any(item.text for item in items):
         return replace(entry, closest=closest)
     to_query = compare(view.dossier.query_text, passage)
-    if view.dossier.query_text and to_query + texts.max() < similarity.doubtful:
+    far = to_query + texts.max() < similarity.doubtful
+    if view.dossier.query_text and far and entry.passage.judgment != view.judged.max():
         kind = DOUBTFUL
     elif closeness.max() >= similarity.fits:
         kind = MISSED
