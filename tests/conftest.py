@@ -172,12 +172,13 @@ def _encoded_once(of_all_workers: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def encoded_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def encoded_by_words(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The draft grader compares words instead of what its model makes of them.
 
     For tests that ask whether commands run, not what grades they give.
     """
     from exampp.graders import draft
+    from exampp.items import duplicates
 
     @functools.cache
     def vector(word: str) -> draft.Vectors:
@@ -191,6 +192,9 @@ def encoded_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
         return draft.Encoded(np.array([vector(word) for word in kept]), len(kept) < len(words))
 
     monkeypatch.setattr(draft, "load_encoder", lambda: encode)
+    duplicates.vector_of.cache_clear()
+    yield
+    duplicates.vector_of.cache_clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -76,6 +76,7 @@ def folder(
     copy = Path(shutil.copytree(tour, tmp_path / "tour"))
     monkeypatch.chdir(copy)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "120")  # of any terminal that the tests run in
     monkeypatch.setenv("OPENAI_BASE_URL", server)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server)

@@ -534,7 +534,7 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "vote": Uses(
         ("vote graders.exam --grader judge --grader other",),
-        {"--grader": "", "--rule": "mean", "--at-least": "1", **FORMAT},
+        {"--grader": "", "--rule": "mean", "--at-least": "1", "--steps": "2", **FORMAT},
     ),
     "calibrate": Uses(
         ("calibrate my.exam my.calibration",),

@@ -531,7 +531,11 @@ OF_ITEMS = {
     "nugget-self-rating": "NuggetSelfRatedPrompt",
     "nugget-extraction": "NuggetExtractionPrompt",
     # the Workbench asks of no passage before the item
-    **{name: name for name in names() if name.endswith("-passage-first")},
+    **{
+        name: name
+        for name in names()
+        if name.endswith(("-passage-first", "-rating-evidence", "-rating-many"))
+    },
     **{name: name for name in names() if load_grading_prompt(name).reading == "support"},
 }
 OF_PASSAGES = {
@@ -544,6 +548,7 @@ OF_PASSAGES = {
     # the wordings of the paper are none of the program's
     **{name: name for name in ("faggioli-b-few", "helm", "sun", "sun-few", "thomas")},
     "umbrela": "umbrela",
+    **{name: name for name in names() if name.startswith("criteria-")},
 }
 BANK = (
     "query_id\tquestion\tnugget\tanswer\n"

@@ -135,7 +135,7 @@ def test_without_the_model_words_are_compared(monkeypatch: pytest.MonkeyPatch) -
         raise InputError("a file of the draft grader is missing")
 
     monkeypatch.setattr(draft, "load_encoder", missing)
-    caches = (duplicates._encoder, duplicates._synonyms, duplicates._vector)
+    caches = (duplicates._encoder, duplicates._synonyms, duplicates.vector_of)
     for one in caches:
         one.cache_clear()
     try:

@@ -371,7 +371,7 @@ def _asks_for(words: Sequence[_Content]) -> str:
 def cosine(one: str, other: str) -> float:
     """Return the cosine of the vectors of two texts; 1 if the model is missing."""
     encode = _encoder()
-    return float(_vector(one, encode) @ _vector(other, encode)) if encode else 1.0
+    return float(vector_of(one, encode) @ vector_of(other, encode)) if encode else 1.0
 
 
 @functools.cache
@@ -387,7 +387,8 @@ def _encoder() -> Callable[[str], Encoded] | None:
 
 # cached: a page compares the items of a query after every key
 @functools.lru_cache(maxsize=1 << 14)
-def _vector(text: str, encode: Callable[[str], Encoded]) -> NDArray[np.float32]:
+def vector_of(text: str, encode: Callable[[str], Encoded]) -> NDArray[np.float32]:
+    """Return the mean of the token vectors of a text, with length 1 (or 0 for an empty text)."""
     mean: NDArray[np.float32] = encode(text).vectors.sum(axis=0)
     length = float(np.linalg.norm(mean))
     return mean / length if length else mean
