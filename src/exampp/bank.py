@@ -233,6 +233,8 @@ class Bank:
             from exampp.measures.cover import item_evidence, item_scores
 
             book = read_gradebook(self.connection, known[identity.key], self.name)
+            if book.ungraded_by_target:
+                break
             relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
             scores = item_scores(book, identity.threshold(min_rating))
             source = describe_source(book.grader, book.bank_label, book.oversight)

@@ -27,6 +27,8 @@ LONGEST = 800
 
 _COMMAND = re.compile(r"exampp [a-z][^.;,]*")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]+)")
+_KEYWORDS = {"for": "measures"}
+"""Options with another name in Python."""
 
 
 class ExamError(Exception):
@@ -38,7 +40,7 @@ class ExamError(Exception):
         super().__init__(text)
         # commands are not options
         if options := _OPTION.findall(_COMMAND.sub("", f"{text}\n{hint}")):
-            names = (option.replace("-", "_") for option in dict.fromkeys(options))
+            names = (_KEYWORDS.get(one, one.replace("-", "_")) for one in dict.fromkeys(options))
             self.add_note(f"In Python: {', '.join(f'{name}=...' for name in names)}")
 
 

@@ -167,13 +167,25 @@ def test_measures_that_need_other_cells_are_refused(tmp_path: Path, grader: Scri
         grades = exam.grades()
         with pytest.raises(
             exampp.InputError,
-            match=r"nDCG@20 needs 1 cells .*--for 'Cover@20' --for 'nDCG@20' --min-rating 4",
+            match=r"nDCG@20 needs 1 cell .*--for 'Cover@20' --for 'nDCG@20' --min-rating 4",
         ):
             grades.evaluate(["Cover@20", "nDCG@20"], min_rating=4)
         with pytest.raises(exampp.InputError, match="labels of passages need the grades"):
             grades.write_qrels(tmp_path / "x.qrels")
-        with pytest.raises(exampp.InputError, match="labels of passages need the grades"):
-            grades.calibration()
+        for refused, why in (
+            (grades.calibration, "labels of passages need the grades"),
+            (grades.agreement, "labels by .* need the grades of all items. Only cells that Cover"),
+            (partial(grades.corrected, "P@2"), "P@2 ≥4 needs 1 cell "),
+            (partial(grades.decisions.plan, 2, "P@2"), "P@2 ≥4 needs 1 cell "),
+            (partial(grades.review_tables, "missing"), "missing passages and spurious items need"),
+            (partial(grades.review_tables, "spurious"), "missing passages and spurious items need"),
+        ):
+            with pytest.raises(exampp.InputError, match=why):
+                refused()
+        assert grades.bias().headline.startswith("Not checked: only cells that Cover@20 at")
+        items = grades.items()
+        assert not items.floor.values
+        assert all(row.not_relevant is None for row in items.items)
         exam.grade(grader, measures=["Cover", "nDCG@20"])
         assert grades.evaluate(["Cover@20", "nDCG@20"], min_rating=4).rows
 

@@ -321,3 +321,24 @@ def test_missing_passages_of_one_kind(dl19: Client, dl19_exam: Path) -> None:
         for one in wanted:
             shown = one.kind == kind and not one.same_as
             assert (one.passage.passage_id in page) is shown
+
+
+def test_grades_for_a_measure_are_not_a_list(tmp_path: Path) -> None:
+    exams.make(tmp_path).close()
+    path = tmp_path / "my.exam"
+    with exampp.Collection(path) as collection:
+        collection.grade(ScriptedGrader(live.rate), measures=["Cover"], min_rating=1)
+    with live.visiting(path) as client:
+        for name in ("missing", "spurious"):
+            answer = client.get(f"/lists/{name}")
+            assert answer.status == 400
+            assert "need the grades of all items. Only cells that Cover@20" in text_of(answer.text)
+        for page in (
+            "/",
+            "/lists/verify",
+            "/lists/grid",
+            "/items",
+            "/trust/bias",
+        ):
+            assert client.get(page).status == 200, page
+        assert "Fill gaps" not in computed(client, "/")

@@ -208,6 +208,8 @@ def bias_notes(bias: GraderBias) -> Iterator[Note]:
 
 def _why_not(book: Gradebook, pool: JudgedPool) -> str:
     """Return the reason why no bias can be estimated; empty if it can."""
+    if why := book.ungraded_by_target:
+        return f"{why[0].lower()}{why[1:-1]}"
     if len(book.systems) < 2:
         return f"a comparison needs 2 systems, not {len(book.systems)}"
     if not len(pool.label):

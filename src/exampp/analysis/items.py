@@ -177,7 +177,8 @@ class ItemAnalysis(Result):
 
     `exams` are the exam with all systems first; `floor` is the chance level of Cover, `choices` the
     smaller exams against official leaderboards. `repeated` gives, by places, the items that repeat
-    another one, which count once in all statistics. `lacking` is the prerequisite that is missing.
+    another one, which count once in all statistics. `lacking` is the prerequisite that is missing,
+    `unjudged` why items are not compared with judgments, if it is the choice of graded cells.
     """
 
     scores: ItemScores
@@ -193,6 +194,7 @@ class ItemAnalysis(Result):
     notes: tuple[str, ...] = ()
     officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     lacking: str = ""
+    unjudged: str = ""
 
     @property
     def statistic(self) -> str:
@@ -439,7 +441,9 @@ class ItemAnalysis(Result):
                 for at, first in self.repeated.items()
             ]
             yield note("items-repeated", count=counted(len(named), "item"), items=named)
-        if self.items and all(row.lift is None for row in self.items):
+        if self.unjudged:
+            yield note("items-partly-graded", measure=self.name)
+        elif self.items and all(row.lift is None for row in self.items):
             yield note("items-unjudged", least=FEWEST_JUDGED)
         if self.scores.missing:
             yield note("items-ungraded", share=self.scores.missing)
@@ -471,7 +475,7 @@ class ItemAnalysis(Result):
             values, drawn = _shown(floor.values[0]), floor.drawn
             code = chance_code(floor)
             yield note(code, measure=self.name, drawn=drawn, values=values, average=average)
-        else:
+        elif not self.unjudged:
             yield note("chance-unknown", measure=self.name)
 
 
@@ -519,6 +523,7 @@ def analyze(
         notes=(*filter(None, [missing_texts_note(texts.entries)]), *grade_notes(book)),
         officials=officials,
         lacking=missing.cause if missing else "",
+        unjudged=book.ungraded_by_target,
     )
 
 

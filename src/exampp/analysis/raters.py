@@ -26,7 +26,13 @@ from exampp.errors import InputError
 from exampp.measures.qrels import Labelling, graded_passages, label_passages
 from exampp.records import Judgment
 from exampp.records.decisions import standing_decisions
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
+from exampp.records.gradebook import (
+    MISSING,
+    Gradebook,
+    QueryGrades,
+    Ratings,
+    check_all_items_graded,
+)
 from exampp.records.graders import GraderIdentity, with_distinct_names
 from exampp.records.inputs import relevance_threshold
 from exampp.sanitize import check_integer
@@ -422,9 +428,11 @@ def rated_units(
     one of its subtopics, whose label then comes from the items of that subtopic, if it has some.
 
     Raises:
-        InputError: A number in `at_least` is below 1.
+        InputError: A number in `at_least` is below 1, or passages are graded for some items only.
     """
     wanted = tuple(dict.fromkeys(at_least))
+    for book in books:
+        check_all_items_graded(book, f"labels by {book.grader.name}")
     units: dict[UnitName, int] = {}
     numbers: dict[str, int] = {}
     parts = []

@@ -148,14 +148,6 @@ def compute_report_data(
     highest = book.grader.highest if book.target is None else max(book.target.min_ratings)
     scale = range(book.grader.lowest + 1, highest + 1)
     everywhere = _board(book, settings, scale) if settings.official else board
-    agreement = agreements.find_agreements(
-        [book],
-        at_least=tuple(dict.fromkeys((settings.labelling.at_least, 1, 2))),
-        min_rating=settings.min_rating,
-        min_relevant=() if settings.min_relevant is None else (settings.min_relevant,),
-        layouts=LAYOUTS,
-        against="judgments",
-    )
     return ReportData(
         book=book,
         settings=settings,
@@ -167,7 +159,7 @@ def compute_report_data(
             [Evaluated(book.grader.name, book, board.subtopics, settings.labelling)],
             _SPECIFICATIONS,
         ),
-        agreement=tuple(block for block in agreement.judged if block.units),
+        agreement=_agreement(book, settings),
         bias=grader_bias(book, board.columns[0].measure.cutoff or DEPTH),
         items=_item_analysis(book, scores, settings, source.bank),
         correlation=_correlation(board, settings, SAMPLES),
@@ -177,6 +169,21 @@ def compute_report_data(
         if find_pairs(scores.systems)
         else None,
     )
+
+
+def _agreement(book: Gradebook, settings: ReportSettings) -> tuple[AgreementBlock, ...]:
+    """Return the agreement with judgments; empty if passages are graded only for some items."""
+    if book.ungraded_by_target:
+        return ()
+    found = agreements.find_agreements(
+        [book],
+        at_least=tuple(dict.fromkeys((settings.labelling.at_least, 1, 2))),
+        min_rating=settings.min_rating,
+        min_relevant=() if settings.min_relevant is None else (settings.min_relevant,),
+        layouts=LAYOUTS,
+        against="judgments",
+    )
+    return tuple(block for block in found.judged if block.units)
 
 
 def _item_scores(book: Gradebook, settings: ReportSettings) -> ItemScores:
@@ -621,7 +628,8 @@ def _people(data: ReportData) -> Iterator[Line]:
             "doubt" if doubt else "",
         )
     else:
-        yield Line("Agreement with people", "No graded passage has a judgment.", "", "doubt")
+        why = data.book.ungraded_by_target or "No graded passage has a judgment."
+        yield Line("Agreement with people", why, "", "doubt")
 
 
 def _decisions(data: ReportData) -> Iterator[Line]:

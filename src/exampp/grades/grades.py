@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from exampp.grades.decisions import Decisions
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
+    from exampp.measures.cover import ItemScores
     from exampp.measures.qrels import Labelling
     from exampp.records.gradebook import Cell, Dossier
     from exampp.results.page import Document
@@ -340,14 +341,13 @@ class Grades(ChosenGrades, GradesBase):
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
         from exampp.measures.board import describe_source
-        from exampp.measures.cover import item_scores
 
         book = self.gradebook
         least = self.grader.threshold(min_rating)
         relevant = relevance_threshold(min_relevant, self.highest_judgment)
         return analyze(
             book,
-            item_scores(book, least, k, subtopics=subtopics),
+            self._item_scores(least, k, subtopics),
             describe_source(book.grader, book.bank_label, book.oversight),
             ItemSettings(relevant, splits, seed),
             texts=self.bank_texts(),
@@ -368,10 +368,9 @@ class Grades(ChosenGrades, GradesBase):
         `NAME` and `NAME:contexts` or `NAME:cited`. See `analysis.omissions`.
         """
         from exampp.analysis.omissions import find_omissions
-        from exampp.measures.cover import item_scores
 
         least = self.grader.threshold(min_rating)
-        scores = item_scores(self.gradebook, least, k, subtopics=subtopics)
+        scores = self._item_scores(least, k, subtopics)
         return find_omissions(scores, self.bank_texts(), pairs)
 
     def answer_differences(self, query_id: str | None = None) -> AnswerDifferences:
@@ -525,19 +524,41 @@ class Grades(ChosenGrades, GradesBase):
         The system whose removal lowers alpha most is left out. None where it is undefined.
         """
         from exampp.analysis.items import discriminations
-        from exampp.measures.cover import item_scores
 
         least = self.grader.threshold(min_rating)
-        return discriminations(item_scores(self.gradebook, least), self.bank_texts())
+        return discriminations(self._item_scores(least), self.bank_texts())
+
+    def _item_scores(
+        self, min_rating: int, k: int = 20, subtopics: SubtopicChoice = "auto"
+    ) -> ItemScores:
+        """Return the credit of every system on every item; see `measures.cover.item_scores`."""
+        from exampp.measures.cover import item_scores
+        from exampp.measures.names import Measure
+        from exampp.measures.needs import check_needed_cells
+
+        scores = item_scores(self.gradebook, min_rating, k, subtopics=subtopics)
+        check_needed_cells(self.gradebook, [Measure("Cover", k)], [min_rating], scores.subtopics)
+        return scores
 
     def oversight(
         self, criteria: Criteria, query_ids: Sequence[str] | None = None
     ) -> MissingAndSpurious:
-        """Return the missing passages and spurious items of all queries, or some."""
+        """Return the missing passages and spurious items of all queries, or some.
+
+        Raises InputError if passages are graded only for the items that a target needs.
+        """
         from exampp.review.lists import MissingAndSpurious
 
+        self._check_oversight()
         discrimination = self.discrimination(criteria.min_rating)
         return MissingAndSpurious.of(self.dossiers(query_ids, ()), criteria, discrimination)
+
+    def _check_oversight(self) -> None:
+        from exampp.records.gradebook import check_all_items_graded
+        from exampp.store.runs import target_of
+
+        if target_of(self.connection, self.stored.key, self.bank) is not None:
+            check_all_items_graded(self.gradebook, "missing passages and spurious items")
 
     def missing(
         self, query_ids: Sequence[str], criteria: Criteria, limit: int | None = None
@@ -635,8 +656,9 @@ class Grades(ChosenGrades, GradesBase):
         that length.
         """
         from exampp.review.lists import ListOptions, list_tables
-        from exampp.store.runs import target_of
 
+        if name in ("missing", "spurious"):
+            self._check_oversight()
         criteria = self.criteria(
             min_rating=min_rating,
             min_relevant=min_relevant,
@@ -654,6 +676,5 @@ class Grades(ChosenGrades, GradesBase):
             width,
             lambda: self.discrimination(criteria.min_rating),
             lambda query_ids, most: self.missing(query_ids, criteria, most),
-            target_of(self.connection, self.stored.key, self.bank),
         )
         return list_tables(name, dossiers, options)

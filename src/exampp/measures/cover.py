@@ -521,9 +521,12 @@ def chance_floor(
     it with probability 1 - C(n - c, k) / C(n, k). The chance level is Cover with these
     probabilities instead of 0 and 1: exact, without simulation. It is a baseline for the pool of
     these queries, not evidence of guessing, because a passage judged 0 may well answer one item.
+    It is empty if passages are graded only for some items.
     """
     of_query: dict[str, list[Floats]] = defaultdict(list)
     queries, short = set(), set()
+    if gradebook.ungraded_by_target:
+        return ChanceFloor(k, (), 0, len(gradebook.queries))
     for exam in cover_exams(gradebook, subtopics, k, policy):
         queries.add(exam.query.query_id)
         ratings = judged_ratings(exam, lowest=None, below=1)
@@ -807,7 +810,7 @@ def item_evidence(
     """Map (query, item) of graded items to its part in Cover and its coverage of judged passages.
 
     The part of an item is its share of the credit of all systems together, or of the weight if
-    they have none.
+    they have none. Coverage is unknown if passages are graded only for some items.
     """
     parts: dict[tuple[str, str], float] = {}
     credit, weight = scores.columns.sum(axis=0), scores.shares()
@@ -816,7 +819,7 @@ def item_evidence(
         query_id = scores.queries[scores.query[group[0]]]
         for at, part in zip(group.tolist(), (some / some.sum()).tolist(), strict=True):
             parts[query_id, scores.item_ids[at]] = part
-    found = {}
+    found, partial = {}, bool(book.ungraded_by_target)
     for exam in cover_exams(book, scores.subtopics, scores.k):
         relevant = judged_ratings(exam, lowest=min_relevant, below=None)
         others = judged_ratings(exam, lowest=None, below=min_relevant)
@@ -828,6 +831,9 @@ def item_evidence(
             if not is_graded[item]:
                 continue
             key = (exam.query.query_id, exam.query.item_ids[item])
+            if partial:
+                found[key] = ItemEvidence(parts[key])
+                continue
             is_judged = yes is not None and no is not None and true + false
             wrong = false / (true + false) if is_judged else None
             found[key] = ItemEvidence(parts[key], yes, no, false, wrong)

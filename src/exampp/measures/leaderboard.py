@@ -28,8 +28,8 @@ from exampp.measures.cover import (
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.formulas import check_gains
-from exampp.measures.names import CUTOFF, Measure, as_measures, heading
-from exampp.measures.needs import count_missing_needed
+from exampp.measures.names import CUTOFF, Measure, as_measures
+from exampp.measures.needs import check_needed_cells
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
 from exampp.measures.scores import score
@@ -361,7 +361,9 @@ def evaluate(
         check_partial(measure, gradebook.grader)
         check_gains(measure, gradebook.grader)
     _check_enough(requested, settings.thresholds, settings.labelling)
-    _refuse_not_needed(gradebook, requested, settings)
+    check_needed_cells(
+        gradebook, requested, settings.thresholds, settings.subtopics, settings.policy
+    )
     board = _evaluate(gradebook, requested, settings)
     if gradebook.oversight.cells:
         other = _evaluate(without_decisions(gradebook), requested, settings)
@@ -447,7 +449,7 @@ def _evaluate(
     floors = {
         one: chance_floor(gradebook, settings.thresholds, one.cutoff or CUTOFF, subtopics, policy)
         for one in covering
-        if one.name == "Cover" and gradebook.target is None
+        if one.name == "Cover"
     }
     for measure, floor in floors.items():
         plain = columns_of[measure]
@@ -502,40 +504,6 @@ def _evaluate(
         fingerprints=gradebook.fingerprints,
         counted_once=counted_once,
     )
-
-
-def _refuse_not_needed(
-    book: Gradebook, measures: Sequence[Measure], settings: EvaluationSettings
-) -> None:
-    """Reject measures that need cells that other measures did not need when they were graded.
-
-    Cells that are pending for the same measures are noted instead.
-    """
-    if book.target is None:
-        return
-    threshold = max(settings.thresholds, default=book.grader.highest)
-    same = (
-        settings.subtopics == resolve_subtopics(book, "auto")
-        and settings.policy is EXAM
-        and threshold <= max(book.target.min_ratings)
-    )
-    k = max(one.cutoff or CUTOFF for one in measures)
-    for measure in measures:
-        if same and str(measure) in book.target.measures:
-            continue
-        missing = count_missing_needed(
-            book, measure, threshold, settings.subtopics, k, settings.policy
-        )
-        if missing:
-            every = dict.fromkeys((*book.target.measures, str(measure)))
-            wanted = " ".join(f"--for '{one}'" for one in every)
-            what = heading(str(measure), threshold if measure.takes_level else None)
-            raise InputError(
-                f"{what} needs {missing:,} cells without a grade: only cells that {book.target} "
-                "needs are graded",
-                hint=f"Run exampp grade again with {wanted} --min-rating {threshold}, or without "
-                "--for to grade all cells",
-            )
 
 
 def _check_enough(

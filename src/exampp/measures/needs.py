@@ -20,9 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.errors import InputError
 from exampp.measures.cover import EXAM, NUGGET_SCORES, CoverPolicy, cover_exams, shares_of
-from exampp.measures.exams import Subtopics
-from exampp.measures.names import Measure
+from exampp.measures.exams import Subtopics, resolve_subtopics
+from exampp.measures.names import CUTOFF, Measure, heading
 from exampp.records.gradebook import (
     MISSING,
     Cell,
@@ -31,6 +32,7 @@ from exampp.records.gradebook import (
     Ratings,
     without_decisions,
 )
+from exampp.records.wording import counted
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -203,7 +205,7 @@ def _decided(query: QueryGrades) -> Bools:
     return decided
 
 
-def count_missing_needed(
+def _count_missing_needed(
     book: Gradebook,
     measure: Measure,
     threshold: int,
@@ -228,3 +230,40 @@ def count_missing_needed(
         needs = query_needs(alone, [measure], threshold, subtopics, candidates, policy)
         missing += int(needs.needed.sum())
     return missing
+
+
+def check_needed_cells(
+    book: Gradebook,
+    measures: Iterable[Measure],
+    thresholds: Sequence[int],
+    subtopics: Subtopics,
+    policy: CoverPolicy = EXAM,
+) -> None:
+    """Reject measures that need cells that other measures did not need when they were graded.
+
+    Cells that are pending for the same measures are noted instead.
+    """
+    if book.target is None:
+        return
+    measures = tuple(measures)
+    threshold = max(thresholds, default=book.grader.highest)
+    same = (
+        subtopics == resolve_subtopics(book, "auto")
+        and policy is EXAM
+        and threshold <= max(book.target.min_ratings)
+    )
+    k = max(one.cutoff or CUTOFF for one in measures)
+    for measure in measures:
+        if same and str(measure) in book.target.measures:
+            continue
+        missing = _count_missing_needed(book, measure, threshold, subtopics, k, policy)
+        if missing:
+            every = dict.fromkeys((*book.target.measures, str(measure)))
+            wanted = " ".join(f"--for '{one}'" for one in every)
+            what = heading(str(measure), threshold if measure.takes_level else None)
+            raise InputError(
+                f"{what} needs {counted(missing, 'cell')} without a grade: only cells that "
+                f"{book.target} needs are graded",
+                hint=f"Run exampp grade again with {wanted} --min-rating {threshold}, or without "
+                "--for to grade all cells",
+            )

@@ -25,6 +25,7 @@ from exampp.errors import InputError
 from exampp.measures.cover import cover
 from exampp.measures.exams import Indices, QueryExam, exams, lay_out
 from exampp.measures.names import Measure
+from exampp.measures.needs import check_needed_cells
 from exampp.records.decisions import UnitKind
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, judged_without_grade
 
@@ -101,10 +102,10 @@ def population(
 
     Raises:
         InputError: The measure is not linear, the minimum rating is off the scale, systems only
-            have rankings for subtopics, or nothing is ranked.
+            have rankings for subtopics, nothing is ranked, or cells were graded for other measures.
     """
     unit = check_linear(measure)
-    book.grader.threshold(min_rating)
+    check_needed_cells(book, [measure], [book.grader.threshold(min_rating)], "query")
     subtopics = {bool(ranking.subtopic) for query in book.queries for ranking in query.rankings}
     if subtopics == {True}:
         raise InputError(

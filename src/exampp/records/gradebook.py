@@ -137,6 +137,15 @@ class Gradebook:
     target: GradingTarget | None = None
 
     @property
+    def ungraded_by_target(self) -> str:
+        """Say that passages are graded only for the items that the target needs; "" otherwise."""
+        if self.target is None:
+            return ""
+        graded = [query.ratings != MISSING for query in self.queries]
+        partial = any((one.any(axis=1) & ~one.all(axis=1)).any() for one in graded)
+        return self.target.note if partial else ""
+
+    @property
     def bank_label(self) -> str:
         """Return the name of the bank and of its part."""
         return self.bank if self.part is None else f"{self.bank}, {self.part} part"
@@ -257,17 +266,13 @@ def _automatic(query: QueryGrades) -> QueryGrades:
     return replace(query, ratings=ratings, decided=())
 
 
-def check_all_items_graded(book: Gradebook) -> None:
+def check_all_items_graded(book: Gradebook, what: str = "labels of passages") -> None:
     """Raise InputError if passages are graded only for the items that a target needs."""
-    if book.target is None:
-        return
-    for query in book.queries:
-        graded = query.ratings != MISSING
-        if (graded.any(axis=1) & ~graded.all(axis=1)).any():
-            raise InputError(
-                "labels of passages need the grades of all items",
-                hint=f"{book.target.note} Run exampp grade without --for to grade the rest",
-            )
+    if why := book.ungraded_by_target:
+        raise InputError(
+            f"{what} need the grades of all items",
+            hint=f"{why} Run exampp grade without --for to grade the rest",
+        )
 
 
 def judged_without_grade(book: Gradebook) -> str:

@@ -449,6 +449,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _D,
         "The chance level of {measure} is unknown, because no graded passage was judged 0.",
     ),
+    "items-partly-graded": (
+        _D,
+        "Items are not checked against judgments, and the chance level of {measure} is unknown, "
+        "because passages are graded only for some items.",
+    ),
     "items-unjudged": (
         _D,
         "Items are not checked against judgments: every query has fewer than {least} graded "

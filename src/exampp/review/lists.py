@@ -16,7 +16,7 @@ import numpy as np
 from exampp.errors import InputError
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Cell, Dossier, Gradebook, QueryGrades
-from exampp.records.graders import GraderIdentity, GradingTarget, State
+from exampp.records.graders import GraderIdentity, State
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Table
@@ -425,8 +425,7 @@ class ListOptions:
     `item_id` is an item or the prefix of several, `limit` the number of cells per item (verify),
     passages per query (grid) or rows (missing, spurious). `width` is the maximum length of a text
     for people; None makes tables for programs. `discrimination` returns that of all items;
-    `missing` returns up to so many missing passages of queries with what they show. `target`: only
-    cells that it needs are graded.
+    `missing` returns up to so many missing passages of queries with what they show.
     """
 
     grader: GraderIdentity
@@ -436,7 +435,6 @@ class ListOptions:
     width: int | None = None
     discrimination: Callable[[], Discrimination] = dict
     missing: Callable[[Sequence[str], int | None], Sequence[MissingEntry]] = lambda _, __: ()
-    target: GradingTarget | None = None
 
     def __post_init__(self) -> None:
         if self.limit is not None:
@@ -565,8 +563,6 @@ def _notes(
 ) -> list[Note]:
     criteria = options.criteria
     notes = [note("draft")] if options.grader.is_draft else []
-    if options.target is not None:
-        notes.append(note("grades", text=options.target.note))
     if options.limit is not None and rows > options.limit:
         notes.append(note("rows-shown", limit=shown or options.limit, rows=rows))
     for by, count in sorted(bases.items()):

@@ -329,6 +329,8 @@ class Snapshot:
         """Return what grades and judgments show of each item; empty without grades."""
         if not self.choice.grades_items or not self.gradebook.is_graded:
             return {}
+        if self.gradebook.ungraded_by_target:
+            return {}
         with self.grades() as grades:
             relevant = relevance_threshold(None, grades.highest_judgment)
         scores = item_scores(self.gradebook, self.min_rating)
@@ -363,14 +365,15 @@ class CollectionCounts:
 
     `grading` has the progress of each grader; `findings` counts the findings of lint by query;
     `disputes` counts cells on which assessors disagree, `sampled` the undecided units of the
-    sample. `read_at` is the time of reading, in seconds since the epoch.
+    sample. `oversight` is None if passages are graded only for some items. `read_at` is the time of
+    reading, in seconds since the epoch.
     """
 
     grading: Sequence[GraderStatus]
     findings: Mapping[str, int]
     disputes: int
     sampled: int
-    oversight: MissingAndSpurious
+    oversight: MissingAndSpurious | None
     read_at: float
 
     @classmethod
@@ -389,7 +392,9 @@ class CollectionCounts:
                 Counter(one.query_id for one in findings),
                 len(grades.decisions.disputes(**choice._asdict())),
                 len(grades.decisions.sample().open) if grades.decisions.plans() else 0,
-                snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
+                None
+                if snapshot.gradebook.ungraded_by_target
+                else snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
                 read_at,
             )
 

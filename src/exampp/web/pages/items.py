@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis.items import ItemList, ListedItem, item_list
 from exampp.errors import InputError
-from exampp.records.gradebook import Dossier
+from exampp.records.gradebook import Dossier, check_all_items_graded
 from exampp.records.inputs import relevance_threshold
 from exampp.review.answers import AnswerDifferences
 from exampp.review.evidence import BASES, Criteria
@@ -285,11 +285,12 @@ def list_page(
 
 def _oversight(request: PageRequest, options: ListRequest) -> MissingAndSpurious:
     """Return missing and spurious entries, of one query or of all."""
+    check_all_items_graded(request.snapshot.gradebook, "missing passages and spurious items")
     if options.query is not None:
         with request.open() as collection:
             return request.choice.of(collection).oversight(options.criteria, [options.query])
     counts = request.counts
-    if counts is not None and counts.oversight.criteria == options.criteria:
+    if counts and counts.oversight and counts.oversight.criteria == options.criteria:
         return counts.oversight
     oversight = request.snapshot.oversight(options.criteria, PATIENCE)
     if oversight is None:

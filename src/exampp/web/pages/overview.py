@@ -198,14 +198,14 @@ def tasks(request: PageRequest) -> list[Task]:
             "items that are probably faulty",
         ),
         (
-            len(oversight.missing),
+            len(oversight.missing) if oversight else 0,
             "passage",
             "Fill gaps",
             "/lists/missing",
             "relevant passages that no item covers",
         ),
         (
-            len(oversight.spurious),
+            len(oversight.spurious) if oversight else 0,
             "item",
             "Check spurious items",
             "/lists/spurious",
