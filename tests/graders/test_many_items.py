@@ -358,6 +358,11 @@ cut = "context"
     [
         ('items = 10\nuser = "{question} {context}"', "a request has up to 10 items"),
         ('user = "{items} {context}"', "a request has up to 1 items"),
+        ('items = 5\nuser = "{count} {question} {context}"', r"several items has no \{question\}"),
+        (
+            'items = 5\nuser = "{items} {context} {correct_answer}"',
+            r"several items has no \{correct_answer\}\. Use only \{items\}, \{nuggets\}",
+        ),
         ('items = 0\nuser = "{items} {context}"', "'items' is 0"),
         ('items = 5\nfield = "grade"\nuser = "{items} {context}"', "only their ratings, by number"),
     ],

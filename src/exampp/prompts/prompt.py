@@ -37,6 +37,8 @@ SLOTS = {
 }
 """The slots of prompts, and their content."""
 _ITEM = ("question", "nugget")
+_SHARED = ("items", "nuggets", "count", "query", "context")
+"""Slots of a prompt with several items: lists of the items, and texts that they share."""
 _ITEM_OF = {"nuggets": "nugget", "items": "nugget"}
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "question": (_ITEM, ("context",)),
@@ -297,6 +299,12 @@ def _check_values(prompt: Prompt) -> None:
             f"a request has up to {prompt.items} items",
             field="items",
             hint="Set items = 10, for example, in a prompt with {items} or {count}, and only there",
+        )
+    if prompt.items > 1 and (single := [one for one in prompt.slots if one not in _SHARED]):
+        raise InputError(
+            f"a request for several items has no {{{single[0]}}}",
+            field="slots",
+            hint=f"Use only {', '.join(f'{{{slot}}}' for slot in _SHARED)}",
         )
     if prompt.items > 1 and (prompt.reply or prompt.field not in ("", "1")):
         raise InputError(
