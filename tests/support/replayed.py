@@ -86,12 +86,11 @@ class RandomExam:
         share = crc32(f"{self.seed} {item} {passage}".encode()) / 2**32
         return int(6 * share ** (0.4 + 3 * self.difficulty))
 
-    def grader(self, name: str = "replay", **options: object) -> ScriptedGrader:
+    def grader(self, name: str = "replay") -> ScriptedGrader:
         return ScriptedGrader(
             lambda ask: str(self.rating(ask.item, ask.passage)),
             name=name,
             look_ahead=self.random.choice([1, 2, 7, 64]),
-            **options,  # type: ignore[arg-type]
         )
 
 

@@ -265,6 +265,11 @@ class Grader(ABC):
         return None
 
     @overridable
+    def most_items(self) -> int:
+        """Maximum number of items of a passage in one request."""
+        return 1
+
+    @overridable
     def exact_tokens(self) -> bool:
         """Return whether `offsets` and `length` count the model's own tokens."""
         return True

@@ -47,9 +47,8 @@ class Grading:
 
     def bundles(self, requests: Iterable[PendingCells]) -> Iterator[list[PendingCells]]:
         """Yield the cells that share a request: items of a passage, as many as the grader takes."""
-        most = getattr(self.grader, "most_items", 1)
         for _, group in groupby(requests, key=attrgetter("passage")):
-            while bundle := list(islice(group, most)):
+            while bundle := list(islice(group, self.grader.most_items)):
                 yield bundle
 
     def request(self, key: int, cells: PendingCells) -> SentPrompt:

@@ -253,10 +253,6 @@ class GradingRun:
         self._started, self._before = 0.0, self._billed()
 
     @property
-    def _most_items(self) -> int:
-        return int(getattr(self.grading.grader, "most_items", 1))
-
-    @property
     def late_note(self) -> str:
         """Return the grader's note if it has changed since the start, else ""."""
         note = self.grading.grader.note
@@ -270,7 +266,7 @@ class GradingRun:
             bundles = self.grading.bundles(filter(self.is_asked, requested))
             asked = sum(1 for _ in bundles)
             cells, requests = cells + graded, requests + asked
-            at_least = 0 if plan is None else -(-plan.at_least // self._most_items)
+            at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
             least += asked if plan is None else min(asked, at_least)
             not_needed += 0 if plan is None else plan.cells - graded
         return PendingCount(cells, requests, least, not_needed)
@@ -510,7 +506,7 @@ class GradingRun:
                     return
                 plan = self._plans.get(query)
                 if plan is not None and (requests := plan.next_round()):
-                    if self._most_items > 1:
+                    if self.grading.grader.most_items > 1:
                         # items of one passage share a request if they follow each other
                         requests.sort(key=lambda one: one.ids.passage)
                     yield from self._requests(query, requests)

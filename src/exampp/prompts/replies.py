@@ -185,7 +185,7 @@ def value_name(name: str) -> str:
     return re.sub(r"[\s_-]", "", name.lower())
 
 
-def _is_whole_object(text: str) -> bool:
+def is_json_object(text: str) -> bool:
     """Return whether a text is one complete JSON object, in a code block or not."""
     inner = text.strip().removeprefix("```json").removesuffix("```")
     try:
@@ -454,7 +454,7 @@ def read_reply(
     text: str | None = reply
     if mode != "rubric":
         text = strip_thoughts(reply)
-        if truncated and not _is_whole_object(text or ""):
+        if truncated and not is_json_object(text or ""):
             return Outcome(State.TRUNCATED, rule="truncated")
         if text is None:
             return _unparsed("unfinished thought")

@@ -287,17 +287,15 @@ class OpenAICompatibleGrader(ApproximateTokens):
                 return self._mode_of(decode)
         return next(one for one in self._possible() if one.decode != "choice")
 
-    def _mode_of(self, decode: str, *, top: int = 0, form: str = "") -> Mode:
+    def _mode_of(self, decode: str) -> Mode:
         return Mode(
             self.options,
             decode,
             self._labels,
             self._field,
-            top,
-            self._reply,
-            form,
-            self._properties,
-            self._shared,
+            reply=self._reply,
+            properties=self._properties,
+            shared=self._shared,
         )
 
     def _checked_mode(self) -> Mode:
@@ -328,10 +326,10 @@ class OpenAICompatibleGrader(ApproximateTokens):
             trials.append(
                 self._probe(partial(try_mode, mode=mode, cells=cells, budget=self._budget))
             )
-            if trials[-1].reads_all and mode.decode in SHORTEST:
+            if trials[-1].read == len(cells) and mode.decode in SHORTEST:
                 break
         self._trials = trials
-        complete = [one for one in trials if one.reads_all]
+        complete = [one for one in trials if one.read == len(cells)]
         # if no mode reads every cell, a schema at least makes the model rate
         enforced = [one for one in trials if one.mode.decode == "json"]
         chosen = min(complete, key=lambda one: one.written, default=[*enforced, *trials[-1:]][0])
@@ -352,11 +350,10 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return replace(mode, form=form) if form else None
         if mode.decode == "json":
             wanted = self.options.decode == "auto" or bool(self._reply)
-            scored = wanted and _are_apart(mode.labels)
             probe = partial(
                 probe_json_schema,
                 options=self.options,
-                scored=scored,
+                scored=wanted and _are_apart(mode.labels),
                 lists=bool(self._properties),
             )
             top = self._probe(probe)
@@ -375,20 +372,14 @@ class OpenAICompatibleGrader(ApproximateTokens):
             return replace(mode, top=top)
         if not top or self.options.decode == "auto":
             return None
-        other = "json" if self._field and self._obeys_schemas() else "text"
+        obeys = self._field and self._supported(self._mode_of("json"), cells)
         raise InputError(
             f"{self._address.name}: the labels have {most:.2f} of the first token's "
             f"probability, below the minimum of {mode.least_mass:g}: replies would start "
             "with something else, and be paid for but unparsed",
             field="decode",
-            hint=f"Use --decode {other}, or reduce --least-mass",
+            hint=f"Use --decode {'json' if obeys else 'text'}, or reduce --least-mass",
         )
-
-    def _obeys_schemas(self) -> bool:
-        probe = partial(
-            probe_json_schema, options=self.options, scored=False, lists=bool(self._properties)
-        )
-        return self._probe(probe) is not None
 
     def _unable(self, what: str, other: str) -> InputError:
         hint = "Use decode 'text'" if self._properties else f"Use decode {other!r} or 'text'"
@@ -451,7 +442,7 @@ _MISSING = {
     "choice": ("does not enforce one of several replies", "json"),
     "json": ("does not obey JSON schemas (response_format)", "labels"),
 }
-"""What a server does not do if it does not support a mode, and the mode to use instead."""
+"""Missing feature of a server that does not support a mode, and the mode to use instead."""
 
 
 def _are_apart(labels: Sequence[str]) -> bool:

@@ -26,7 +26,7 @@ from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
 from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
 from exampp.prompts.prompt import Filled, Prompt, fill, item_slots
-from exampp.prompts.replies import read_reply
+from exampp.prompts.replies import is_json_object, read_reply
 from exampp.prompts.reply_fields import items_schema, reply_schema, split_reply
 from exampp.records.graders import State
 from exampp.records.ids import content_hash
@@ -379,7 +379,7 @@ def read_completion(data: Any) -> Completion:
     finish = choice.get("finish_reason") or ""
     fields = (message.get(name) for name in THOUGHT_FIELDS)
     thoughts = thoughts or next((one for one in fields if isinstance(one, str) and one), "")
-    if not text and finish != "length" and _is_json_object(thoughts):
+    if not text and finish != "length" and is_json_object(thoughts):
         text, thoughts = thoughts, ""
     refused = message.get("refusal") or refusal
     logprobs = (choice.get("logprobs") or {}).get("content") or []
@@ -422,14 +422,6 @@ def _calls(value: Any) -> list[tuple[str, str]]:
             text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
             calls.append((str(inner.get("name", "")), text))
     return calls
-
-
-def _is_json_object(text: str) -> bool:
-    """Return whether a text is one complete JSON object."""
-    try:
-        return text.lstrip().startswith("{") and isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _thought(part: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What a server can do, and which mode suits a model, by requests before the first cell.
+"""Test the features of a server, and try modes on a model, before the first cell.
 
 Features are tested by their effect, because servers silently ignore unknown parameters. Modes are
 tried on cells of the exam: how a model replies depends on the prompt.
@@ -48,11 +48,6 @@ class Trial(NamedTuple):
     tried: int = 0
     seconds: float = 0.0
     written: int = 0
-
-    @property
-    def reads_all(self) -> bool:
-        """Return whether every tried reply had a grade."""
-        return self.read == self.tried
 
     def __str__(self) -> str:
         """Return the outcome, such as: json reads 3 of 4 cells, 1.2 s each."""
@@ -106,11 +101,8 @@ async def probe_logprobs(client: Client, mode: Mode, texts: tuple[str, str]) -> 
         body = mode.text_body(system, user, 1) | {"logprobs": True, "top_logprobs": top}
         reply = await _probe_feature(client, mode, body)
         if reply is not None:
-            return (
-                (top, sum(mode.label_chances(reply.first).values()))
-                if len(reply.first) > 1
-                else (0, 0)
-            )
+            has_others = len(reply.first) > 1
+            return (top, sum(mode.label_chances(reply.first).values())) if has_others else (0, 0)
     return 0, 0
 
 
