@@ -402,21 +402,8 @@ def test_a_proxy_that_wants_a_password_stops_the_run(environment: pytest.MonkeyP
 
 # ---- TLS -----------------------------------------------------------------------------------------
 
-ADDRESS = "subjectAltName=IP:127.0.0.1,DNS:localhost"
-OPENSSL = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2")
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    key, made, both = (folder / name for name in ("key.pem", "cert.pem", "both.pem"))
-    command = [*OPENSSL, "-subj", "/CN=localhost", "-addext", ADDRESS]
-    try:
-        subprocess.run([*command, "-keyout", key, "-out", made], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("openssl is not installed")
-    both.write_bytes(key.read_bytes() + made.read_bytes())
-    return both
+CERTIFICATE = Path(__file__).parents[1] / "data" / "localhost.pem"
+"""Certificate of 127.0.0.1 and localhost by its own authority, and its key, until 2120."""
 
 
 def grade_over_tls(url: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -437,9 +424,9 @@ def grade_over_tls(url: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_a_certificate_of_your_own_authority_is_trusted_if_you_say_so(certificate: Path) -> None:
-    with Raw(lambda *_: http(body_of("4")), certificate=certificate) as server:
-        trusted = grade_over_tls(server.url, SSL_CERT_FILE=str(certificate))
+def test_a_certificate_of_your_own_authority_is_trusted_if_you_say_so() -> None:
+    with Raw(lambda *_: http(body_of("4")), certificate=CERTIFICATE) as server:
+        trusted = grade_over_tls(server.url, SSL_CERT_FILE=str(CERTIFICATE))
         assert (trusted.stdout.strip(), trusted.stderr) == ("4", "")
         assert server.opened == 1, "the connection was not reused"
         refused = grade_over_tls(server.url)
@@ -448,9 +435,9 @@ def test_a_certificate_of_your_own_authority_is_trusted_if_you_say_so(certificat
         assert len(server.heads) == 3, "a passage was sent to a server that is not trusted"
 
 
-def test_a_certificate_of_another_host_is_not_trusted(certificate: Path) -> None:
-    with Raw(lambda *_: http(body_of("4")), "127.0.0.2", certificate) as server:
-        found = grade_over_tls(server.url, SSL_CERT_FILE=str(certificate))
+def test_a_certificate_of_another_host_is_not_trusted() -> None:
+    with Raw(lambda *_: http(body_of("4")), "127.0.0.2", CERTIFICATE) as server:
+        found = grade_over_tls(server.url, SSL_CERT_FILE=str(CERTIFICATE))
         assert "the TLS certificate of the server is not trusted" in found.stderr
         assert not server.heads
 
@@ -488,15 +475,15 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
-def test_https_goes_through_a_tunnel_that_sees_no_key(certificate: Path) -> None:
+def test_https_goes_through_a_tunnel_that_sees_no_key() -> None:
     with (
-        Raw(lambda *_: http(body_of("4")), certificate=certificate) as server,
+        Raw(lambda *_: http(body_of("4")), certificate=CERTIFICATE) as server,
         tunnel(server.address) as (proxy, lines),
     ):
         port = server.address.rpartition(":")[2]
         found = grade_over_tls(
             f"https://localhost:{port}/v1",
-            SSL_CERT_FILE=str(certificate),
+            SSL_CERT_FILE=str(CERTIFICATE),
             HTTPS_PROXY=f"http://{proxy}",
             OPENAI_API_KEY="secret-key",
         )
