@@ -132,7 +132,7 @@ def test_the_number_of_items_is_in_the_prompt_or_before_the_instruction() -> Non
     assert counted == fill_request(load("dl-questions"), ten, "tides")[1].replace("10", "3")
     added = fill_request(load("car-questions"), three, "tides", "moon")[1]
     assert "inquiries. Give exactly 3 questions. Give the question set" in added
-    # the first number of a prompt is that of its own text
+    # the first number of a prompt is the one in its own text
     assert prompt_hash(load("dl-questions"), GenerationRequest(count=10)) == prompt_hash(
         load("dl-questions"), ten
     )
