@@ -55,6 +55,9 @@ def test_precision_and_recall_on_labelled_triples(
         ("unlawful", "It was not lawful."),
         ("haematology", "hematology"),
         ("at least 21", "21 or older"),
+        ("at least 21", ">= 21"),
+        ("patients", "COVID-19 patients"),
+        ("General Booth", "Booth"),
     ],
 )
 def test_equal_meaning_in_other_words(key: str, answer: str) -> None:
@@ -71,6 +74,10 @@ def test_equal_meaning_in_other_words(key: str, answer: str) -> None:
         ("increases", "decreases"),
         ("46", "46 or 48"),
         ("100", "more than 100"),
+        ("100", "> 100"),
+        ("H2O", "H2O2"),
+        ("CO", "CO2"),
+        ("major depression", "depression"),
         ("Mexico", "New Mexico"),
         ("Virginia", "West Virginia"),
         ("Richard Strauss", "Johann Strauss"),

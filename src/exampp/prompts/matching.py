@@ -170,14 +170,8 @@ def _ways(text: str, about: Sequence[Token]) -> Iterator[Wanted]:
         return
     (words,) = parts
     asked = _forms(about)
-    shorter = _without_titles(words)
-    if shorter != words:
-        yield Wanted((shorter,), negative, ordered, _is_name((shorter,)))
-    if _is_name((words,)) and len(words) > 1:
-        if words[-1].text in word_list("generic"):
-            yield Wanted((words[:-1],), negative, ordered, True)
-        if words[0].form in word_list("generic"):
-            yield Wanted((words[1:],), negative, ordered, True)
+    if _is_name((words,)) and (shorter := _without_generic(words)) != words:
+        yield Wanted((shorter,), negative, ordered, True)
     needed = tuple(token for token in words if token.quantity or token.form not in asked)
     if needed and needed != words and any(len(token.text) > 1 for token in needed):
         yield Wanted((needed,), negative, ordered, _is_name((needed,)))
@@ -236,6 +230,14 @@ def _is_name(parts: Sequence[Sequence[Token]]) -> bool:
     return all(token.capital or token.quantity for part in parts for token in part) and any(
         token.capital for part in parts for token in part
     )
+
+
+def _without_generic(words: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Return a name without titles and nouns such as "Lake" or "Ocean"."""
+    name = _without_titles(words)
+    if len(name) > 1 and name[-1].text in word_list("generic"):
+        name = name[:-1]
+    return name[1:] if len(name) > 1 and name[0].text in word_list("generic") else name
 
 
 def _without_titles(words: tuple[Token, ...]) -> tuple[Token, ...]:
@@ -610,9 +612,11 @@ def _is_believed(answer: _Answer, span: Span) -> bool:
 
 
 def _is_part(answer: _Answer, span: Span) -> bool:
-    """Return whether a word is part of a compound ("sugar-free") or only compared with."""
+    """Return whether a word is part of a compound ("sugar-free", "CO2") or only compared with."""
     start, end = span
     tokens = answer.tokens
+    if end < len(tokens) and tokens[end].hyphen and tokens[end].quantity:
+        return True
     if end - start == 1 and (tokens[start].hyphen or (end < len(tokens) and tokens[end].hyphen)):
         return tokens[start].quantity is None and answer.text(start - 1) != "non"
     place = start - 1

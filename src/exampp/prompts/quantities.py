@@ -214,8 +214,8 @@ class Token:
     """A word, a mark or a quantity of a text.
 
     `text` is lower case; `form` is the form in which it is compared, "" for a quantity;
-    `capital` says whether the word starts with a capital letter, `hyphen` whether a hyphen joins it
-    to the word before.
+    `capital` says whether the word starts with a capital letter, `hyphen` whether it is joined to
+    the word before, by a hyphen or as a number without a space ("CO2").
     """
 
     text: str
@@ -303,17 +303,17 @@ def _tokens(text: str) -> list[Token]:
     hyphen = False
     for found in _TOKEN.finditer(text):
         raw, kind = found[0], found.lastgroup
-        if kind == "word" and not hyphen and raw not in _ROMAN and raw[1:3] != "on":
-            tokens.append(_word(raw))
-        elif kind == "word":
-            tokens += _words_of(raw, tokens, hyphen=hyphen)
-            hyphen = False
-        elif raw == "-" and _joins(text, found):
+        if raw == "-" and _joins(text, found):
             hyphen = text[found.start() - 1 : found.end() + 1].strip() != "-"
+            continue
+        if kind == "word":
+            tokens += _words_of(raw, tokens, hyphen=hyphen)
         elif kind == "mark":
             tokens.append(_word(raw))
         else:
-            tokens.append(Token(raw, "", quantity=_literal(kind or "", raw)))
+            joined = text[: found.start()][-1:].isalpha()
+            tokens.append(Token(raw, "", quantity=_literal(kind or "", raw), hyphen=joined))
+        hyphen = False
     return tokens
 
 
@@ -461,7 +461,7 @@ def _quantities(tokens: Sequence[Token]) -> list[Token]:
             continue
         quantity = _with_context(found, quantity)
         text = " ".join(one.text for one in tokens[place - 1 : reader.place])
-        found.append(Token(text, "", quantity=quantity))
+        found.append(Token(text, "", quantity=quantity, hyphen=token.hyphen))
         place = reader.place
     return found
 
