@@ -1,33 +1,30 @@
 """Cells that `exampp grade --for Cover@20` grades, and whether the leaderboard is the same.
 
+    export PYTHONPATH=tests:tests/grading
     python benchmarks/lazy_grading.py replay     # DL 2019 and LLMJudge, real grades replayed
-    python benchmarks/lazy_grading.py random 1000   # random exams with kills, edits and merges
-    python benchmarks/lazy_grading.py large 1000000  # CPU of planning at a million cells
+    python benchmarks/lazy_grading.py random --count 1000   # with kills, edits and merges
+    python benchmarks/lazy_grading.py large --count 1000000   # CPU of planning at a million cells
 
-`replay` needs the data sets of ../shared/data. LLMJudge has no runs: 30 systems are drawn by a
-seed, each ranks 20 passages of the pool, better ones more often high.
+`replay` needs data sets (`--data`). LLMJudge has no runs: 30 systems are drawn by a seed, each
+ranks 20 passages of the pool, better ones more often high.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from support.replayed import scores
+from test_target import check_random_exam
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "grading")]
+import exampp
+from exampp.graders.base import Request
+from exampp.graders.scripted import ScriptedGrader
+from exampp.records.gradebook import MISSING, Gradebook
 
-from support.replayed import scores  # noqa: E402
-
-import exampp  # noqa: E402
-from exampp.graders.base import Request  # noqa: E402
-from exampp.graders.scripted import ScriptedGrader  # noqa: E402
-from exampp.records.gradebook import MISSING, Gradebook  # noqa: E402
-
-DATA = next(one / "shared" / "data" for one in ROOT.parents if (one / "shared" / "data").is_dir())
 SYSTEMS = 30
 
 
@@ -110,8 +107,6 @@ def replay(name: str, graded: Path, bank: Path | None, grader: str | None) -> No
 
 
 def random_exams(count: int) -> None:
-    from test_target import check_random_exam
-
     asked = cells = 0
     for seed in range(10_000, 10_000 + count):
         with TemporaryDirectory() as folder:
@@ -172,17 +167,28 @@ def large(cells: int) -> None:
         )
 
 
-if __name__ == "__main__":
-    what, *numbers = sys.argv[1:] or ["replay"]
-    if what == "random":
-        random_exams(int(numbers[0]))
-    elif what == "large":
-        large(int(numbers[0]))
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("what", choices=["replay", "random", "large"])
+    parser.add_argument("--count", type=int, help="exams of random, cells of large")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    options = parser.parse_args()
+    if options.what == "random":
+        random_exams(options.count or 1000)
+    elif options.what == "large":
+        large(options.count or 1_000_000)
     else:
-        replay("DL 2019", DATA / "dl19/graded.jsonl.gz", DATA / "dl19/questions.jsonl.gz", None)
+        folder = options.data
+        replay("DL 2019", folder / "dl19/graded.jsonl.gz", folder / "dl19/questions.jsonl.gz", None)
         replay(
             "LLMJudge dev",
-            DATA / "science/llmjudge-dev-graded.jsonl.gz",
+            folder / "science/llmjudge-dev-graded.jsonl.gz",
             None,
             "google/flan-t5-large:question-self-rating",
         )
+
+
+if __name__ == "__main__":
+    main()
