@@ -323,6 +323,20 @@ def test_missing_passages_of_one_kind(dl19: Client, dl19_exam: Path) -> None:
             assert (one.passage.passage_id in page) is shown
 
 
+@pytest.mark.parametrize(
+    ("by", "meaning"),
+    [
+        ("graders", "passages that most graders of the query itself rate 2 or higher"),
+        ("decisions", "passages in which people or the grader found an answer are relevant"),
+    ],
+)
+def test_the_page_explains_relevance_as_the_terminal_does(
+    small: Client, by: str, meaning: str
+) -> None:
+    page = computed(small, "/lists/spurious", by=by)
+    assert f"By {by} (2 queries): {meaning}" in text_of(page)
+
+
 def test_grades_for_a_measure_are_not_a_list(tmp_path: Path) -> None:
     exams.make(tmp_path).close()
     path = tmp_path / "my.exam"

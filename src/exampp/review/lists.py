@@ -558,6 +558,13 @@ _MEANINGS = {
 }
 
 
+def basis_notes(bases: Mapping[str, int], criteria: Criteria) -> Iterator[Note]:
+    """Yield what is relevant, by each source of relevance; `bases` counts the queries of each."""
+    for by, count in sorted(bases.items()):
+        queries, meaning = counted(count, "query"), _MEANINGS[by].format(criteria)
+        yield note("relevance-by", by=by, queries=queries, meaning=meaning)
+
+
 def _notes(
     options: ListOptions, bases: Mapping[str, int], rows: int, shown: int | None = None
 ) -> list[Note]:
@@ -565,10 +572,7 @@ def _notes(
     notes = [note("draft")] if options.grader.is_draft else []
     if options.limit is not None and rows > options.limit:
         notes.append(note("rows-shown", limit=shown or options.limit, rows=rows))
-    for by, count in sorted(bases.items()):
-        queries, meaning = counted(count, "query"), _MEANINGS[by].format(criteria)
-        notes.append(note("relevance-by", by=by, queries=queries, meaning=meaning))
-    return [*notes, note("covered-from", least=criteria.min_rating)]
+    return [*notes, *basis_notes(bases, criteria), note("covered-from", least=criteria.min_rating)]
 
 
 LISTS: Mapping[str, Callable[[Iterable[AnsweredDossier], ListOptions], Iterator[Table]]] = {

@@ -19,6 +19,7 @@ from exampp.review.answers import AnswerDifferences
 from exampp.review.evidence import BASES, Criteria
 from exampp.review.lists import (
     MissingAndSpurious,
+    basis_notes,
     chosen_items,
     grid,
     item_errors,
@@ -316,6 +317,7 @@ def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str,
     groups = [(of, totals[query]) for query, of in by_query.items() if of]
     return {
         "oversight": oversight,
+        "notes": [*basis_notes(oversight.bases, oversight.criteria)],
         "listing": listing,
         "groups": groups,
         "kinds": KINDS,
@@ -331,6 +333,7 @@ def _spurious(request: PageRequest, options: ListRequest, page: int) -> dict[str
     chosen = [one for one in entries if advice in (None, one.advice)]
     return {
         "oversight": oversight,
+        "notes": [*basis_notes(oversight.bases, oversight.criteria)],
         "listing": page_of(chosen, page, ENTRIES),
         "advised": advised,
         "advice": advice,
