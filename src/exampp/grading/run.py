@@ -506,9 +506,6 @@ class GradingRun:
                     return
                 plan = self._plans.get(query)
                 if plan is not None and (requests := plan.next_round()):
-                    if self.grading.grader.most_items > 1:
-                        # items of one passage share a request if they follow each other
-                        requests.sort(key=lambda one: one.ids.passage)
                     yield from self._requests(query, requests)
                 else:
                     self._end_plan(query)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -99,17 +98,17 @@ class QueryPlan:
     @property
     def needed(self) -> list[PendingCells]:
         """Return the requests with a needed cell."""
-        places = [(passage, item) for passage, item in np.argwhere(self._needs.needed).tolist()]
-        return list(
-            {self._requests[place].cells: self._requests[place] for place in places}.values()
-        )
+        needed = self._needs.needed
+        return self._at((passage, item) for passage, item in np.argwhere(needed).tolist())
 
     def next_round(self) -> list[PendingCells]:
         """Return the requests of the next round; they are returned once."""
         # requests about one passage are consecutive, so that they can be sent as one
-        places = sorted(self._needs.next_round(), key=itemgetter(0))
-        requests = (self._requests[place] for place in places)
-        return list({one.cells: one for one in requests}.values())
+        return sorted(self._at(self._needs.next_round()), key=lambda one: one.ids.passage)
+
+    def _at(self, places: Iterable[tuple[int, int]]) -> list[PendingCells]:
+        """Return the requests for these cells, each once."""
+        return list({self._requests[at].cells: self._requests[at] for at in places}.values())
 
     def rate(self, one: PendingCells, rating: int) -> None:
         """Record the grade of a request."""
