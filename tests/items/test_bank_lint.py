@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import exampp
 from exampp.formats import bank as workbench_bank
 from exampp.items.lint import RULES, Finding, lint
 from exampp.records import BankEntry, Item
-from exampp.records.items import ItemEvidence
+from exampp.records.items import DIFFERENT, ItemEvidence
 
 
 def items(*texts: str, kind: str = "question", answers: tuple[str, ...] = ()) -> tuple[Item, ...]:
@@ -218,6 +219,13 @@ def test_items_that_look_alike(one: str, other: str, detail: str) -> None:
     assert (rule, item) == ("twin", "1")
     assert said.startswith(detail)
     assert said.endswith("; retire or reword one of them")
+
+
+def test_items_that_people_marked_as_different_are_no_duplicates() -> None:
+    first, second, third = items("What is a reef?", "what is a REEF", "What is the reef?")
+    marked = replace(second, extra={DIFFERENT: ["0"]})
+    findings = lint([BankEntry("q", (first, marked, third))], {})
+    assert [(one.rule, one.item_id, one.detail) for one in findings] == [("duplicate", "2", "as 0")]
 
 
 def test_what_is_seen_makes_no_twins() -> None:

@@ -194,6 +194,21 @@ def test_findings_follow_what_is_typed(client: Client) -> None:
     assert gone.by_id(f"findings-{second}").text.strip() == ""
 
 
+def test_items_that_people_marked_as_different_are_no_duplicates(
+    client: Client, path: Path
+) -> None:
+    fields = form(client)
+    first, second = keys(fields)
+    same = {**fields, f"text-{second}": fields[f"text-{first}"]}
+    page = pages.read(client.post("/impact", same, query=Q1).text)
+    assert "duplicate" in page.by_id(f"findings-{second}").text
+    with exampp.Collection(path) as collection:
+        one, other = (item.item_id for item in collection.bank().items(Q1))
+        collection.bank().edit("different", one, other)
+    page = pages.read(client.post("/impact", same, query=Q1).text)
+    assert "duplicate" not in page.by_id(f"findings-{second}").text
+
+
 def test_a_dismissed_finding_stays_dismissed_and_typed_texts_stay_in_the_form(
     client: Client, path: Path
 ) -> None:

@@ -30,7 +30,7 @@ from exampp.errors import InputError
 from exampp.prompts.words import stem, visible_form
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import Gradebook, QueryGrades
-from exampp.records.items import DIFFERENT, SAME, joined_groups, marked_items
+from exampp.records.items import DIFFERENT, SAME, joined_groups, marked_pairs
 from exampp.records.toml import parse_toml
 from exampp.records.wording import counted
 from exampp.results.result import Table
@@ -439,12 +439,16 @@ def _concept(word: _Content) -> str:
 
 def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
     """Yield duplicates and paraphrases of earlier items, each with the first equal one, or else the
-    most similar one. Later items are not compared with a duplicate.
+    most similar one.
+
+    Later items are not compared with a duplicate, nor items that people marked as different.
     """
     texts = [item.text for item in items]
+    apart = _kept_apart(items)
     earlier: dict[int, list[DuplicatePair]] = {}
     for pair in duplicate_pairs(texts):
-        earlier.setdefault(pair.other, []).append(pair)
+        if frozenset((pair.one, pair.other)) not in apart:
+            earlier.setdefault(pair.other, []).append(pair)
     duplicates: set[int] = set()
     for index in sorted(earlier):
         pairs = [one for one in earlier[index] if one.one not in duplicates]
@@ -473,15 +477,13 @@ def duplicate_groups(items: Sequence[Item]) -> list[DuplicateGroup]:
     Items that people marked as the same are together. Two groups are joined, the most similar items
     first, if every two items of them are duplicates and none were marked as different.
     """
-    index = {item.item_id: at for at, item in enumerate(items)}
-    marked = [_marked_pairs(items, index, key) for key in (SAME, DIFFERENT)]
-    group = list(joined_groups(len(items), marked[0]))
-    apart = {frozenset(pair) for pair in marked[1]}
+    marked = marked_pairs({item.item_id: item.extra for item in items}, SAME)
+    group = list(joined_groups(len(items), marked))
     texts = [item.text for item in items]
     known = [at for at, text in enumerate(texts) if text]
     found = duplicate_pairs([texts[at] for at in known])
     differs = {frozenset((known[one.one], known[one.other])): one.differs for one in found}
-    alike = differs.keys() - apart
+    alike = differs.keys() - _kept_apart(items)
     for one, other in sorted(
         map(sorted, alike), key=lambda pair: -_likeness(texts, differs, *pair)
     ):
@@ -495,21 +497,16 @@ def duplicate_groups(items: Sequence[Item]) -> list[DuplicateGroup]:
             for at in (*first, *second):
                 group[at] = low
     return [
-        _group(items, members, differs, marked[0])
+        _group(items, members, differs, marked)
         for number in dict.fromkeys(group)
         if len(members := [at for at, n in enumerate(group) if n == number]) > 1
     ]
 
 
-def _marked_pairs(
-    items: Sequence[Item], index: Mapping[str, int], key: str
-) -> list[tuple[int, int]]:
-    return [
-        (at, index[other])
-        for at, item in enumerate(items)
-        for other in marked_items(item.extra, key)
-        if other in index
-    ]
+def _kept_apart(items: Sequence[Item]) -> set[frozenset[int]]:
+    """Return the places of every two items that people marked as different."""
+    extras = {item.item_id: item.extra for item in items}
+    return {frozenset(pair) for pair in marked_pairs(extras, DIFFERENT)}
 
 
 def _likeness(

@@ -158,6 +158,17 @@ def marked_items(extra: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(one for one in ids if isinstance(one, str)) if isinstance(ids, list) else ()
 
 
+def marked_pairs(extras: Mapping[str, Mapping[str, Any]], key: str) -> list[tuple[int, int]]:
+    """Return the places of two items for each mark, `SAME` or `DIFFERENT`; extras by item id."""
+    places = {item_id: at for at, item_id in enumerate(extras)}
+    return [
+        (at, places[other])
+        for at, extra in enumerate(extras.values())
+        for other in marked_items(extra, key)
+        if other in places
+    ]
+
+
 def joined_groups(size: int, pairs: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """Return the group of every item: the first item that pairs join it with, or itself."""
     group = list(range(size))

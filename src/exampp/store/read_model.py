@@ -29,7 +29,7 @@ from exampp.records.gradebook import (
     sorted_rankings,
 )
 from exampp.records.graders import Grade, State, notes_of_vote
-from exampp.records.items import SAME, Item, importance, joined_groups, marked_items
+from exampp.records.items import SAME, Item, importance, joined_groups, marked_pairs
 from exampp.records.readings import (
     by_state,
     describe_items_without_key,
@@ -248,14 +248,11 @@ def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
 
 def _marked_groups(items: Sequence[ItemRow]) -> tuple[int, ...]:
     """Return the groups of the items that people marked as duplicates; empty without any."""
-    column = {item.item_id: at for at, item in enumerate(items)}
-    pairs = [
-        (at, column[other])
-        for at, item in enumerate(items)
-        if item.extra and SAME in item.extra
-        for other in marked_items(from_json(item.extra), SAME)
-        if other in column
-    ]
+    extras = {
+        item.item_id: from_json(item.extra) if item.extra and SAME in item.extra else {}
+        for item in items
+    }
+    pairs = marked_pairs(extras, SAME)
     return joined_groups(len(items), pairs) if pairs else ()
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from itertools import zip_longest
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, Response
@@ -23,6 +23,7 @@ from exampp.formats.fields import check_weight, real
 from exampp.items.lint import RULES, Finding, lint
 from exampp.records import ITEM_KINDS, BankEntry, Item
 from exampp.records.gradebook import QueryGrades
+from exampp.records.items import DIFFERENT, marked_items
 from exampp.review.evidence import item_coverage
 from exampp.review.impact import Impact
 from exampp.store.bank import ItemChange, ItemState
@@ -277,6 +278,7 @@ def find_faults(
         for number, line in enumerate(lines, 1)
         if not line.retired and line.text.strip()
     }
+    names = {line.state.item_id: name for name, line in named.items() if line.state}
     items = tuple(
         Item(
             name,
@@ -286,7 +288,7 @@ def find_faults(
             line.subtopic_id,
             line.state.answers if line.state else (),
             float(line.weight) if not line.fault else 1.0,
-            line.state.extra if line.state else {},
+            _in_form(line.state.extra, names) if line.state else {},
         )
         for name, line in named.items()
     )
@@ -300,6 +302,12 @@ def find_faults(
         key = named[one.item_id].key if one.item_id else 0
         by_line.setdefault(key, []).append(one)
     return by_line
+
+
+def _in_form(extra: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return `Item.extra` with the marks of an item by the names of the form."""
+    apart = [names[one] for one in marked_items(extra, DIFFERENT) if one in names]
+    return {**extra, DIFFERENT: apart}
 
 
 # ---- the page ------------------------------------------------------------------------------------
