@@ -164,21 +164,13 @@ class NearDuplicate(NamedTuple):
 
 
 class _Vocabulary(NamedTuple):
-    """`light` words narrow nothing; `same` has the meanings of a word by the first word of its
-    lines, `opposite` its places: the line, and the number within it.
+    """Word lists: `light` words narrow nothing, `same` has the meanings of a stem by the first word
+    of its lines, `opposite` the places of a word: the line, and the number within it.
     """
 
     light: frozenset[str]
     same: Mapping[str, frozenset[str]]
     opposite: Mapping[str, frozenset[tuple[int, int]]]
-
-
-class _Word(NamedTuple):
-    """A word in lower case, its stem, and whether it is capitalized like a name."""
-
-    lower: str
-    stem: str
-    name: bool
 
 
 class _Content(NamedTuple):
@@ -203,10 +195,9 @@ def text_difference(one: str, other: str) -> str:
     `WORDING` is the difference of paraphrases, before their vectors are compared.
     """
     first, second = sorted((one, other))
-    words, others = _words(first), _words(second)
     # a text in a single case does not mark names
     telling = _tells_names(first) and _tells_names(second)
-    if _compared_words(words, telling) == _compared_words(others, telling):
+    if _compared_words(first, telling) == _compared_words(second, telling):
         return ""
     return _content_difference(_content(first, telling), _content(second, telling))
 
@@ -221,7 +212,7 @@ def _content_difference(words: Sequence[_Content], others: Sequence[_Content]) -
         return "a number"
     if any(_NEGATION.fullmatch(word.lower) for word in alone):
         return "a negation"
-    if any(_opposite(one.lower, other.lower) for one in left for other in right):
+    if any(_opposite(one, other) for one in left for other in right):
         return "an opposite"
     # the first word is capitalized in any case
     if any(word.name for word in alone) or any(
@@ -307,14 +298,14 @@ def _synonyms(one: str, other: str) -> bool:
     return other_end and bool(_encoder()) and cosine(one, other) >= SYNONYM
 
 
-def _opposite(one: str, other: str) -> bool:
-    words = _vocabulary()
-    if words.same.get(one, frozenset()) & words.same.get(other, frozenset()):
+def _opposite(one: _Content, other: _Content) -> bool:
+    if _same_meaning(one, other):
         return False
-    places, others = (words.opposite.get(word, frozenset()) for word in (one, other))
+    known, first, last = _vocabulary().opposite, one.lower, other.lower
+    places, others = (known.get(word, frozenset()) for word in (first, last))
     if any(line == there and at != it for line, at in places for there, it in others):
         return True
-    return one[-3:] == other[-3:] and (_denies(one, other) or _denies(other, one))
+    return first[-3:] == last[-3:] and (_denies(first, last) or _denies(last, first))
 
 
 def _denies(one: str, other: str) -> bool:
@@ -600,7 +591,7 @@ def _vocabulary() -> _Vocabulary:
     for line in lists["same"].strip().splitlines():
         first, *_ = words = line.split()
         for word in words:
-            same.setdefault(word, set()).add(first)
+            same.setdefault(stem(word), set()).add(first)
     for number, line in enumerate(lists["opposite"].strip().splitlines()):
         for place, forms in enumerate(line.split()):
             for word in forms.split("/"):
@@ -643,7 +634,7 @@ def _content_word(word: str, before: str, name: bool, *, last: bool) -> _Content
     # the last word is not an article: "hepatitis a"
     light = word in words.light and not number and not (last and word == "a")
     plain = stem(_DIGITS.get(word, word))
-    return _Content(word, plain, name, number, light, words.same.get(word, frozenset()))
+    return _Content(word, plain, name, number, light, words.same.get(plain, frozenset()))
 
 
 def _written(text: str) -> list[str]:
@@ -660,11 +651,12 @@ def _is_name(word: str, *, first: bool) -> bool:
 
 # cached: the items of a query are compared again for every new item
 @functools.lru_cache(maxsize=1 << 12)
-def _words(text: str) -> tuple[_Word, ...]:
+def _compared_words(text: str, telling: bool) -> tuple[str, ...]:
+    """Return the words of equal texts; `telling`: names in capitals, others in the singular."""
     written = _written(text)
     last = len(written) - 1
     return tuple(
-        _word(word, index == 0)
+        _compared_word(word, telling, index == 0)
         for index, word in enumerate(written)
         # the last word is not an article: "hepatitis a"
         if (word not in _NARROW_NOTHING and (index or word.lower() not in _NARROW_NOTHING))
@@ -672,10 +664,11 @@ def _words(text: str) -> tuple[_Word, ...]:
     )
 
 
-@functools.lru_cache(maxsize=1 << 14)
-def _word(written: str, first: bool) -> _Word:
-    lower = written.lower()
-    return _Word(lower, _AGREEMENT.get(lower) or _singular(lower), _is_name(written, first=first))
+def _compared_word(word: str, telling: bool, first: bool) -> str:
+    lower = word.lower()
+    if telling and _is_name(word, first=first):
+        return lower.title()
+    return _AGREEMENT.get(lower) or (_singular(lower) if telling else lower)
 
 
 def _singular(word: str) -> str:
@@ -695,10 +688,3 @@ def _tells_names(text: str) -> bool:
     """Return whether case marks names in a text; not in titles or single-case text."""
     words = [word for word in visible_form(text).split() if word[0].isalpha()]
     return bool(words) and words[0][0].isupper() and any(word[0].islower() for word in words[1:])
-
-
-def _compared_words(words: Sequence[_Word], telling: bool) -> list[str]:
-    """Return the words to compare: names in capitals, others by their stems."""
-    if not telling:
-        return [_AGREEMENT.get(word.lower, word.lower) for word in words]
-    return [word.lower.title() if word.name else word.stem for word in words]

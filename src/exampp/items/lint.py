@@ -76,7 +76,7 @@ RULES: Mapping[str, Rule] = {
     "reader": Rule("it asks about the reader, which no passage knows", 8, 8),
     "twin": Rule("the texts look the same but differ in invisible characters", doubts="all"),
     "duplicate": Rule("one fact counts twice in cover", doubts="all"),
-    "near-duplicate": Rule("one fact may count twice in cover", 97, 107, "all"),
+    "near-duplicate": Rule("one fact may count twice in cover", 100, 110, "all"),
     "gives-away": Rule("the question contains its answer", 16, 22),
     "never-fails": Rule("most non-relevant passages cover it", 11, 13),
     "too-broad": Rule("every passage on the topic answers it", 3, 3),
