@@ -21,6 +21,7 @@ from exampp.prompts.quantities import (
     tokenize,
     word_form,
     word_list,
+    word_pairs,
     word_table,
 )
 
@@ -135,22 +136,18 @@ _PLACE = re.compile(r"([A-Z][^,]*),\s*[A-Z][^,]*")
 
 
 def _texts(key: str) -> Iterator[str]:
-    """Yield the known answer and shorter texts of the same meaning."""
-    yield key
+    """Return the known answer and shorter texts of the same meaning."""
     bare = _PARENTHESES.sub("", key).strip()
-    if bare and bare != key:
-        yield bare
-        for inside in _PARENTHESES.findall(key):
-            if (
-                _initials(bare) == inside.replace(".", "").lower()
-                or inside.isupper()
-                or _initials(inside) == bare.replace(".", "").lower()
-            ):
-                yield inside
-    if len(alternatives := _OR.split(bare)) > 1 and not any(c.isdigit() for c in bare):
-        yield from filter(None, alternatives)
-    if (short := _CONTRAST.sub("", bare)) and short != bare:
-        yield short
+    acronyms = [
+        one
+        for one in _PARENTHESES.findall(key)
+        if one.isupper()
+        or _initials(bare) == one.replace(".", "").lower()
+        or _initials(one) == bare.replace(".", "").lower()
+    ]
+    alternatives = () if any(c.isdigit() for c in bare) else _OR.split(bare)
+    texts = [key, bare, *acronyms, *alternatives, _CONTRAST.sub("", bare)]
+    return filter(None, dict.fromkeys(texts))
 
 
 def _initials(text: str) -> str:
@@ -198,8 +195,6 @@ def _names(
         return
     name = _without_titles(words)
     yield Wanted((name[-1:],), negative, is_name=True, surname=name[0].text)
-    if len(name) > 2:
-        yield Wanted(((name[0], name[-1]),), negative, is_name=True)
 
 
 def _parts(text: str) -> tuple[tuple[Token, ...], ...]:
@@ -300,19 +295,11 @@ def _acronyms(answer: _Answer, acronym: str) -> Iterator[Span]:
                 yield place, place + 1
         return
     letters = acronym[1:]
-    small = word_list("initials")
-    words = [
-        place
-        for place, token in enumerate(answer.tokens)
-        if token.form and token.text[:1].isalpha() and token.text not in small
-    ]
-    initials = "".join(answer.tokens[place].text[0] for place in words)
-    start = initials.find(letters)
-    while start >= 0:
+    words = [place for place, token in enumerate(answer.tokens) if token.capital]
+    for start in range(len(words) - len(letters) + 1):
         run = words[start : start + len(letters)]
-        if all(answer.tokens[place].capital for place in run):
+        if "".join(answer.tokens[place].text[0] for place in run) == letters:
             yield run[0], run[-1] + 1
-        start = initials.find(letters, start + 1)
 
 
 def _is_initial(one: str, other: str) -> bool:
@@ -342,7 +329,7 @@ def _places(
     return [
         place
         for form, places in answer.places.items()
-        if is_misspelt(form, token.form)
+        if _is_misspelt(form, token.form)
         for place in places
     ]
 
@@ -353,9 +340,6 @@ def _spans(answer: _Answer, part: tuple[Token, ...], wanted: Wanted) -> Iterator
     several = [_places(answer, token, wanted.implied, in_name=in_name) for token in part]
     if not all(several):
         yield from _joined(answer, part)
-        return
-    if len(several) == 1:
-        yield from ((place, place + 1) for place in several[0])
         return
     for start in several[0]:
         chosen = [start]
@@ -382,24 +366,20 @@ def _stand_together(answer: _Answer, chosen: Sequence[int], wanted: Wanted) -> b
     if wanted.ordered and not in_order:
         return False
     between = [answer.tokens[place] for place in range(first, last + 1) if place not in set(chosen)]
-    if any(token.text in word_list("sentences") for token in between):
-        return False
     if len(chosen) >= _LONG_KEY and not wanted.is_name:
-        return True
-    if any(token.text in _JOINTS for token in between):
-        return False
-    if any(token.text in word_list("negations") for token in between):
+        return not any(token.text in word_list("sentences") for token in between)
+    if any(token.text in _separators() for token in between):
         return False
     extra = sum(_is_extra(token) for token in between)
     if wanted.is_name:
         numbered = any(answer.tokens[place].quantity for place in chosen)
         return not extra and (in_order or numbered or bool(between))
-    if not in_order and not between and len(chosen) == 2:
-        return any(
-            answer.tokens[place].quantity or answer.tokens[place].text.endswith(("'s", "ing", "ed"))
-            for place in chosen
-        )
     return extra < len(chosen) - (len(chosen) > 2)
+
+
+@cache
+def _separators() -> frozenset[str]:
+    return word_list("sentences") | word_list("negations") | _JOINTS
 
 
 _JOINTS = frozenset({"and", "or", ",", "&", "/", "nor"})
@@ -413,18 +393,13 @@ def _is_extra(token: Token) -> bool:
 
 def _joined(answer: _Answer, part: tuple[Token, ...]) -> Iterator[Span]:
     """Yield the places where the words of a part are written as one word, or apart."""
-    if any(token.quantity for token in part) or len(part) > 3:
-        return
-    joined = "".join(token.text for token in part)
-    if len(joined) < 5:
-        return
-    tokens = answer.tokens
-    for place, token in enumerate(tokens):
-        if not joined.startswith(token.text) or not token.form:
+    joined = "" if any(token.quantity for token in part) else "".join(one.text for one in part)
+    for place, token in enumerate(answer.tokens):
+        if not joined.startswith(token.text):
             continue
         text, end = token.text, place + 1
-        while len(text) < len(joined) and end < len(tokens):
-            text, end = text + tokens[end].text, end + 1
+        while len(text) < len(joined) and answer.text(end):
+            text, end = text + answer.text(end), end + 1
         if text == joined:
             yield place, end
 
@@ -443,8 +418,8 @@ def _is_accepted(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     )
 
 
-def _clause_start(answer: _Answer, place: int) -> int:
-    while place > 0 and answer.tokens[place - 1].text not in word_list("clauses"):
+def _start_of(answer: _Answer, place: int, marks: str = "clauses") -> int:
+    while place > 0 and answer.tokens[place - 1].text not in word_list(marks):
         place -= 1
     return place
 
@@ -454,8 +429,6 @@ _EXEMPT = frozenset({"only", "just", "until", "doubt", "merely", "simply"})
 
 def _is_negative(answer: _Answer, span: Span) -> bool:
     """Return whether an odd number of negations apply to a span of an answer."""
-    if _negative_words().isdisjoint(answer.texts):
-        return False
     start, end = span
     negations = word_list("negations")
     count = sum(
@@ -463,7 +436,7 @@ def _is_negative(answer: _Answer, span: Span) -> bool:
         and answer.text(place + 1) not in _EXEMPT)
         or (answer.tokens[place].text in ("rather", "other", "instead") and place < start
             and answer.text(place + 1) in ("than", "of"))
-        for place in range(_clause_start(answer, start), end)
+        for place in range(_start_of(answer, start), end)
     )  # fmt: skip
     # "Canberra is not", "Hamilton never wrote": a verb and its negation follow
     for place in range(end, min(end + 3, len(answer.tokens))):
@@ -481,29 +454,18 @@ def _is_negative(answer: _Answer, span: Span) -> bool:
     return count % 2 == 1
 
 
-@cache
-def _negative_words() -> frozenset[str]:
-    return word_list("negations") | word_list("denials") | {"rather", "other", "instead"}
-
-
 def _is_alternative(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     """Return whether the answer offers something else instead, or says that it guesses."""
     start, end = span
-    tokens = answer.tokens
-    for place in range(end, min(end + 3, len(tokens))):
-        text = tokens[place].text
-        if text in ("or", "/") and answer.text(place + 1):
-            return not _is_known(answer, place + 1, wanted)
-        if text in word_list("sentences"):
-            break
-    for place in range(start - 1, max(start - 4, -1), -1):
-        text = tokens[place].text
-        if text in ("or", "/", "nor") and place:
-            return not _is_known(answer, place - 1, wanted)
-        if text == "either":
-            return True
-        if text in word_list("sentences"):
-            break
+    for first, step in ((end, 1), (start - 1, -1)):
+        for place in range(first, first + 3 * step, step):
+            text = answer.text(place)
+            if text in ("or", "/", "nor") and answer.text(place + step):
+                return not _is_known(answer, place + step, wanted)
+            if text == "either" and step < 0:
+                return True
+            if text in word_list("sentences"):
+                break
     before = [answer.text(place) for place in range(max(0, start - 4), start)]
     if word_list("adverbs").intersection(before):
         return True
@@ -548,11 +510,10 @@ def _is_elsewhere(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     Clauses on one subject are not compared: one that follows the span at once, or starts with a
     pronoun, or has only the span.
     """
-    if not wanted.asked or len(wanted.parts) > 1 or _clause_words().isdisjoint(answer.texts):
+    is_single = "," not in answer.texts and word_list("contrasts").isdisjoint(answer.texts)
+    if is_single or not wanted.asked or len(wanted.parts) > 1:
         return False
     starts = [0, *filter(None, (_clause_mark(answer, n) for n in range(len(answer.tokens))))]
-    if len(starts) == 1:
-        return False
     clauses = [*pairwise([*starts, len(answer.tokens)])]
     first, last = next(one for one in clauses if one[0] <= span[0] < one[1])
     if first and span[0] - first <= _AT_ONCE:
@@ -566,11 +527,6 @@ def _is_elsewhere(answer: _Answer, span: Span, wanted: Wanted) -> bool:
         and answer.text(start + 1) not in word_list("pronouns")
         and (theirs := _forms(answer.tokens[start:end]) & wanted.asked)
     )
-
-
-@cache
-def _clause_words() -> frozenset[str]:
-    return word_list("contrasts") | {","}
 
 
 _AT_ONCE = 2
@@ -590,25 +546,16 @@ def _clause_mark(answer: _Answer, place: int) -> int:
 
 def _is_believed(answer: _Answer, span: Span) -> bool:
     """Return whether a later clause of the sentence corrects what some believe."""
-    if word_list("beliefs").isdisjoint(answer.texts):
-        return False
     start, end = span
-    tokens = answer.tokens
-    place = start
-    while place > 0 and tokens[place - 1].text not in word_list("sentences"):
-        place -= 1
-    believed = any(
-        token.text in word_list("beliefs") and answer.text(place + number - 1) != "i"
-        for number, token in enumerate(tokens[place:start])
+    believed = not word_list("beliefs").isdisjoint(answer.texts) and any(
+        answer.text(place) in word_list("beliefs") and answer.text(place - 1) != "i"
+        for place in range(_start_of(answer, start, "sentences"), start)
     )
     if not believed:
         return False
-    for token in tokens[end:]:
-        if token.text in word_list("corrections"):
-            return True
-        if token.text in word_list("sentences"):
-            break
-    return False
+    ends = word_list("corrections") | word_list("sentences")
+    later = (token.text for token in answer.tokens[end:] if token.text in ends)
+    return next(later, "") in word_list("corrections")
 
 
 def _is_part(answer: _Answer, span: Span) -> bool:
@@ -624,7 +571,7 @@ def _is_part(answer: _Answer, span: Span) -> bool:
         place -= 1
     before = answer.text(place)
     if before == "as":
-        return any(token.text == "as" for token in tokens[_clause_start(answer, place) : place])
+        return any(token.text == "as" for token in tokens[_start_of(answer, place) : place])
     return before in word_list("compared") and answer.text(place - 1) != "named"
 
 
@@ -695,9 +642,7 @@ def _sentence_words() -> frozenset[str]:
 
 def _is_one_of_many(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     """Return whether an answer is a bare list ("copper, zinc and tin") of which one is wanted."""
-    if _JOINTS.isdisjoint(answer.texts):
-        return False
-    pieces = _pieces(answer)
+    pieces = [] if _JOINTS.isdisjoint(answer.texts) else _pieces(answer)
     covered = set(range(*span))
     is_list = len(pieces) > (1 if answer.texts & {"and", "&"} else 2)
     if not is_list or any(len(piece) > _LONGEST_PIECE for piece in pieces):
@@ -751,7 +696,7 @@ def _says(answer: str, text: _Answer, question: str) -> bool | None:
     if not asked or any(token.text in word_list("unclear") for token in tokens):
         return None
     stated = _forms(tokens)
-    opposites = sum(_has_opposite(form, stated) for form in asked - stated)
+    opposites = sum(not stated.isdisjoint(_opposites(form)) for form in asked - stated)
     has_pronoun = bool(tokens) and tokens[0].text in word_list("pronouns")
     if len(asked & stated) + opposites + has_pronoun < _MOST * len(asked):
         return None
@@ -763,23 +708,12 @@ def _says(answer: str, text: _Answer, question: str) -> bool | None:
     return denied % 2 == 0
 
 
-def _has_opposite(form: str, stated: frozenset[str]) -> bool:
-    """Return whether a word of the question is stated with a negative prefix, or without it."""
-    return not stated.isdisjoint(_opposites(form))
-
-
 _NEGATIVE_PREFIXES = ("un", "in", "im", "il", "ir", "dis")
-
-
-@cache
-def _opposite_pairs() -> Mapping[str, str]:
-    pairs = [(word_form(one), word_form(other)) for one, other in word_table("opposite").items()]
-    return dict([*pairs, *((other, one) for one, other in pairs)])
 
 
 def _opposites(form: str) -> Iterator[str]:
     """Yield the words that are true if and only if this one is false."""
-    if other := _opposite_pairs().get(form):
+    if other := word_pairs("opposite").get(form):
         yield other
     for prefix in _NEGATIVE_PREFIXES:
         yield prefix + form
@@ -797,7 +731,7 @@ _LEAST_LETTERS = 7
 _SAME_START, _SAME_END = 3, 2
 
 
-def is_misspelt(form: str, other: str) -> bool:
+def _is_misspelt(form: str, other: str) -> bool:
     """Return whether two long words differ in one letter inside, as by a typing error.
 
     Words of known pairs ("complement", "compliment") differ, and so do words that differ at
@@ -809,17 +743,7 @@ def is_misspelt(form: str, other: str) -> bool:
         return False
     if not (form.isalpha() and other.isalpha()) or form[-_SAME_END:] != other[-_SAME_END:]:
         return False
-    return not _is_pair(form, other) and _one_edit(form, other)
-
-
-@lru_cache(maxsize=1)
-def _pairs() -> frozenset[frozenset[str]]:
-    pairs = word_table("different")["words"].split()
-    return frozenset(frozenset(map(word_form, pair.split("/"))) for pair in pairs)
-
-
-def _is_pair(form: str, other: str) -> bool:
-    return frozenset((form, other)) in _pairs()
+    return word_pairs("different").get(form) != other and _one_edit(form, other)
 
 
 def _one_edit(form: str, other: str) -> bool:

@@ -11,6 +11,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from exampp.prompts.grammar import NUMBER_WORDS
 from exampp.prompts.words import stem
 from exampp.records.toml import parse_toml
 
@@ -28,9 +29,33 @@ def word_list(name: str) -> frozenset[str]:
 
 
 @cache
+def word_pairs(name: str) -> Mapping[str, str]:
+    """Return pairs of words of matching.toml, in both directions, as word forms."""
+    pairs = [[*map(word_form, pair.split("/"))] for pair in word_table("pairs")[name].split()]
+    return {one: other for pair in pairs for one, other in (pair, pair[::-1])}
+
+
+@cache
 def _tables() -> Mapping[str, Any]:
     text = (resources.files(__package__) / "matching.toml").read_text(encoding="utf-8")
-    return parse_toml(text, "matching.toml")
+    tables = parse_toml(text, "matching.toml")
+    equal, tens = tables["equal"], tables["tens"]
+    ordinals, months = (tables["words"][name].split() for name in ("ordinals", "months"))
+    return {
+        **tables,
+        "equal": {word: form for form, words in equal.items() for word in words.split()},
+        "numbers": {**{word: value for value, word in enumerate(NUMBER_WORDS)}, **tens},
+        "decades": {f"{word[:-1]}ies": 1900 + value for word, value in tens.items()},
+        "ordinals": {
+            **{word: value for value, word in enumerate(ordinals, 1)},
+            **{f"{word[:-1]}ieth": value for word, value in tens.items()},
+        },
+        "months": {
+            name: value
+            for value, month in enumerate(months, 1)
+            for name in (month, month[:3], month[:4])
+        },
+    }
 
 
 # ---- words ---------------------------------------------------------------------------------------
@@ -45,26 +70,6 @@ _SPELLINGS = (
     (re.compile(r"^sulph"), "sulf"),
     (re.compile(r"(?<=ic)ally$|(?<=[a-z]{5})ly$"), ""),
     (re.compile(r"(?<=[a-z]{3}[svw])als?$"), "e"),
-)
-_ENDINGS = frozenset(
-    [
-        "",
-        *[
-            "e",
-            "ed",
-            "d",
-            "ing",
-            "ion",
-            "ions",
-            "ation",
-            "ations",
-            "ate",
-            "ates",
-            "ated",
-            "ating",
-            "ied",
-        ],
-    ]
 )
 _PLURAL = re.compile(r"(?<=[a-z]{2})ies$|(?<=[sxz])es$|(?<=[cs]h)es$|(?<=[a-z]{2}[^usi])s$")
 _INFLECTED = re.compile(r"(?<=[aeiouy][a-z])(?:ing|ed)$|(?<=[aeiou][a-z]{2})(?:ing|ed)$")
@@ -85,7 +90,11 @@ def word_form(word: str) -> str:
         plain = pattern.sub(other, plain)
     plain = _PLURAL.sub(lambda m: "y" if m[0] == "ies" else "", plain)
     root = stem(plain)
-    if plain.startswith(root) and plain[len(root) :] in _ENDINGS and len(root) > 2:
+    if (
+        plain.startswith(root)
+        and plain[len(root) :] in word_list("endings") | {""}
+        and len(root) > 2
+    ):
         plain = root
     else:
         plain = _INFLECTED.sub("", plain)
@@ -331,8 +340,8 @@ def _plain_characters(text: str) -> str:
 
 def _words_of(raw: str, before: Sequence[Token], *, hyphen: bool) -> Iterator[Token]:
     """Yield the tokens of a word: one, or two for "nontoxic"."""
-    if raw in _ROMAN and before and _is_numbered(before[-1]):
-        yield Token(raw, "", quantity=_ROMAN[raw])
+    if raw in _roman() and before and _is_numbered(before[-1]):
+        yield Token(raw, "", quantity=_roman()[raw])
         return
     if raw[1:3] == "on" and (rest := _NON.fullmatch(raw)):
         yield _word("non")
@@ -342,42 +351,16 @@ def _words_of(raw: str, before: Sequence[Token], *, hyphen: bool) -> Iterator[To
 
 
 _NON = re.compile(r"(?i)non(?!sense|ethe)([^\W\d_]{4,})")
-_ROMAN = {
-    numeral: Quantity(value, value, kind="ordinal")
-    for value, numeral in enumerate(
-        [
-            "I",
-            "II",
-            "III",
-            "IV",
-            "V",
-            "VI",
-            "VII",
-            "VIII",
-            "IX",
-            "X",
-            "XI",
-            "XII",
-            "XIII",
-            "XIV",
-            "XV",
-            "XVI",
-            "XVII",
-            "XVIII",
-            "XIX",
-            "XX",
-            "XXI",
-        ],
-        1,
-    )
-}
-_NUMBERED = frozenset(
-    ["type", "stage", "phase", "class", "war", "chapter", "part", "grade", "level", "group"]
-)
+
+
+@cache
+def _roman() -> Mapping[str, Quantity]:
+    numerals = enumerate(word_table("words")["roman"].split(), 1)
+    return {numeral: Quantity(value, value, kind="ordinal") for value, numeral in numerals}
 
 
 def _is_numbered(before: Token) -> bool:
-    return (before.capital and len(before.text) > 1) or before.text in _NUMBERED
+    return (before.capital and len(before.text) > 1) or before.text in word_list("numbered")
 
 
 def _joins(text: str, mark: re.Match[str]) -> bool:
@@ -466,11 +449,6 @@ def _quantities(tokens: Sequence[Token]) -> list[Token]:
     return found
 
 
-_APPROXIMATE = frozenset(
-    ["about", "around", "approximately", "roughly", "nearly", "almost", "circa", "ca", "some", "~"]
-)
-
-
 def _with_context(before: list[Token], quantity: Quantity) -> Quantity:
     """Return the quantity with the bound that the last words of `before` give; remove them."""
     has_article = bool(before) and before[-1].text in ("a", "an")
@@ -480,7 +458,7 @@ def _with_context(before: list[Token], quantity: Quantity) -> Quantity:
         if bound := bounds.get(" ".join(words[-length:])):
             del before[-length - has_article :]
             return quantity._replace(bound=bound)
-    return quantity._replace(rounded=bool(words) and words[-1] in _APPROXIMATE)
+    return quantity._replace(rounded=bool(words) and words[-1] in word_list("approximate"))
 
 
 _BOUNDS_AFTER = {
