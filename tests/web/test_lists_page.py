@@ -341,12 +341,12 @@ def test_grades_for_a_measure_are_not_a_list(tmp_path: Path) -> None:
     exams.make(tmp_path).close()
     path = tmp_path / "my.exam"
     with exampp.Collection(path) as collection:
-        collection.grade(ScriptedGrader(live.rate), measures=["Cover"], min_rating=1)
+        collection.grade(ScriptedGrader(live.rate), measures=["Cover@2"], min_rating=1)
     with live.visiting(path) as client:
         for name in ("missing", "spurious"):
             answer = client.get(f"/lists/{name}")
             assert answer.status == 400
-            assert "need the grades of all items. Only cells that Cover@20" in text_of(answer.text)
+            assert "need the grades of all items. Only cells that Cover@2" in text_of(answer.text)
         for page in (
             "/",
             "/lists/verify",

@@ -524,12 +524,14 @@ class Grades(ChosenGrades, GradesBase):
         The system whose removal lowers alpha most is left out. None where it is undefined.
         """
         from exampp.analysis.items import discriminations
+        from exampp.measures.leaderboard import default_cutoff
 
         least = self.grader.threshold(min_rating)
-        return discriminations(self._item_scores(least), self.bank_texts())
+        scores = self._item_scores(least, default_cutoff(self.gradebook))
+        return discriminations(scores, self.bank_texts())
 
     def _item_scores(
-        self, min_rating: int, k: int = 20, subtopics: SubtopicChoice = "auto"
+        self, min_rating: int, k: int, subtopics: SubtopicChoice = "auto"
     ) -> ItemScores:
         """Return the credit of every system on every item; see `measures.cover.item_scores`."""
         from exampp.measures.cover import item_scores

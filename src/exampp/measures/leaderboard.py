@@ -28,7 +28,7 @@ from exampp.measures.cover import (
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.formulas import check_gains
-from exampp.measures.names import CUTOFF, Measure, as_measures
+from exampp.measures.names import CUTOFF, Measure, as_measures, parse_measure
 from exampp.measures.needs import check_needed_cells
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
@@ -319,6 +319,11 @@ DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 def default_measures(book: Gradebook, usual: tuple[str, ...] = DEFAULT_MEASURES) -> tuple[str, ...]:
     """Return the measures to evaluate by default: those for which the cells were graded, if set."""
     return usual if book.target is None else book.target.measures
+
+
+def default_cutoff(book: Gradebook) -> int:
+    """Return the cutoff of the first measure to evaluate by default."""
+    return parse_measure(default_measures(book)[0]).cutoff or CUTOFF
 
 
 def default_min_rating(book: Gradebook) -> int:

@@ -29,7 +29,7 @@ from exampp.grades.grades import Grades
 from exampp.grading.status import GraderStatus, grading_status
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import item_evidence, item_scores
-from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.leaderboard import default_cutoff, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
@@ -298,8 +298,9 @@ class Snapshot:
             texts = collection.bank(bank).texts()
         if bank != self.choice.bank or not self.gradebook.is_graded:
             return item_list(texts)
+        k = default_cutoff(self.gradebook)
         with self.grades() as grades:
-            return item_list(texts, self.gradebook, grades.items(min_rating=self.min_rating))
+            return item_list(texts, self.gradebook, grades.items(min_rating=self.min_rating, k=k))
 
     def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
         """Return missing and spurious items of all queries; None until they are computed."""
