@@ -185,17 +185,16 @@ def _is_close(one: Quantity, other: Quantity, share: float = 0.0) -> bool:
 def _equals_without_unit(key: Quantity, answer: Quantity, implied: frozenset[Unit]) -> bool:
     """Compare two quantities of which one has no unit: it is one that the question implies."""
     stated = key.unit or answer.unit
-    if stated is None:
-        return _is_close(key, answer)
-    if stated.dimension == "share" and _is_close(key.in_base(), answer.in_base()):
+    is_share = stated is not None and stated.dimension == "share"
+    if is_share and _is_close(key.in_base(), answer.in_base()):
         return True
-    if implied:
+    if stated and implied:
         return any(
             key._replace(unit=key.unit or unit).equals(answer._replace(unit=answer.unit or unit))
             for unit in implied
         )
-    is_enough = stated.dimension != "share" and abs(key.low) >= _DISTINCTIVE
-    return (key.unit is None or is_enough) and _is_close(key, answer)
+    is_enough = key.unit is None or (not is_share and abs(key.low) >= _DISTINCTIVE)
+    return is_enough and _is_close(key, answer)
 
 
 def _kelvins(quantity: Quantity) -> tuple[float, float]:
@@ -606,14 +605,9 @@ class _Reader:
         """Read a number in digits or words."""
         text = self.text()
         quantity = self.tokens[self.place].quantity if text else None
-        decade = word_table("decades").get(text)
-        ordinal = word_table("ordinals").get(text)
-        share = word_table("fractions").get(text)
-        if decade is not None or ordinal is not None or share is not None:
+        if text in _single_words():
             self.place += 1
-            value = next(one for one in (decade, ordinal, share) if one is not None)
-            kind = "decade" if decade is not None else "ordinal" if ordinal is not None else ""
-            return Quantity(value, value, kind=kind)
+            return _single_words()[text]
         if quantity is None:
             quantity = self._words()
         else:
@@ -729,6 +723,16 @@ class _Reader:
         return Unit(dimension, unit.factor ** int(power) * litres, unit.system)
 
 
+@cache
+def _single_words() -> Mapping[str, Quantity]:
+    """Return the quantities of words such as "half", "third" (the ordinal) and "sixties"."""
+    return {
+        word: Quantity(value, value, kind=kind)
+        for name, kind in (("fractions", ""), ("ordinals", "ordinal"), ("decades", "decade"))
+        for word, value in word_table(name).items()
+    }
+
+
 def _is_plain(quantity: Quantity) -> bool:
     return not (quantity.day or quantity.kind) and quantity.low == quantity.high
 
@@ -749,16 +753,11 @@ def _units() -> Mapping[str, Unit]:
     return {**units, **dict(zip(american, units.values(), strict=True))}
 
 
-_SINGULAR = {"feet": "foot", "inches": "inch", "centuries": "century"}
-_NO_PLURAL = frozenset({"celsius", "hertz"})
-
-
 @lru_cache(maxsize=4096)
 def _unit_name(text: str) -> str:
     """Return a unit's name in the singular."""
-    if text in _SINGULAR:
-        return _SINGULAR[text]
-    return text.removesuffix("s") if len(text) > 2 and text not in _NO_PLURAL else text
+    plain = text if text == "celsius" or len(text) <= 2 else text.removesuffix("s")
+    return word_table("equal").get(text, plain)
 
 
 _LONG_UNIT = 4
