@@ -6,8 +6,8 @@ passages are returned by most systems come first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from exampp.errors import InputError
@@ -25,7 +25,7 @@ Verdicts = Mapping[tuple[str, str, str], bool]
 
 
 class AnswerDifference(NamedTuple):
-    """An answer to an item that one rule accepts and another rejects.
+    """An answer to an item, and which rules accept it.
 
     `verifier` is the verdict of a model, None without one. `returned` counts how often systems
     return the passages with this answer, `decided` the cells with human decisions. `passages` are
@@ -45,14 +45,15 @@ class AnswerDifference(NamedTuple):
     returned: int
     decided: int
 
+    @property
+    def differs(self) -> bool:
+        """Whether one rule accepts the answer and the other does not."""
+        return self.papers is not self.guarded
 
-@dataclass(slots=True)
-class _Answer:
-    papers: bool
-    guarded: bool
-    verifier: bool | None
-    passages: list[tuple[bool, str]] = field(default_factory=list)
-    returned: int = 0
+    @property
+    def contradicted(self) -> bool:
+        """Whether the model disagrees with the guarded rule."""
+        return self.verifier is not None and self.verifier is not self.guarded
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,15 +106,14 @@ class AnswerDifferences(Result):
                 *(one.query_id, one.query_text, one.item_id, one.question, one.answer),
                 " | ".join(one.keys),
                 *(cut(one.question), cut(" | ".join(one.keys)), cut(one.answer)),
-                *(_verdict(one.papers), _verdict(one.guarded), _verdict(one.verifier)),
+                *(_verdict(one.papers), _verdict(one.guarded)),
+                *([_verdict(one.verifier)] if self.verifier else []),
                 *(len(one.passages), one.returned, one.decided),
                 *(" ".join(one.passages), self.grader.name, self.grader.key),
             )
             for one in shown
         ]
         columns = [one for one in _COLUMNS if self.verifier or one.name != "verifier"]
-        at = [place for place, one in enumerate(_COLUMNS) if one in columns]
-        rows = [tuple(row[place] for place in at) for row in rows]
         return {"answers": Table.of(columns, rows, notes=notes, verdict=self.headline)}
 
     def records(self) -> dict[str, Table]:
@@ -150,54 +150,63 @@ def compare_answers(
     Raises:
         InputError: No cell has an extracted answer and an answer key.
     """
-    counts = dict.fromkeys(
-        ("answers", "papers", "guarded", "differ", "verified", "accepted", "contradicted"), 0
-    )
-    rows: list[AnswerDifference] = []
-    for dossier in dossiers:
-        for (column, answer), one in _answers(dossier, verdicts or {}).items():
-            cells = len(one.passages)
-            differs, is_verified = one.papers is not one.guarded, one.verifier is not None
-            contradicts = is_verified and one.verifier is not one.guarded
-            counts["answers"] += cells
-            counts["papers"] += cells * one.papers
-            counts["guarded"] += cells * one.guarded
-            counts["differ"] += cells * differs
-            counts["verified"] += cells * is_verified
-            counts["accepted"] += cells * bool(one.verifier)
-            counts["contradicted"] += cells * contradicts
-            if differs or contradicts:
-                rows.append(_difference(dossier, column, answer, one))
-    if not counts["answers"]:
+    answers = [one for dossier in dossiers for one in _answers(dossier, verdicts or {})]
+    if not answers:
         raise InputError(
             f"{grader.name} has no extracted answers to items with answer keys",
             hint="Grade items with answer keys with --prompt question-answering, or choose "
             "another --grader",
         )
-    rows.sort(key=lambda one: (-one.returned, -len(one.passages), one.query_id, one.item_id))
-    return AnswerDifferences(grader, verifier, **counts, rows=tuple(rows))
 
+    def cells(condition: Callable[[AnswerDifference], object]) -> int:
+        return sum(len(one.passages) for one in answers if condition(one))
 
-def _answers(dossier: Dossier, verdicts: Verdicts) -> dict[tuple[int, str], _Answer]:
-    """Return the distinct answers to each item, by column and text."""
-    found: dict[tuple[int, str], _Answer] = {}
-    returns = returned(dossier.grades).counts
-    for cell, answer in extracted_answers(dossier):
-        row, column = cell
-        item = dossier.items[column]
-        one = found.get((column, answer))
-        if one is None:
-            papers, guarded = (
-                verify_answer(answer, item.answers, None, mode, item.text).correct
-                for mode in ("exam", "guarded")
+    return AnswerDifferences(
+        grader,
+        verifier,
+        answers=sum(len(one.passages) for one in answers),
+        papers=cells(lambda one: one.papers),
+        guarded=cells(lambda one: one.guarded),
+        differ=cells(lambda one: one.differs),
+        verified=cells(lambda one: one.verifier is not None),
+        accepted=cells(lambda one: one.verifier),
+        contradicted=cells(lambda one: one.contradicted),
+        rows=tuple(
+            sorted(
+                (one for one in answers if one.differs or one.contradicted),
+                key=lambda one: (-one.returned, -len(one.passages), one.query_id, one.item_id),
             )
-            one = found[column, answer] = _Answer(papers, guarded, None)
-        passage_id = dossier.grades.passage_ids[row]
-        if one.verifier is None:
-            one.verifier = verdicts.get((dossier.query_id, passage_id, item.item_id))
-        one.passages.append((cell in dossier.decisions, passage_id))
-        one.returned += int(returns[row])
-    return found
+        ),
+    )
+
+
+def _answers(dossier: Dossier, verdicts: Verdicts) -> Iterator[AnswerDifference]:
+    """Yield the distinct answers to each item."""
+    rows_of: dict[tuple[int, str], list[int]] = {}
+    for (row, column), answer in extracted_answers(dossier):
+        rows_of.setdefault((column, answer), []).append(row)
+    query_id, passage_ids = dossier.query_id, dossier.grades.passage_ids
+    returns = returned(dossier.grades).counts
+    for (column, answer), rows in rows_of.items():
+        item = dossier.items[column]
+        papers, guarded = (
+            verify_answer(answer, item.answers, None, mode, item.text).correct
+            for mode in ("exam", "guarded")
+        )
+        stated = (verdicts.get((query_id, passage_ids[row], item.item_id)) for row in rows)
+        decided = [row for row in rows if (row, column) in dossier.decisions]
+        yield AnswerDifference(
+            *(query_id, dossier.query_text, item.item_id, item.text, item.answers, answer),
+            papers,
+            guarded,
+            next((one for one in stated if one is not None), None),
+            tuple(
+                passage_ids[row]
+                for row in sorted(rows, key=lambda row: (row in decided, passage_ids[row]))
+            ),
+            sum(int(returns[row]) for row in rows),
+            len(decided),
+        )
 
 
 def extracted_answers(dossier: Dossier) -> Iterator[tuple[Cell, str]]:
@@ -210,17 +219,6 @@ def extracted_answers(dossier: Dossier) -> Iterator[tuple[Cell, str]]:
             answer = answer_text(grade.reply) if extracts and grade.reply else ""
         if answer and grade.state is State.GRADED and any(dossier.items[cell[1]].answers):
             yield cell, answer
-
-
-def _difference(dossier: Dossier, column: int, answer: str, one: _Answer) -> AnswerDifference:
-    item = dossier.items[column]
-    return AnswerDifference(
-        *(dossier.query_id, dossier.query_text, item.item_id, item.text, item.answers, answer),
-        *(one.papers, one.guarded, one.verifier),
-        tuple(passage for _, passage in sorted(one.passages)),
-        one.returned,
-        sum(decided for decided, _ in one.passages),
-    )
 
 
 def verdicts_of(dossiers: Iterable[Dossier]) -> dict[tuple[str, str, str], bool]:
