@@ -256,6 +256,7 @@ def test_without_replies_there_is_nothing_to_read(tmp_path: Path) -> None:
         ({"rules": "thomas", "unnumbered": "unparsed"}, "does not request a self-rating"),
         ({"unnumbered": "2"}, "unnumbered is '2'"),
         ({"compat": "papers"}, "unknown mode 'papers'"),
+        ({"compat": "guarded"}, "unknown mode 'guarded'"),
     ],
 )
 def test_options_that_change_nothing_are_refused(

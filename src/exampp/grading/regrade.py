@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.prompts import Prompt, load_grading_prompt, load_named, prompt_content_hash
-from exampp.prompts.replies import READERS
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import MATCHINGS, UNNUMBERED
 from exampp.sanitize import check_choice
@@ -47,6 +46,7 @@ from exampp.store.sql import batches
 
 BATCH = 5000
 _EXAM = "exam"
+_MODES = (_EXAM, "rubric")
 _EVIDENCE = frozenset(
     {"answer", "match", "key", "span", "scores", "expected", "evidence", "explanation"}
 )
@@ -205,8 +205,8 @@ def _chosen_rules(
     unnumbered: str | None,
     matching: str | None,
 ) -> ReplyRules:
-    if mode not in READERS:
-        raise InputError(f"unknown mode {mode!r}", hint=f"Use one of {', '.join(READERS)}")
+    if mode not in _MODES:
+        raise InputError(f"unknown mode {mode!r}", hint=f"Use one of {', '.join(_MODES)}")
     settings = identity.settings
     if settings.get("name") == FUNCTION:
         what = f"the ratings of {identity.name} come from a function; it has no replies"
@@ -224,19 +224,14 @@ def _chosen_rules(
         raise InputError(f"--unnumbered has no effect: {why}", hint="Remove it")
     without = (unnumbered or unnumbered_of(settings)) if matters else UNNUMBERED[0]
     if mode == _EXAM and prompt.reading == EXTRACTION:
-        mode = _matching_mode(settings, matching)
+        if matching is not None:
+            check_choice("matching", matching, tuple(MATCHINGS))
+        mode = MATCHINGS[matching] if matching else matching_mode(settings)
     elif matching is not None:
         why = "the prompt does not extract answers"
         why = why if mode == _EXAM else "the papers' own program has another rule"
         raise InputError(f"--matching has no effect: {why}", hint="Remove it")
     return replace(ReplyRules.of(prompt, settings), mode=mode, unnumbered=without, thresholds=())
-
-
-def _matching_mode(settings: Mapping[str, Any], matching: str | None) -> str:
-    if matching is None:
-        return matching_mode(settings)
-    check_choice("matching", matching, tuple(MATCHINGS))
-    return MATCHINGS[matching]
 
 
 def _prompt(identity: GraderIdentity, rules: str | Path | None) -> Prompt:
