@@ -130,6 +130,17 @@ def test_yes_and_no_by_the_polarity_of_a_sentence(answer: str, says: str | None)
         assert accepts(answer, key, question="Can penguins fly?") is (says == key)
 
 
+def test_a_side_is_no_truth_value() -> None:
+    question = "On which side of the body is the liver?"
+    assert accepts("It is on the right side.", "right", question=question)
+    assert not accepts("The liver is on the left side of the body.", "right", question=question)
+
+
+def test_the_words_that_introduce_an_answer_do_not_count() -> None:
+    answer = "According to the text, the answer to this question is Paris."
+    assert accepts(answer, "Paris", question="What is the capital of France?")
+
+
 def test_another_clause_that_answers_the_question_refuses() -> None:
     question = "How many of the households had no piped water?"
     answer = "There were 312 households in all, and 94 of them had no piped water."

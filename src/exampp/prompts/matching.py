@@ -689,7 +689,7 @@ def _polarity(plain: str) -> bool | None:
 def _says(answer: str, text: _Answer, question: str) -> bool | None:
     """Return whether an answer says yes; None if it says neither yes nor no."""
     if lead := _LEAD.match(answer):
-        return (lead[2].lower() in word_list("yes")) != bool(lead[1])
+        return (lead[2].lower() in word_list("yes") | {"right"}) != bool(lead[1])
     tokens = text.tokens
     about = tokenize(question)
     asked = _forms(_content(about))
