@@ -554,17 +554,13 @@ class _Reader:
             return None
         if quantity.day or quantity.kind in _INCOMPARABLE:
             return quantity
-        after = self.place
-        unit = currency or self._unit()
+        unit = currency or (None if quantity.kind == "ordinal" else self._unit())
         if currency and (scale := _LETTERS.get(self.text())):
             self.place += 1
             quantity = quantity._replace(low=quantity.low * scale, high=quantity.high * scale)
         between = start > 0 and self.tokens[start - 1].text == "between"
         if ends := self._range(quantity, unit, between=between):
             return ends
-        if quantity.kind == "ordinal" and unit:
-            self.place = after
-            return quantity
         more = self._more(unit) if unit else 0.0
         kind = "bc" if self.skip("bc", "bce") else quantity.kind
         self.skip("ad", "ce")
@@ -647,10 +643,11 @@ class _Reader:
         numbers, scales = word_table("numbers"), word_table("scales")
         if self.text() in ("a", "an"):
             self.place += 1
-            if self.text() in scales or self._is_unit():
-                return Quantity(1.0, 1.0)
-            self.place -= 1
-            return None
+            start, text = self.place, self.text()
+            is_number = text in scales or text in word_table("fractions")
+            is_number = is_number or (len(text) > 2 and self._plain_unit() is not None)
+            self.place = start if is_number else start - 1
+            return Quantity(1.0, 1.0) if is_number else None
         total = current = 0.0
         start, step = self.place, 1000.0
         while (word := self.text()) in numbers or word in scales or (word == "and" and step >= 100):
@@ -671,16 +668,6 @@ class _Reader:
             self.place += 1
             return Quantity(total + current + ordinal, total + current + ordinal, kind="ordinal")
         return Quantity(total + current, total + current) if self.place > start else None
-
-    def _is_unit(self) -> bool:
-        """Return whether "a" before this place is a number, as in "a litre"."""
-        text = self.text()
-        if text in ("quarter", "third"):
-            return True
-        start = self.place
-        unit = self._plain_unit() if len(text) > 2 else None
-        self.place = start
-        return unit is not None
 
     # units
 
@@ -757,7 +744,7 @@ def _units() -> Mapping[str, Unit]:
 def _unit_name(text: str) -> str:
     """Return a unit's name in the singular."""
     plain = text if text == "celsius" or len(text) <= 2 else text.removesuffix("s")
-    return word_table("equal").get(text, plain)
+    return str(word_table("equal").get(text, plain))
 
 
 _LONG_UNIT = 4
