@@ -199,6 +199,11 @@ def test_bad_rows(tmp_path: Path, row: str, field: str, what: str) -> None:
     assert [str(one) for one in skipped.first] == [str(error)]
 
 
+def test_an_item_without_text_names_its_own_column(tmp_path: Path) -> None:
+    error = fault(plain_bank.read, file(tmp_path, "query_id,item\nq,\n", "b.csv"))
+    assert (error.line, error.field, error.what) == (2, "item", "the item has no text")
+
+
 def test_the_same_text_twice_is_the_same_item_twice(tmp_path: Path) -> None:
     path = file(tmp_path, "query_id,question\nq,x\nq,y\nr,x\nq, x\n", "b.csv")
     error = fault(plain_bank.read, path)
@@ -227,6 +232,7 @@ def test_the_same_text_twice_is_the_same_item_twice(tmp_path: Path) -> None:
             "the header has no columns query_id and question, nugget or item",
         ),
         ("query_id,text,kind\nq,x,fact\n", 2, "the kind of a text cannot be 'fact'"),
+        ("query_id,text,item,kind\nq,x,y,nugget\n", 2, "the item has both a text and an item"),
         ("query_id,text,kind\nq,x,\n", 2, "the kind of a text cannot be ''"),
         ("query_id,question,kind\nq,x,nugget\n", 2, "the kind of a question cannot be 'nugget'"),
         ('query_id,question\nq,x\nq,"a "b" c"\n', 3, "broken CSV (',' expected after '\"')"),

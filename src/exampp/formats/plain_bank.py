@@ -166,9 +166,12 @@ def _extra(word: str, makers: tuple[str, ...]) -> dict[str, Any]:
 def _kind_and_text(cells: Mapping[str, str]) -> tuple[str, str]:
     kinds = [name for name in ITEM_TEXTS if cells.get(name, "").strip()]
     if not kinds:
-        raise InputError("the item has no text", field=_KINDS[0])
+        field = next((name for name in ITEM_TEXTS if name in cells), _KINDS[0])
+        raise InputError("the item has no text", field=field)
     if len(kinds) > 1:
-        raise InputError(f"the item has both a {kinds[0]} and a {kinds[1]}", field=kinds[1])
+        article = "an" if kinds[1] == "item" else "a"
+        what = f"the item has both a {kinds[0]} and {article} {kinds[1]}"
+        raise InputError(what, field=kinds[1])
     kind = cells.get("kind", "").strip().lower() or kinds[0]
     if kind not in _KINDS or kinds[0] not in (kind, "text", "item"):
         raise InputError(
