@@ -830,33 +830,32 @@ def public_entries(
     connection: sqlite3.Connection, bank: str, entries: Iterable[BankEntry]
 ) -> list[BankEntry]:
     """Return the entries of a bank without its sealed items."""
-    split = newest_split(connection, bank)
-    if split is None:
+    sealed = _sealed_items(connection, bank)
+    if sealed is None:
         return list(entries)
-    secret = {
-        (state.query_id, state.item_id, state.kind)
-        for state in states(connection, bank)
-        if state.key in split.items
-    }
     public = [
-        replace(
-            entry,
-            items=tuple(
-                item
-                for item in entry.items
-                if (item.query_id, item.item_id, item.kind) not in secret
-            ),
-        )
+        replace(entry, items=tuple(i for i in entry.items if _identity(i) not in sealed))
         for entry in entries
     ]
     return [entry for entry in public if entry.items]
 
 
+def _identity(item: Item | ItemState) -> tuple[str, str, str]:
+    return item.query_id, item.item_id, item.kind
+
+
+def _sealed_items(
+    connection: sqlite3.Connection, bank: str
+) -> frozenset[tuple[str, str, str]] | None:
+    """Return the query, id and kind of the items in the sealed part; None without a split."""
+    split = newest_split(connection, bank)
+    if split is None:
+        return None
+    return frozenset(_identity(one) for one in states(connection, bank) if one.key in split.items)
+
+
 def read_bank_texts(connection: sqlite3.Connection, bank: str) -> BankTexts:
     """Return the items and query texts of a bank, and its sealed items."""
-    split = newest_split(connection, bank)
-    sealed = None
-    if split is not None:
-        of = (state for state in states(connection, bank) if state.key in split.items)
-        sealed = frozenset((state.query_id, state.item_id) for state in of)
-    return BankTexts(tuple(read_bank(connection, bank)), known_queries(connection), sealed)
+    sealed = _sealed_items(connection, bank)
+    ids = None if sealed is None else frozenset(one[:2] for one in sealed)
+    return BankTexts(tuple(read_bank(connection, bank)), known_queries(connection), ids)
