@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.formats import bank as workbench_bank
@@ -34,7 +34,7 @@ from exampp.prompts.generation import GenerationRequest
 from exampp.records import BankEntry
 from exampp.records.graders import choose_grader
 from exampp.records.inputs import relevance_threshold
-from exampp.records.items import MODEL, BankTexts, ItemEvidence
+from exampp.records.items import DIFFERENT, MODEL, SAME, BankTexts, ItemEvidence
 from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
 from exampp.review.impact import MEASURES, DryRun, EditPreview, preview, watch
@@ -81,11 +81,12 @@ def banks_of(connection: sqlite3.Connection) -> Table:
     return Table.of(heads, rows, notes=notes)
 
 
-class _Evidence(NamedTuple):
-    """What the grades of one grader show of the items of a bank."""
-
-    source: str
-    items: Mapping[tuple[str, str], ItemEvidence]
+_UNDONE_BY: Mapping[str, str] = {
+    "dismiss": "Report the findings again: exampp bank edit ... dismiss ITEM",
+    SAME: "Mark the items as different: exampp bank edit ... different ITEM OTHER",
+    DIFFERENT: "Mark the items as the same: exampp bank edit ... same ITEM OTHER",
+}
+"""How to take back an edit that `undo` does not, by its operation."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -203,20 +204,20 @@ class Bank:
         """
         self._states()
         entries = self._entries()
-        chosen = self._evidence(grader, min_rating, min_relevant)
+        source, evidence = self._evidence(grader, min_rating, min_relevant)
         findings = lint(
             entries,
             stored.known_queries(self.connection),
             some_texts(self.connection),
-            evidence=chosen.items,
+            evidence=evidence,
             doubtful=doubtful,
         )
-        return lint_report(findings, entries, chosen.source)
+        return lint_report(findings, entries, source)
 
     def _evidence(
         self, grader: str | None, min_rating: int | None, min_relevant: int | None
-    ) -> _Evidence:
-        """Return what the grades of the bank show of its items; nothing if there are none."""
+    ) -> tuple[str, Mapping[tuple[str, str], ItemEvidence]]:
+        """Return the source of the grades of the bank, and what they show of its items."""
         graded = graders_with_grades(self.connection)
         known = {
             one.identity.key: one
@@ -225,21 +226,22 @@ class Bank:
         }
         identities = [one.identity for one in known.values()]
         if grader is not None:
-            identities = [choose_grader(identities, grader=grader)]
-        # a draft only measures similarity
-        identities.sort(key=attrgetter("is_draft"))
-        for identity in identities[:1]:
-            from exampp.measures.board import describe_source
-            from exampp.measures.cover import item_evidence, item_scores
+            identity = choose_grader(identities, grader=grader)
+        elif identities:
+            # a draft only measures similarity
+            identity = min(identities, key=attrgetter("is_draft"))
+        else:
+            return "", {}
+        from exampp.measures.board import describe_source
+        from exampp.measures.cover import item_evidence, item_scores
 
-            book = read_gradebook(self.connection, known[identity.key], self.name)
-            if book.ungraded_by_target:
-                break
-            relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
-            scores = item_scores(book, identity.threshold(min_rating))
-            source = describe_source(book.grader, book.bank_label, book.oversight)
-            return _Evidence(source, item_evidence(book, scores, relevant))
-        return _Evidence("", {})
+        book = read_gradebook(self.connection, known[identity.key], self.name)
+        if book.ungraded_by_target:
+            return "", {}
+        relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
+        scores = item_scores(book, identity.threshold(min_rating))
+        source = describe_source(book.grader, book.bank_label, book.oversight)
+        return source, item_evidence(book, scores, relevant)
 
     def duplicates(self) -> Table:
         """Return the groups of items that ask one thing: equal, paraphrases, or marked."""
@@ -405,9 +407,10 @@ class Bank:
                 raise InputError(
                     f"edit {number} ({undone.operation}) is not in the history of an item and "
                     "cannot be undone",
-                    hint="Report the findings again: exampp bank edit ... dismiss ITEM"
-                    if undone.operation == "dismiss"
-                    else "Apply an edited file instead: exampp bank apply",
+                    hint=_UNDONE_BY.get(
+                        undone.operation.partition(" ")[0],
+                        "Apply an edited file instead: exampp bank apply",
+                    ),
                 )
             if newest is not undone:
                 raise edits.edit_conflict(history, before)

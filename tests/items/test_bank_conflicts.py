@@ -127,6 +127,19 @@ def test_undo_and_undo_of_undo(
     assert state_of(collection, SKY_ID) == after
 
 
+def test_a_mark_of_two_items_is_taken_back_by_the_opposite_mark(
+    collection: exampp.Collection,
+) -> None:
+    bank = collection.bank()
+    one, other = (state.item_id for state in bank.items("q1")[:2])
+    bank.edit("same", one, other)
+    with pytest.raises(exampp.InputError, match=r"cannot be undone.*different ITEM OTHER"):
+        bank.undo(int(str(bank.log().rows[-1][0])))
+    bank.edit("different", one, other)
+    with pytest.raises(exampp.InputError, match=r"cannot be undone.*same ITEM OTHER"):
+        bank.undo(int(str(bank.log().rows[-1][0])))
+
+
 def test_undoing_an_addition_retires_the_item(collection: exampp.Collection) -> None:
     collection.bank().add("q2", "Where do compasses point?")
     added = newest(collection)
