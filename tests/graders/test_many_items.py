@@ -8,6 +8,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,29 @@ def test_a_refused_bundle_is_asked_alone(tmp_path: Path) -> None:
     rows, server = graded(tmp_path, reply)
     assert Counter(row[2] for row in rows) == {0: ITEMS * PASSAGES}
     assert len(server.requests) == 2 * PASSAGES + ITEMS * PASSAGES
+
+
+@pytest.mark.parametrize("end", ["stopped", "refused"])
+def test_clear_ratings_are_stored_if_an_item_is_never_answered_alone(
+    end: str, tmp_path: Path
+) -> None:
+    def script(seen: Seen) -> Answer:
+        said = right(seen.text)
+        if len(said) > 2:
+            return Answer(completion(json.dumps({n: said[n] for n in said if n != "3"})))
+        if end == "refused":
+            return Answer({"error": {"message": "the key has expired"}}, 401)
+        run.stop(grace=0.1)
+        return Answer(hang=True)
+
+    with FaultServer(script) as server, make(tmp_path) as exam:
+        options: dict[str, Any] = {"model": "m", "base_url": server.url, "decode": "text"}
+        run = exam.grading("openai", prompt=MANY, concurrency=1, **options)
+        with suppress(InputError):
+            *_, _ = run.steps()
+        rows = rated(exam)
+        assert [row[2] for row in rows] == [State.GRADED] * 9
+        assert all(rating == truth(item, passage) for item, passage, _, rating, _ in rows)
 
 
 @pytest.mark.parametrize("seed", range(20))

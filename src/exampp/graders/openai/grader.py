@@ -25,7 +25,7 @@ from exampp.graders.openai.client import (
     context_of,
     send_json,
 )
-from exampp.graders.openai.modes import UNCLEAR, Mode, check_labels
+from exampp.graders.openai.modes import Mode, check_labels
 from exampp.graders.openai.probes import (
     Trial,
     probe_choice,
@@ -455,10 +455,21 @@ def _are_apart(labels: Sequence[str]) -> bool:
 
 
 class Bundle(NamedTuple):
-    """Requests about one passage that are sent as one, and their maximum cost."""
+    """Requests about one passage that are sent as one, and their maximum cost.
+
+    `before` is the unclear reply of an earlier bundle to the only request.
+    """
 
     requests: list[Request]
     worst: float
+    before: Reply | None = None
+
+
+class Answered(NamedTuple):
+    """The replies of a bundle, and its requests that are sent again, alone."""
+
+    pairs: Pairs
+    again: Sequence[Bundle] = ()
 
 
 class BundleSource:
@@ -544,8 +555,8 @@ class RequestStream:
         self._budget = budget
         self._quirks = quirks
         self._loop = BackgroundLoop(THREAD)
-        self._done: SimpleQueue[Pairs | BaseException] = SimpleQueue()
-        self._tasks: set[asyncio.Task[Pairs]] = set()
+        self._done: SimpleQueue[Answered | BaseException] = SimpleQueue()
+        self._tasks: set[asyncio.Task[Answered]] = set()
 
     def answer(self, requests: Iterable[Request], most: int) -> Iterator[tuple[Request, Reply]]:
         """Yield requests with their replies, pulling up to `most` bundles ahead."""
@@ -565,8 +576,8 @@ class RequestStream:
                     if not outstanding:
                         source.check()
                         return
-                    pairs = self._take()
-                    outstanding -= 1
+                    pairs, again = self._take()
+                    outstanding += len(again) - 1
                     yield from pairs
             finally:
                 self.stopped = source.stopped
@@ -574,14 +585,14 @@ class RequestStream:
                 with suppress(Empty):
                     while True:
                         done = self._done.get_nowait()
-                        self.late += done if isinstance(done, list) else ()
+                        self.late += done.pairs if isinstance(done, Answered) else ()
 
     def stop(self, grace: float) -> None:
         """Send nothing from now on, and cancel active requests after `grace` seconds."""
         self._stopping = True
         self._loop.call(self._stop, grace)
 
-    def _take(self) -> Pairs:
+    def _take(self) -> Answered:
         """Wait for the replies of a bundle; raise errors that stop the run."""
         while True:
             with suppress(Empty):
@@ -609,7 +620,7 @@ class RequestStream:
         self._cancel(self._tasks - self._client.sending)
         asyncio.get_running_loop().call_later(grace, self._cancel, self._tasks)
 
-    def _cancel(self, tasks: Iterable[asyncio.Task[Pairs]]) -> None:
+    def _cancel(self, tasks: Iterable[asyncio.Task[Answered]]) -> None:
         for task in tasks:
             if not task.cancelling():
                 task.cancel()
@@ -617,56 +628,66 @@ class RequestStream:
     def _start(self, bundles: Sequence[Bundle]) -> None:
         for bundle in bundles:
             if self._stopping:
-                self._done.put([])
+                self._done.put(Answered([]))
                 continue
             task = asyncio.create_task(self._answer(bundle))
             self._tasks.add(task)
             task.add_done_callback(self._ended)
 
-    def _ended(self, task: asyncio.Task[Pairs]) -> None:
+    def _ended(self, task: asyncio.Task[Answered]) -> None:
         self._tasks.discard(task)
-        self._done.put([] if task.cancelled() else task.exception() or task.result())
+        error = None if task.cancelled() else task.exception()
+        answered = Answered([]) if task.cancelled() or error else task.result()
+        self._done.put(error or answered)
+        self._start(answered.again)
 
-    async def _answer(self, bundle: Bundle) -> Pairs:
+    async def _answer(self, bundle: Bundle) -> Answered:
         try:
-            return [] if self._client.stopping else await self._replies(bundle)
+            if self._client.stopping:
+                return Answered([])
+            pairs = await self._replies(bundle)
+            return Answered(pairs) if len(pairs) == 1 else self._separate(pairs)
         except Exception:
             # cancel here, not when the caller receives the error: nothing is sent in between
             self._stopping = True
             self._cancel(self._tasks - {asyncio.current_task()})
             raise
 
-    async def _alone(self, request: Request, reply: Reply) -> tuple[Request, Reply]:
-        """Send a request of a bundle again, alone; return `reply` if the budget allows no more."""
-        worst = self._budget.worst(self._mode.texts(request), self._mode.max_written)
-        if self._client.stopping or self._budget.retry(0.0, lost=False):
-            return request, reply
-        self._budget.reserve(worst, sent=True)
-        ((_, alone),) = await self._replies(Bundle([request], worst))
-        usage = Usage(*map(sum, zip(astuple(reply.usage), astuple(alone.usage), strict=True)))
-        return request, replace(alone, usage=usage)
+    def _separate(self, pairs: Pairs) -> Answered:
+        """Separate the clear replies from requests to send again, as far as the budget allows."""
+        clear, again = [], []
+        for request, reply in pairs:
+            if not reply.fault or self._budget.retry(0.0, lost=False):
+                clear.append((request, reply))
+                continue
+            worst = self._budget.worst(self._mode.texts(request), self._mode.max_written)
+            self._budget.reserve(worst, sent=True)
+            again.append(Bundle([request], worst, reply))
+        return Answered(clear, again)
 
     async def _replies(self, bundle: Bundle) -> Pairs:
-        requests, worst = bundle
+        requests, worst, before = bundle
         body = self._mode.body(requests)
         read = partial(self._mode.read, requests=requests)
         outcome = await self._client.post(self._mode.path, body, read, worst)
         if not isinstance(outcome, RequestFailure):
             self._budget.settle(worst, outcome.usage)
-            without = self._quirks.missing(body)
-            return [
-                (one, replace(r, detail={**r.detail, "without": without}) if without else r)
-                if r.fault != UNCLEAR
-                else await self._alone(one, r)
-                for one, r in zip(requests, outcome.replies, strict=True)
-            ]
+            replies = list(outcome.replies)
+            if without := self._quirks.missing(body):
+                replies = [replace(r, detail={**r.detail, "without": without}) for r in replies]
+            if before is not None:
+                replies = [replace(r, usage=_added(r.usage, before.usage)) for r in replies]
+            return list(zip(requests, replies, strict=True))
         self._budget.settle(worst, None if outcome.lost else Usage(), lost=outcome.lost)
         if outcome.error is not None:
             raise outcome.error
-        if len(requests) > 1:
-            # too long or refused together; each one alone may not be
-            return [await self._alone(one, Reply("", fault=outcome.reason)) for one in requests]
-        reply = Reply("", fault=outcome.reason)
-        if outcome.action is RetryAction.REFUSAL:
-            reply = Reply("", detail={"refusal": True, "reason": outcome.reason})
+        reply = Reply("", fault=outcome.reason, usage=before.usage if before else Usage())
+        # items that are refused together may not be refused alone
+        if outcome.action is RetryAction.REFUSAL and len(requests) == 1:
+            detail = {"refusal": True, "reason": outcome.reason}
+            reply = replace(reply, fault="", detail=detail)
         return [(one, reply) for one in requests]
+
+
+def _added(one: Usage, other: Usage) -> Usage:
+    return Usage(*map(sum, zip(astuple(one), astuple(other), strict=True)))
