@@ -19,96 +19,75 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from exampp.prompts.generation import ParsedItem, read_items
+from exampp.prompts.generation import read_items
 
 SLOWEST = 1.0
 """Seconds of the processor that a reply may take."""
 WORDS = (
-    *(
-        "tides",
-        "moon's",
-        "the “sea”",
-        'a "spring" tide',
-        "NaCl (salt)",
-        "Åland",
-        "rock, sand",
-        "0.5",
-    ),
-    *("ice [old]", "C++", "a\\b", "{braces}", "water: fresh", "n't", "7 km/s", "日本", "it; them"),
+    *("tides", "moon's", "the “sea”", 'a "spring" tide', "NaCl (salt)", "Åland", "rock, sand"),
+    *("0.5", "ice [old]", "C++", "a\\b", "{braces}", "water: fresh", "n't", "7 km/s", "日本"),
+    "it; them",
 )
 OPENINGS = ("What is", "Why do", "How does", "Which of", "Who named", "When did", "Is there")
 PROSE = ("", "Sure! Here they are:\n", "Of course [1].\n\n", "<think>What to ask?</think>\n")
 AFTER = ("", "\nI hope this helps!", "\n\nLet me know.", "\n")
 
-Item = ParsedItem
-
 
 class Form(NamedTuple):
-    """A way to write items; `ends` gives the text that completes each of them in the reply."""
+    """A way to write items; `end` gives the text that completes each of them in the reply."""
 
-    write: Callable[[Sequence[Item]], str]
-    ends: Callable[[Item], str]
+    write: Callable[[Sequence[str]], str]
+    end: Callable[[str], str] = json.dumps
     is_list: bool = False
 
 
-def texts(items: Sequence[Item]) -> list[str]:
-    """Return the texts of items."""
-    return [one.text for one in items]
+def keyed(item: str) -> dict[str, str]:
+    """Return an item as an object with an answer."""
+    return {"question": item, "answer": "yes"}
 
 
-def keyed(items: Sequence[Item]) -> list[dict[str, str]]:
-    """Return items as objects with an answer."""
-    return [{"question": one.text, "answer": "yes"} for one in items]
-
-
-def quoted(item: Item) -> str:
-    """Return the text of an item as JSON."""
-    return json.dumps(item.text)
-
-
-def of_object(item: Item) -> str:
+def keyed_end(item: str) -> str:
     """Return an item as an object of JSON."""
-    return json.dumps(*keyed([item]))
+    return json.dumps(keyed(item))
+
+
+def line_end(item: str) -> str:
+    """Return an item with the end of its line."""
+    return f"{item}\n"
+
+
+def call(name: str, items: Sequence[str]) -> str:
+    """Return the call of a tool with the items."""
+    return json.dumps({"name": name, "arguments": {"questions": items}})
 
 
 FORMS: Mapping[str, Form] = {
-    "object": Form(lambda some: json.dumps({"questions": texts(some)}), quoted),
-    "indented": Form(lambda some: json.dumps({"questions": texts(some)}, indent=2), quoted),
-    "list": Form(lambda some: json.dumps(texts(some)), quoted),
-    "with answers": Form(lambda some: json.dumps({"questions": keyed(some)}), of_object),
-    "lines": Form(lambda some: "\n".join(map(json.dumps, keyed(some))), of_object),
-    "fenced": Form(lambda some: f"```json\n{json.dumps(texts(some))}\n```", quoted),
+    "object": Form(lambda items: json.dumps({"questions": items})),
+    "indented": Form(lambda items: json.dumps({"questions": items}, indent=2)),
+    "list": Form(json.dumps),
+    "with answers": Form(
+        lambda items: json.dumps({"questions": list(map(keyed, items))}), keyed_end
+    ),
+    "lines": Form(lambda items: "\n".join(map(keyed_end, items)), keyed_end),
+    "fenced": Form(lambda items: f"```json\n{json.dumps(items)}\n```"),
     "numbered keys": Form(
-        lambda some: json.dumps({f"question_{n}": one.text for n, one in enumerate(some, 1)}),
-        quoted,
+        lambda items: json.dumps({f"question_{n}": one for n, one in enumerate(items, 1)})
     ),
-    "python": Form(lambda some: repr(texts(some)), lambda one: repr(one.text)),
-    "tool": Form(
-        lambda some: json.dumps({"name": "reply", "arguments": {"questions": texts(some)}}), quoted
-    ),
-    "marked tool": Form(
-        lambda some: (
-            f"<tool_call>{json.dumps({'name': 'r', 'arguments': {'questions': texts(some)}})}"
-            "</tool_call>"
-        ),
-        quoted,
-    ),
+    "python": Form(repr, repr),
+    "tool": Form(lambda items: call("reply", items)),
+    "marked tool": Form(lambda items: f"<tool_call>{call('r', items)}</tool_call>"),
     "several tools": Form(
-        lambda some: "\n".join(json.dumps({"questions": [text]}) for text in texts(some)), quoted
+        lambda items: "\n".join(json.dumps({"questions": [one]}) for one in items)
     ),
     "numbers": Form(
-        lambda some: "\n".join(f"{n}. {text}" for n, text in enumerate(texts(some), 1)),
-        lambda one: f"{one.text}\n",
+        lambda items: "\n".join(f"{n}. {one}" for n, one in enumerate(items, 1)),
+        line_end,
         is_list=True,
     ),
-    "bullets": Form(
-        lambda some: "\n".join(f"- {text}" for text in texts(some)),
-        lambda one: f"{one.text}\n",
-        is_list=True,
-    ),
+    "bullets": Form(lambda items: "\n".join(f"- {one}" for one in items), line_end, is_list=True),
     "labels": Form(
-        lambda some: "\n\n".join(f"**Question {n}:** {t}" for n, t in enumerate(texts(some), 1)),
-        lambda one: f"{one.text}\n",
+        lambda items: "\n\n".join(f"**Question {n}:** {one}" for n, one in enumerate(items, 1)),
+        line_end,
         is_list=True,
     ),
 }
@@ -123,29 +102,29 @@ class Built(NamedTuple):
     may: frozenset[str] | None
 
 
-def whole(form: Form, items: Sequence[Item], chance: random.Random) -> Built:
+def whole(form: Form, items: Sequence[str], chance: random.Random) -> Built:
     """Write a reply with text around the items."""
     before = chance.choice(PROSE)
     reply = before + form.write(items) + chance.choice(AFTER if not form.is_list else AFTER[:1])
-    return Built(reply, False, tuple(texts(items)), frozenset(texts(items)))
+    return Built(reply, False, tuple(items), frozenset(items))
 
 
-def cut(form: Form, items: Sequence[Item], chance: random.Random) -> Built:
+def cut(form: Form, items: Sequence[str], chance: random.Random) -> Built:
     """Cut a reply anywhere."""
     reply = chance.choice(PROSE[:3]) + form.write(items)
     reply = reply[: chance.randint(0, len(reply))]
-    complete = tuple(one.text for one in items if form.ends(one) in reply)
+    complete = tuple(one for one in items if form.end(one) in reply)
     truncated = form.is_list or chance.random() < 0.5
-    return Built(reply, truncated, complete, frozenset(texts(items)))
+    return Built(reply, truncated, complete, frozenset(items))
 
 
-def repeated(form: Form, items: Sequence[Item], chance: random.Random) -> Built:
+def repeated(form: Form, items: Sequence[str], chance: random.Random) -> Built:
     """Repeat the items up to a limit of tokens, as small models do."""
     built = cut(form, [*items] * chance.randint(2, 12), chance)
     return built._replace(must=tuple(dict.fromkeys(built.must or ())))
 
 
-def changed(form: Form, items: Sequence[Item], chance: random.Random) -> Built:
+def changed(form: Form, items: Sequence[str], chance: random.Random) -> Built:
     """Change random characters; what is then read is unknown."""
     characters = list(form.write(items))
     for _ in range(chance.randint(1, 12)):
@@ -158,14 +137,14 @@ def changed(form: Form, items: Sequence[Item], chance: random.Random) -> Built:
 DAMAGES = {"whole": whole, "cut": cut, "repeated": repeated, "changed": changed}
 
 
-def draw(chance: random.Random) -> list[Item]:
+def draw(chance: random.Random) -> list[str]:
     """Draw distinct items."""
     count = chance.randint(1, 12)
     made = (
         f"{chance.choice(OPENINGS)} {chance.choice(WORDS)} in {chance.choice(WORDS)} {number}?"
         for number in range(count)
     )
-    return [Item(text) for text in dict.fromkeys(made)]
+    return list(dict.fromkeys(made))
 
 
 def fault(built: Built) -> str:
@@ -176,7 +155,7 @@ def fault(built: Built) -> str:
             one.text for one in read_items(built.reply, "question", truncated=built.truncated).made
         ]
     except Exception as error:  # the campaign reports every error
-        return f"{type(error).__name__}"
+        return type(error).__name__
     if time.process_time() - began > SLOWEST:
         return "slow"
     if built.must is not None and not {*built.must} <= {*found}:
