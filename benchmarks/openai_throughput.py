@@ -28,6 +28,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -156,7 +157,7 @@ async def bare_aiohttp(url: str, number: int, in_flight: int) -> int:
 
 
 async def openai_sdk(url: str, number: int, in_flight: int) -> int:
-    client = _import("openai").AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+    client = import_module("openai").AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
 
     async def send(text: str) -> str:
         reply = await client.chat.completions.create(
@@ -168,7 +169,7 @@ async def openai_sdk(url: str, number: int, in_flight: int) -> int:
 
 
 async def litellm(url: str, number: int, in_flight: int) -> int:
-    complete = _import("litellm").acompletion
+    complete = import_module("litellm").acompletion
 
     async def send(text: str) -> str:
         reply = await complete(
@@ -185,7 +186,7 @@ async def litellm(url: str, number: int, in_flight: int) -> int:
 
 
 async def inspect_ai(url: str, number: int, in_flight: int) -> int:
-    module = _import("inspect_ai.model")
+    module = import_module("inspect_ai.model")
     config = module.GenerateConfig(temperature=0, max_tokens=8, max_connections=in_flight)
     model = module.get_model(
         "openai/tiny", base_url=url, api_key="none", config=config, responses_api=False
@@ -214,10 +215,6 @@ async def engine(url: str, number: int, in_flight: int) -> int:
     )
     answers = OpenAICompatibleGrader(options).answer(requests)
     return sum(reply.text == "4" for _, reply in answers)
-
-
-def _import(name: str) -> Any:
-    return __import__(name, fromlist=["*"])
 
 
 CLIENTS: dict[str, Callable[[str, int, int], Any]] = {
@@ -251,10 +248,9 @@ class Failed(Exception):
 
 def run(command: list[str], source: str | None = None) -> tuple[float, float, float, str]:
     """Run a command; return CPU seconds, wall seconds, peak memory in MB, and its output."""
-    path = {"PYTHONPATH": source} if source else {}
     # litellm would fetch prices
     environment = {**os.environ, "OPENAI_API_KEY": "none", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    environment |= path
+    environment |= {"PYTHONPATH": source} if source else {}
     started = time.perf_counter()
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -297,15 +293,16 @@ def measure_command(
 def interpreters(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Yield the clients that can be measured, each with its interpreter."""
     for name in CLIENTS:
-        python = options.others if name in OTHERS else sys.executable
-        if python and not (options.only and name not in options.only):
-            found = subprocess.run(
-                [python, "-c", f"import {name}"], capture_output=True, check=False
-            )
-            if name in OTHERS and found.returncode:
+        if options.only and name not in options.only:
+            continue
+        if name not in OTHERS:
+            yield name, sys.executable
+        elif options.others:
+            check = [options.others, "-c", f"import {name}"]
+            if subprocess.run(check, capture_output=True, check=False).returncode:
                 print(f"{name} is not installed there", file=sys.stderr)
-                continue
-            yield name, python
+            else:
+                yield name, options.others
 
 
 def main() -> None:
