@@ -396,6 +396,13 @@ def test_declarations_that_cannot_be(more: str, message: str) -> None:
         parse_prompt(DECLARED + more)
 
 
+@pytest.mark.parametrize("decode", ["labels", "choice"])
+def test_a_label_is_no_reply_to_several_items(decode: str) -> None:
+    prompt = load_grading_prompt(MANY)
+    with pytest.raises(InputError, match="asks for the ratings of several items"):
+        Mode(OpenAIOptions(model="m"), decode, prompt.labels, "1", shared=prompt)
+
+
 def test_slots_of_items() -> None:
     assert item_slots(["a", "b"]) == {"items": "1. a\n2. b", "nuggets": "['a', 'b']", "count": "2"}
     filled = fill(load_grading_prompt(MANY), {"context": "c", **item_slots(["a", "b"])}).user

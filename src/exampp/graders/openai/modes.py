@@ -121,10 +121,10 @@ class Mode:
     def __post_init__(self) -> None:
         if self.decode in ("labels", "choice"):
             check_labels(self.labels, whole=self.decode == "choice")
-            if self.reply:
+            if self.reply or self.shared:
+                asked = ", ".join(self.reply) or "the ratings of several items"
                 raise InputError(
-                    f"the prompt asks for {', '.join(self.reply)}; decode {self.decode!r} gives "
-                    "only the rating",
+                    f"the prompt asks for {asked}; decode {self.decode!r} gives only one rating",
                     field="decode",
                     hint="Use --decode json or text",
                 )
