@@ -149,11 +149,6 @@ def _is_clean(reply: Reply) -> bool:
 
 def plausible_usage(usage: Usage) -> Usage:
     """Return the tokens of a reply; 0 for negative or implausibly large numbers."""
-    match usage:
-        case Usage(int(read), int(cached), int(written)) if (
-            0 <= cached <= read <= MOST_TOKENS and 0 <= written <= MOST_TOKENS
-        ):
-            return usage
     counts = (usage.read, usage.cached, usage.written)
     read, cached, written = (
         int(count) if isinstance(count, int) and 0 <= count <= MOST_TOKENS else 0

@@ -588,7 +588,7 @@ class BatchGrader(Grader):
         """Set the identity of the grader in the collection."""
         self._identity = identity
 
-    def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield replies that have arrived, postpone the rest, and send new requests.
 
         A pass that yields replies sends nothing, because the replies may show that sending should
@@ -602,7 +602,7 @@ class BatchGrader(Grader):
         blocked = self.collects or self._why or self._outbox.why
         sends = self._chosen.sends and not blocked
         pending, outbox, put_off = Pending(), self._outbox, False
-        for request in asks:
+        for request in requests:
             reply = self._reply(request, pending, sends=sends and bool(outbox.most))
             put_off |= reply.later
             yield request, reply
@@ -627,23 +627,21 @@ class BatchGrader(Grader):
         if self._chosen.cancel:
             self._outbox.cancel(grader)
 
-    def _reply(self, ask: Request, pending: Pending, *, sends: bool) -> Reply:
-        body = self._adapter.body(ask)
-        request = request_id(self._name, body)
-        stored = kept.stored_request(self._connection, request)
+    def _reply(self, request: Request, pending: Pending, *, sends: bool) -> Reply:
+        body = self._adapter.body(request)
+        name = request_id(self._name, body)
+        stored = kept.stored_request(self._connection, name)
         if stored is not None and stored.reply is not None:
-            return self._claim(ask, request, stored.reply)
-        if stored is not None or request in pending.requests:
+            return self._claim(request, name, stored.reply)
+        if stored is not None or name in pending.requests:
             return PUT_OFF
-        tried = self._outbox.tried.get(request, FailedTries())
+        tried = self._outbox.tried.get(name, FailedTries())
         if tried.times >= MOST_TRIES:
             return Reply("", fault=f"no reply in {tried.times} batches, most recently: {tried.why}")
         mode = self._adapter.mode
-        worst = self._budget.worst(mode.texts(ask), mode.max_written)
+        worst = self._budget.worst(mode.texts(request), mode.max_written)
         if sends and not (self._budget.exhausted() or self._budget.reserve(worst)):
-            pending.add(
-                request, self._outbox.service.line(request, self._adapter.path, body), worst
-            )
+            pending.add(name, self._outbox.service.line(name, self._adapter.path, body), worst)
         return PUT_OFF
 
     def _claim(self, pending: Request, request: str, reply: Mapping[str, Any]) -> Reply:

@@ -801,7 +801,7 @@ class Prices(NamedTuple):
 def _sample(run: GradingRun) -> Iterator[list[SentPrompt]]:
     """Yield the prompts of the first requests; cells that cannot be requested are skipped."""
     numbers = count()
-    for some in run.grading.bundles(islice(filter(run.is_asked, run.pending()), SAMPLE)):
+    for some in run.grading.bundles(islice(filter(run.needs_request, run.pending()), SAMPLE)):
         prompts: list[SentPrompt] = []
         for one in some:
             with suppress(InputError):

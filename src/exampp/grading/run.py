@@ -249,7 +249,7 @@ class GradingRun:
         self._seen = 0
         self._failures = 0
         self._progress = Progress(0)
-        self._asks = self._key = self._run = 0
+        self._last_key = self._key = self._run = 0
         self._started, self._before = 0.0, self._billed()
 
     @property
@@ -263,7 +263,7 @@ class GradingRun:
         cells = requests = least = not_needed = 0
         for requested, plan in self._pending_by_query():
             graded = sum(len(one.cells) for one in requested)
-            bundles = self.grading.bundles(filter(self.is_asked, requested))
+            bundles = self.grading.bundles(filter(self.needs_request, requested))
             asked = sum(1 for _ in bundles)
             cells, requests = cells + graded, requests + asked
             at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
@@ -336,8 +336,8 @@ class GradingRun:
             finally:
                 # repeat this, because an interrupt may have cut off the end of a pass
                 self._release()
-                with suppress(CollectionBusy):
-                    self._forget_unused()
+                with suppress(CollectionBusy), self.connection, transaction(self.connection):
+                    forget_unused(self.connection, self._key, self._run)
         # another process that writes for so long has pages to store itself
         with suppress(CollectionBusy):
             self._write_pages()
@@ -346,10 +346,6 @@ class GradingRun:
         """Return whether the last run had another target; then this run is recorded."""
         key = find_grader(self.connection, self.grading.identity)
         return key is not None and self.target != target_of(self.connection, key, self.exam.bank)
-
-    def _forget_unused(self) -> None:
-        with self.connection, transaction(self.connection):
-            forget_unused(self.connection, self._key, self._run)
 
     def _write_pages(self) -> None:
         with self.connection, transaction(self.connection):
@@ -427,8 +423,8 @@ class GradingRun:
     def _pass(self, queries: list[int], select: str, leased: list[int]) -> Iterator[None]:
         """Grade the pending cells of some queries; those with other leases go to `leased`."""
         committed = time.monotonic()
-        asks = self._requests_of(queries, select, leased)
-        replies = self._replies.receive(asks)
+        requests = self._requests_of(queries, select, leased)
+        replies = self._replies.receive(requests)
         try:
             for _ in replies:
                 self._settle()
@@ -440,7 +436,7 @@ class GradingRun:
                 if not self.grading.grader.prepaid:
                     self._check_failures()
             is_stopped = self.stopped or self.grading.grader.stopped
-            if not is_stopped and (self._waiting or next(asks, None) is not None):
+            if not is_stopped and (self._waiting or next(requests, None) is not None):
                 raise Unfinished(f"the grader ended before it had answered everything. {_KEPT}")
         finally:
             replies.close()
@@ -548,25 +544,25 @@ class GradingRun:
             return claim(self.connection, self._key, query, self._owner)
 
     def _request(self, query: int, one: PendingCells) -> Iterator[Request]:
-        self._asks += 1
-        if not self.is_asked(one):
+        self._last_key += 1
+        if not self.needs_request(one):
             lowest = self.grading.prompt.lowest
             grade = Grade("", State.GRADED, lowest, rule=NO_ANSWER)
-            self._store(query, self._asks, one, grade)
+            self._store(query, self._last_key, one, grade)
             return
         limit = self.grading.grader.limit
         try:
-            request, kept = self.grading.request(self._asks, one)
+            request, kept = self.grading.request(self._last_key, one)
         except InputError as error:
             # this item's prompt does not fit the model: only this cell fails
             grade = Grade("", State.FAILED, detail={"reason": str(error)})
-            self._store(query, self._asks, one, grade)
+            self._store(query, self._last_key, one, grade)
             return
-        self._waiting[self._asks] = PendingRequest(query, one, kept, limit)
+        self._waiting[self._last_key] = PendingRequest(query, one, kept, limit)
         self._open[query] += 1
         yield request
 
-    def is_asked(self, one: PendingCells) -> bool:
+    def needs_request(self, one: PendingCells) -> bool:
         """Return whether cells need a request: no equal cell is graded, and no rule grades them."""
         is_none = self.exam.answers_of is not None and is_no_answer(one.passage, one.keys)
         return one.twin is None and not is_none

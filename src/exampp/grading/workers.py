@@ -140,13 +140,13 @@ class _Passages:
         """Return about this number of requests, none at the end."""
         batch: list[Request] = []
         while len(batch) < MOST:
-            ask, self._next = self._next or next(self._requests, None), None
-            if ask is None:
+            request, self._next = self._next or next(self._requests, None), None
+            if request is None:
                 break
-            if len(batch) >= size and ask.passage != batch[-1].passage:
-                self._next = ask
+            if len(batch) >= size and request.passage != batch[-1].passage:
+                self._next = request
                 break
-            batch.append(ask)
+            batch.append(request)
         return batch
 
 
@@ -372,7 +372,7 @@ _row = attrgetter(
 def rows_of_requests(requests: Iterable[Request]) -> list[Row]:
     """Return requests as rows; equal texts are one object, so that each is sent once."""
     texts: dict[Any, Any] = {}
-    return [tuple(texts.setdefault(one, one) for one in _row(ask)) for ask in requests]
+    return [tuple(texts.setdefault(one, one) for one in _row(request)) for request in requests]
 
 
 class GradingWorker:
@@ -506,7 +506,7 @@ class RayWorkers:
         self._names = count(1)
         self._refused = self._stillborn = 0
         self._looked = float("-inf")
-        self._asked: tuple[Any, str] | None = None
+        self._prompt: tuple[Any, str] | None = None
         if not self._room():
             each = " and ".join(f"{most} {name}s" for name, most in self._each.items() if most)
             raise InputError(
@@ -516,7 +516,7 @@ class RayWorkers:
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
         """Set how requests are made from now on."""
-        self._asked = self._ray.put(prompt), kind
+        self._prompt = self._ray.put(prompt), kind
 
     def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
         """Return the next event; start workers meanwhile."""
@@ -529,7 +529,7 @@ class RayWorkers:
 
     def give(self, worker: str, batch: int, requests: Sequence[Request]) -> None:
         """Send a batch to a worker that has joined."""
-        prompt, kind = self._asked or (None, "")
+        prompt, kind = self._prompt or (None, "")
         reference = self._actors[worker].answer.remote(prompt, kind, rows_of_requests(requests))
         self._under[reference] = _ActorCall(worker, batch)
 
