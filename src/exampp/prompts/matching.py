@@ -84,11 +84,11 @@ def _plain(text: str) -> str:
 class Wanted(NamedTuple):
     """One way to give a known answer: the words and quantities of its parts.
 
-    `alone`: no other place may follow.
     `negative`: it has an odd number of negations. `ordered`: its words have a meaningful order.
     `is_name`: its words stand together. `surname`: the first name, which alone may stand before it.
-    `asked`: content words of the question; `either`: the question has a negation, so that the
-    answer may have it or not. `others`: forms that may be alternatives to it.
+    `acronym`: its letters, after "=" if the answer spells them out. `alone`: no other place may
+    follow. `others`: forms that may be alternatives to it. `implied`: units that the question
+    names; `asked`: its content words; `either`: it has a negation, so that the answer may have one.
     """
 
     parts: tuple[tuple[Token, ...], ...]
@@ -136,7 +136,7 @@ _PLACE = re.compile(r"([A-Z][^,]*),\s*[A-Z][^,]*")
 
 
 def _texts(key: str) -> Iterator[str]:
-    """Return the known answer and shorter texts of the same meaning."""
+    """Yield the known answer and shorter texts of the same meaning."""
     bare = _PARENTHESES.sub("", key).strip()
     acronyms = [
         one
@@ -160,18 +160,17 @@ def _ways(text: str, about: Sequence[Token]) -> Iterator[Wanted]:
     negative = sum(token.text in word_list("negations") for token in tokens) % 2 == 1
     ordered = any(token.text in word_list("ordered") for token in tokens)
     parts = _parts(text)
-    if not parts:
-        return
-    yield Wanted(parts, negative, ordered, _is_name(parts))
-    if len(parts) > 1:
+    if len(parts) != 1:
+        if parts:
+            yield Wanted(parts, negative, ordered, _is_name(parts))
         return
     (words,) = parts
     asked = _forms(about)
-    if _is_name((words,)) and (shorter := _without_generic(words)) != words:
-        yield Wanted((shorter,), negative, ordered, True)
+    shorter = _without_generic(words) if _is_name(parts) else words
     needed = tuple(token for token in words if token.quantity or token.form not in asked)
-    if needed and needed != words and any(len(token.text) > 1 for token in needed):
-        yield Wanted((needed,), negative, ordered, _is_name((needed,)))
+    needed = needed if any(len(token.text) > 1 for token in needed) else words
+    for part in dict.fromkeys((words, shorter, needed)):
+        yield Wanted((part,), negative, ordered, _is_name((part,)))
     if len(words) == 1 and not words[0].quantity and not words[0].capital:
         for form in _opposites(words[0].form):
             yield Wanted(((Token(form, form),),), not negative)
@@ -507,8 +506,7 @@ _FEW = 1 / 3
 def _is_elsewhere(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     """Return whether another clause of the answer has more of the question's words.
 
-    Clauses on one subject are not compared: one that follows the span at once, or starts with a
-    pronoun, or has only the span.
+    A clause is not compared if it follows the span at once or starts with a pronoun.
     """
     is_single = "," not in answer.texts and word_list("contrasts").isdisjoint(answer.texts)
     if is_single or not wanted.asked or len(wanted.parts) > 1:
@@ -516,8 +514,6 @@ def _is_elsewhere(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     starts = [0, *filter(None, (_clause_mark(answer, n) for n in range(len(answer.tokens))))]
     clauses = [*pairwise([*starts, len(answer.tokens)])]
     first, last = next(one for one in clauses if one[0] <= span[0] < one[1])
-    if first and span[0] - first <= _AT_ONCE:
-        return False
     mine = _forms(answer.tokens[first:last]) & wanted.asked
     return any(
         len(theirs - mine) > len(mine - theirs)
@@ -529,7 +525,6 @@ def _is_elsewhere(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     )
 
 
-_AT_ONCE = 2
 _VERB_WITHIN = 5
 
 
@@ -607,24 +602,16 @@ def _is_other_name(answer: _Answer, span: Span, wanted: Wanted) -> bool:
 def _is_whole_list(answer: _Answer, spans: Sequence[Span]) -> bool:
     """Return whether the answer lists the parts and nothing else."""
     tokens = answer.tokens
-    inside = set[int]()
-    for start, end in spans:
-        if inside.intersection(range(start, end)):
-            return False
-        inside.update(range(start, end))
+    inside = {place for span in spans for place in range(*span)}
     first, last = spans[0][0], spans[-1][1]
-    depth = 0
     for place in range(first, last):
-        text = tokens[place].text
-        if text in word_list("contrasts") and text != ";":
+        joint = answer.text(place - 1) in _JOINTS and answer.text(place + 1) in _JOINTS
+        is_other = place not in inside and joint and _is_extra(tokens[place])
+        if is_other or tokens[place].text in word_list("contrasts") - {";"}:
             return False
-        depth += (text == "(") - (text == ")")
-        if place not in inside and not depth and _is_extra(tokens[place]):
-            joint = answer.text(place - 1) in _JOINTS and answer.text(place + 1) in _JOINTS
-            if joint:
-                return False
     after = last + (answer.text(last) == ",")
-    return not (
+    overlap = len(inside) < sum(end - start for start, end in spans)
+    return not overlap and not (
         answer.text(after) in ("and", "&")
         and after + 1 < len(tokens)
         and _is_extra(tokens[after + 1])
@@ -646,8 +633,6 @@ def _is_one_of_many(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     covered = set(range(*span))
     is_list = len(pieces) > (1 if answer.texts & {"and", "&"} else 2)
     if not is_list or any(len(piece) > _LONGEST_PIECE for piece in pieces):
-        return False
-    if any(covered.intersection(piece) and len(piece) > len(covered) + 1 for piece in pieces):
         return False
     return any(
         covered.isdisjoint(piece)
