@@ -232,13 +232,14 @@ CRITERIA_SUMS = (5, 7, 10)
 The idea is that of Farzi and Dietz, Criteria-Based LLM Relevance Judgments (arXiv 2507.09488); the
 limits have not been checked against the paper.
 """
+EXPECTED, WEIGHTED, CRITERIA_SUM = "expected", "weighted", "criteria-sum"
 RULES: Mapping[str, Callable[[Sequence[float], Sequence[float]], float]] = {
     "majority": lambda ratings, _: min(multimode(ratings)),
     "median": lambda ratings, _: median_low(ratings),
     "mean": fmean,
-    "weighted": fmean,
-    "expected": fmean,
-    "criteria-sum": lambda ratings, _: sum(sum(ratings) >= least for least in CRITERIA_SUMS),
+    WEIGHTED: fmean,
+    EXPECTED: fmean,
+    CRITERIA_SUM: lambda ratings, _: sum(sum(ratings) >= least for least in CRITERIA_SUMS),
 }
 """Rules that combine ratings on one scale, with the weights of the members.
 
@@ -246,7 +247,6 @@ RULES: Mapping[str, Callable[[Sequence[float], Sequence[float]], float]] = {
 expected ratings, that is ratings weighted by the probabilities of the labels (G-Eval, Liu et al.,
 EMNLP 2023, section 2); one member is enough. All other rules weigh members equally.
 """
-EXPECTED, WEIGHTED, CRITERIA_SUM = "expected", "weighted", "criteria-sum"
 PRIOR_CELLS = 10.0
 """Number of cells with the mean squared error of all members that each member's error starts from.
 
@@ -316,12 +316,12 @@ class Voted(Result):
     def tables(self) -> Mapping[str, Table]:
         """Return the numbers of cells with and without a grade."""
         notes = list(notes_of_vote(self.grader))
-        what = "graded them"
-        if self.grader.settings["vote"]["rule"] == EXPECTED:
-            what = "graded them with probabilities of the ratings"
+        is_expected = self.grader.settings["vote"]["rule"] == EXPECTED
+        how = " with probabilities of the ratings" if is_expected else ""
         for present, count in sorted(self.lacking.items()):
             notes.append(
-                f"{count:,} cells have no grade, because only {present} of the members {what}."
+                f"{count:,} cells have no grade, because only {present} of the members graded "
+                f"them{how}."
             )
         row = (self.grader.name, self.cells, sum(self.lacking.values()))
         return {"voted": Table.of(["grader", "cells", "without a grade"], [row], notes=notes)}

@@ -521,9 +521,9 @@ def failure_of_transport(error: Exception) -> RequestFailure:
         return RequestFailure(RetryAction.STOP, str(untrusted), error=untrusted)
     if isinstance(error, ClientHttpProxyError):
         reason = f"the proxy opens no connection (HTTP {error.status})"
-        stops = _password_of_proxy(error.status)
-        action = RetryAction.STOP if stops else RetryAction.RETRY
-        return RequestFailure(action, reason, unreachable=True, error=stops)
+        if error.status == 407:
+            return RequestFailure(RetryAction.STOP, reason, error=_no_password())
+        return RequestFailure(RetryAction.RETRY, reason, unreachable=True)
     if isinstance(error, ClientConnectorError):
         if error.os_error.errno in (errno.EMFILE, errno.ENFILE):
             return RequestFailure(RetryAction.RETRY, "too many open files", overload=True)
@@ -532,9 +532,7 @@ def failure_of_transport(error: Exception) -> RequestFailure:
     return RequestFailure(RetryAction.RETRY, reason, lost=True)
 
 
-def _password_of_proxy(status: int) -> InputError | None:
-    if status != 407:
-        return None
+def _no_password() -> InputError:
     return InputError(
         "the proxy requires a user and a password",
         hint="Set HTTP_PROXY or HTTPS_PROXY to http://USER:PASSWORD@HOST:PORT",
@@ -574,7 +572,7 @@ def _stopping_error(
     """Return the error if every other request would fail in the same way, or None."""
     what = f"{server.name}: {reason}"
     if status == 407:
-        return _password_of_proxy(status)
+        return _no_password()
     if status == 401:
         return InputError(what, hint="Set OPENAI_API_KEY to a key that this server accepts")
     if status == 403:
