@@ -361,9 +361,7 @@ def graded_method(
     Raises:
         InputError: A measure cannot be computed, or no threshold is on the scale.
     """
-    lowest, highest = book.grader.lowest, book.grader.highest
-    if book.target is not None:
-        highest = max(book.target.min_ratings)
+    lowest, highest = book.grader.lowest, book.highest_threshold
     requested = (check_integer("min_rating", one) for one in min_ratings)
     thresholds = list(dict.fromkeys(requested)) or list(range(lowest + 1, highest + 1))
     fitting = [one for one in thresholds if lowest < one <= highest]

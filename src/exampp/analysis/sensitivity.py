@@ -336,8 +336,7 @@ def evaluate_specifications(
 
 
 def _scale(book: Gradebook) -> range:
-    highest = book.grader.highest if book.target is None else max(book.target.min_ratings)
-    return range(book.grader.lowest + 1, highest + 1)
+    return range(book.grader.lowest + 1, book.highest_threshold + 1)
 
 
 def _declared(

@@ -145,8 +145,7 @@ def compute_report_data(
     """
     board = _board(book, settings, [settings.min_rating])
     scores = _item_scores(book, settings)
-    highest = book.grader.highest if book.target is None else max(book.target.min_ratings)
-    scale = range(book.grader.lowest + 1, highest + 1)
+    scale = range(book.grader.lowest + 1, book.highest_threshold + 1)
     everywhere = _board(book, settings, scale) if settings.official else board
     return ReportData(
         book=book,

@@ -328,8 +328,7 @@ def default_cutoff(book: Gradebook) -> int:
 
 def default_min_rating(book: Gradebook) -> int:
     """Return the default minimum rating; it is never above those for which cells were graded."""
-    usual = book.grader.default_min_rating
-    return usual if book.target is None else min(usual, max(book.target.min_ratings))
+    return min(book.grader.default_min_rating, book.highest_threshold)
 
 
 def evaluate(

@@ -250,7 +250,7 @@ def check_needed_cells(
     same = (
         subtopics == resolve_subtopics(book, "auto")
         and policy is EXAM
-        and threshold <= max(book.target.min_ratings)
+        and threshold <= book.highest_threshold
     )
     k = max(one.cutoff or CUTOFF for one in measures)
     for measure in measures:

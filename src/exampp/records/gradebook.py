@@ -137,6 +137,11 @@ class Gradebook:
     target: GradingTarget | None = None
 
     @property
+    def highest_threshold(self) -> int:
+        """Return the highest minimum rating for which the cells are graded."""
+        return self.grader.highest if self.target is None else max(self.target.min_ratings)
+
+    @property
     def ungraded_by_target(self) -> str:
         """Say that passages are graded only for the items that the target needs; "" otherwise."""
         if self.target is None:

@@ -206,8 +206,7 @@ class Snapshot:
                 for one in grades.judged()
                 if effective_decision(one.decisions) is not None
             )
-        if book.target is not None:
-            min_rating = min(min_rating, max(book.target.min_ratings))
+        min_rating = min(min_rating, book.highest_threshold)
         board = evaluate_gradebook(book, min_rating=min_rating)
         return cls(path, choice, min_rating, book, board, texts, decided, read_at)
 
