@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from exampp.prompts.quantities import (
@@ -336,8 +336,9 @@ def _places(
 def _spans(answer: _Answer, part: tuple[Token, ...], wanted: Wanted) -> Iterator[Span]:
     """Yield the places where all words of a part stand together."""
     in_name = wanted.is_name and len(part) > 1
-    several = [_places(answer, token, wanted.implied, in_name=in_name) for token in part]
-    if not all(several):
+    places_of = (_places(answer, token, wanted.implied, in_name=in_name) for token in part)
+    several = [*takewhile(bool, places_of)]
+    if len(several) < len(part):
         yield from _joined(answer, part)
         return
     for start in several[0]:

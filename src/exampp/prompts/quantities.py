@@ -437,7 +437,9 @@ def _quantities(tokens: Sequence[Token]) -> list[Token]:
             found.append(token)
             continue
         reader = _Reader(tokens, place - 1)
-        quantity = reader.read_date() or reader.read_amount()
+        if (quantity := reader.read_date()) is None:
+            reader.place = place - 1
+            quantity = reader.read_amount()
         if quantity is None:
             found.append(token)
             continue
@@ -472,7 +474,7 @@ _FIRST_YEAR, _LAST_YEAR, _LAST_DAY = 100, 2999, 31
 
 
 class _Reader:
-    """Reads a quantity from tokens; `place` moves only if something is read."""
+    """Reads a quantity from tokens at `place`, which moves past what is read."""
 
     def __init__(self, tokens: Sequence[Token], place: int) -> None:
         self.tokens = tokens
@@ -500,13 +502,11 @@ class _Reader:
 
     def read_date(self) -> Quantity | None:
         """Read a date with the name of a month: "11 November 1918", "Nov. 11, 1918"."""
-        start, months = self.place, word_table("months")
+        months = word_table("months")
         day = self._day()
         if day is not None:
             self.skip("of")
-        is_month = self.text() in months and self.tokens[self.place].capital
-        if not is_month:
-            self.place = start
+        if self.text() not in months or not self.tokens[self.place].capital:
             return None
         month = int(months[self.text()])
         is_may = self.text() == "may"
@@ -518,10 +518,8 @@ class _Reader:
             day = self._day()
             self.place = before if day is None else self.place
         year = self._year()
-        if is_may and day is None and year is None:
-            self.place = start
-            return None
-        return _date(year, month, day)
+        is_word = is_may and day is None and year is None
+        return None if is_word else _date(year, month, day)
 
     def _day(self) -> int | None:
         value = self.digits()
@@ -549,10 +547,7 @@ class _Reader:
         currency = _units()[self.text()] if self.text() in _CURRENCIES else None
         self.place += currency is not None
         quantity = self._number()
-        if quantity is None:
-            self.place = start
-            return None
-        if quantity.day or quantity.kind in _INCOMPARABLE:
+        if quantity is None or quantity.day or quantity.kind in _INCOMPARABLE:
             return quantity
         unit = currency or (None if quantity.kind == "ordinal" else self._unit())
         if currency and (scale := _LETTERS.get(self.text())):
