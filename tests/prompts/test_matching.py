@@ -58,6 +58,7 @@ def test_precision_and_recall_on_labelled_triples(
         ("at least 21", ">= 21"),
         ("patients", "COVID-19 patients"),
         ("General Booth", "Booth"),
+        ("US", "in the US"),
     ],
 )
 def test_equal_meaning_in_other_words(key: str, answer: str) -> None:
@@ -76,6 +77,8 @@ def test_equal_meaning_in_other_words(key: str, answer: str) -> None:
         ("100", "more than 100"),
         ("100", "> 100"),
         ("H2O", "H2O2"),
+        ("US", "It helps us."),
+        ("WHO", "Nobody knows who did it."),
         ("CO", "CO2"),
         ("major depression", "depression"),
         ("Mexico", "New Mexico"),

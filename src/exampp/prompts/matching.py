@@ -572,7 +572,7 @@ def _is_part(answer: _Answer, span: Span) -> bool:
 
 
 def _is_other_name(answer: _Answer, span: Span, wanted: Wanted) -> bool:
-    """Return whether a name is part of another one ("New Mexico", "Paris Hilton", "Henry VIII")."""
+    """Return whether a name is a pronoun ("us") or part of a longer one ("New Mexico")."""
     if not wanted.is_name:
         return False
     start, end = span
@@ -582,6 +582,8 @@ def _is_other_name(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     before = tokens[start - 1] if start else None
     after = tokens[end] if end < len(tokens) else None
     first = tokens[start]
+    if not first.capital and first.text in word_list("pronouns"):
+        return True
     if after is not None and after.quantity and after.quantity.kind == "ordinal":
         return True
     if before is not None and before.capital and before.text in word_list("directions"):
