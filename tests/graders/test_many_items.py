@@ -405,6 +405,7 @@ def test_a_label_is_no_reply_to_several_items(decode: str) -> None:
 
 def test_slots_of_items() -> None:
     assert item_slots(["a", "b"]) == {"items": "1. a\n2. b", "nuggets": "['a', 'b']", "count": "2"}
+    assert item_slots(["a\n2. c", "b"])["items"] == "1. a 2. c\n2. b"
     filled = fill(load_grading_prompt(MANY), {"context": "c", **item_slots(["a", "b"])}).user
     assert "\nQuestions:\n1. a\n2. b\nReply" in filled
 

@@ -390,9 +390,10 @@ def _slots_of(grades: Iterable[str]) -> tuple[str, ...]:
 
 
 def item_slots(items: Sequence[str]) -> dict[str, str]:
-    """Return the slots of a prompt for the items of one request."""
+    """Return the slots of a prompt for the items of one request, in `items` on one line each."""
+    lines = (" ".join(text.split()) for text in items)
     return {
-        "items": "\n".join(f"{number}. {text}" for number, text in enumerate(items, 1)),
+        "items": "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)),
         "nuggets": repr(list(items)),
         "count": str(len(items)),
     }
