@@ -150,7 +150,10 @@ def test_a_truncated_reply_is_read_only_if_its_object_is_complete(end: int) -> N
     assert grade_of(cut, prompt=ordered, truncated=True).state is State.TRUNCATED
 
 
-@pytest.mark.parametrize("text", [WHOLE, f"{WHOLE}\n\n   \n", f"```json\n{WHOLE}\n```"])
+@pytest.mark.parametrize(
+    "text",
+    [WHOLE, f"{WHOLE}\n\n   \n", *(f"```{name}\n{WHOLE}\n```" for name in ("json", "JSON", ""))],
+)
 def test_an_object_that_was_complete_when_the_model_was_stopped_is_read(text: str) -> None:
     assert grade_of(text, truncated=True).rating == 4
     assert read_reply("self-rating", '{"grade": 3}  ', truncated=True, field="grade").rating == 3

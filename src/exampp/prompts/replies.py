@@ -187,7 +187,7 @@ def value_name(name: str) -> str:
 
 def is_json_object(text: str) -> bool:
     """Return whether a text is one complete JSON object, in a code block or not."""
-    inner = text.strip().removeprefix("```json").removesuffix("```")
+    inner = re.sub(r"\A```\w*|```\Z", "", text.strip())
     try:
         return isinstance(json.loads(inner), dict)
     except (ValueError, RecursionError):
