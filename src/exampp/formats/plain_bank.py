@@ -226,7 +226,7 @@ def _table_rows(text: str, path: str | Path, on_error: OnError) -> Iterator[tupl
     (number, names), *rows = table_rows(text, separator, path)
     header = _meanings(names, path, number)
     kind = _kind_of_rows(header, [cells for _, cells in rows], path)
-    semicolons = _has_semicolons(dict(zip(header, names, strict=True)), header, rows, path)
+    semicolons = _has_semicolons(dict(zip(header, names, strict=True)), rows, path)
 
     def parse(cells: list[str], number: int) -> tuple[int, _Row]:
         check_width(cells, header, path, number)
@@ -255,15 +255,15 @@ def _kind_of_rows(
 
 
 def _has_semicolons(
-    names: Mapping[str, str],
-    header: Sequence[str],
-    rows: Sequence[tuple[int, Sequence[str]]],
-    path: str | Path,
+    names: Mapping[str, str], rows: Sequence[tuple[int, Sequence[str]]], path: str | Path
 ) -> bool:
-    """Return whether semicolons separate answers, and warn about cells with a semicolon."""
+    """Return whether semicolons separate answers, and warn about cells with a semicolon.
+
+    `names` has the name of each column by its field.
+    """
     if "answers" not in names:
         return False
-    place = header.index("answers")
+    place = [*names].index("answers")
     cells = ((number, cells[place]) for number, cells in rows if place < len(cells))
     line = next(
         (n for n, cell in cells if ";" in cell and split_answers(cell) == (cell.strip(),)), 0
