@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.items.text_rules import AUXILIARY
 from exampp.prompts.words import stem, visible_form
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import Gradebook, QueryGrades
@@ -141,10 +142,7 @@ _FORMS = tuple(
     )
 )
 """Forms of questions, in lower case without punctuation at the edges of words, and a plain form."""
-_YES_NO = re.compile(
-    r"(?!(?:is|are|was|were) there any\b|(?:can|could|would) you\b)"
-    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must)\b"
-)
+_YES_NO = re.compile(rf"(?!(?:is|are|was|were) there any\b|(?:can|could|would) you\b){AUXILIARY}\b")
 _QUESTION_WORDS = frozenset(["who", "whom", "whose", "when", "where", "why"])
 _ASKING_PLACES = 3
 """Words at the start of a text that may be its question word."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-_AUXILIARY = (
+AUXILIARY = (
     r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|"
     r"must)(?:n't| not)?"
 )
@@ -36,7 +36,7 @@ _BARE_SUBJECT = re.compile(
     r"\s*(?:[Tt]hey|[Ii]t|[Hh]e|[Ss]he|[Tt]hese|[Tt]hose|[Tt]his|[Ii]ts|[Tt]heir|[Hh]is|[Hh]er)\b"
 )
 _FILLER = re.compile(
-    rf"(?:{_ASKING}|{_AUXILIARY}|in|on|at|for|to|by|from|of|with|and|so|then|much|many|long|often|far|"
+    rf"(?:{_ASKING}|{AUXILIARY}|in|on|at|for|to|by|from|of|with|and|so|then|much|many|long|often|far|"
     r"an?|the|kinds?|types?|ways?|main|exactly|been|be|there|you|tell|me|explain)\W+",
     re.IGNORECASE,
 )
@@ -49,7 +49,7 @@ _DEMONSTRATIVE = re.compile(
     r"|\b(?:does|did|do) that \w+",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(rf"[?;:,]|\b(?:and|but) (?:{_ASKING}|{_AUXILIARY})\b", re.IGNORECASE)
+_CLAUSE = re.compile(rf"[?;:,]|\b(?:and|but) (?:{_ASKING}|{AUXILIARY})\b", re.IGNORECASE)
 _TO_READER = re.compile(
     r"\s*(?:are|do|have|did|were|will|would|should) you\b(?! know\b)|\s*\w+ your\b", re.IGNORECASE
 )
@@ -82,7 +82,7 @@ _PROMPT = re.compile(
 
 _DOUBLE = re.compile(
     rf"(?:,? (?:and|or|as well as)|;) (?:also )?(?:(?:in|on|at|to|for|by|from|of) )?{_ASKING}\b"
-    rf"|,? and {_AUXILIARY} (?:{_PRONOUN}|any|certain|some|all|other)\b"
+    rf"|,? and {AUXILIARY} (?:{_PRONOUN}|any|certain|some|all|other)\b"
     r"|[,;?] (?:and )?if (?:so|yes|not)\b",
     re.IGNORECASE,
 )
@@ -108,7 +108,7 @@ _REQUEST = re.compile(
     rf"(?:can|could|would|will) you (?:please )?\w+|do (?:you|we) know {_ASKING}\b", re.IGNORECASE
 )
 _POLAR = re.compile(
-    rf"(?:[^,?.;:]{{1,60}}, |(?:and|so|or|but) )?(?P<verb>{_AUXILIARY})\s", re.IGNORECASE
+    rf"(?:[^,?.;:]{{1,60}}, |(?:and|so|or|but) )?(?P<verb>{AUXILIARY})\s", re.IGNORECASE
 )
 _EXISTENCE = re.compile(
     r"\b(?:any|certain|specific|other|additional|different|particular|notable|significant|"
@@ -152,8 +152,7 @@ _FLOW = re.compile(
 
 def list_mark(text: str) -> str | None:
     """Find a list number or bullet before the text."""
-    match = _LIST_MARK.match(text)
-    return None if match is None else match[0].split()[0]
+    return _words_of(_LIST_MARK.match(text))
 
 
 def cut_question(text: str) -> str | None:
@@ -175,8 +174,7 @@ def cut_nugget(text: str) -> str | None:
 
 def bare_subject(text: str) -> str | None:
     """Find a nugget whose subject is a pronoun."""
-    match = _BARE_SUBJECT.match(text)
-    return None if match is None else match[0].strip()
+    return _words_of(_BARE_SUBJECT.match(text))
 
 
 def unresolved(text: str) -> str | None:
@@ -198,22 +196,21 @@ def unresolved(text: str) -> str | None:
 
 def asks_reader(text: str) -> str | None:
     """Find a question about the reader."""
-    match = _TO_READER.match(text)
-    return None if match is None else match[0].strip()
+    return _words_of(_TO_READER.match(text))
 
 
 def names_source(text: str) -> str | None:
     """Find a reference to the passage or document that the item was written from."""
-    return _word_of(_SOURCE.search(text))
+    return _words_of(_SOURCE.search(text.lower()))
 
 
 def echoes_prompt(text: str) -> str | None:
     """Find a nugget that repeats the instructions of its prompt."""
-    return _word_of(_PROMPT.search(text))
+    return _words_of(_PROMPT.search(text.lower()))
 
 
-def _word_of(match: re.Match[str] | None) -> str | None:
-    return None if match is None else match[0].strip().lower()
+def _words_of(match: re.Match[str] | None) -> str | None:
+    return None if match is None else match[0].strip()
 
 
 def double_barrelled(text: str) -> str | None:
@@ -223,7 +220,9 @@ def double_barrelled(text: str) -> str | None:
     if (match := _DOUBLE.search(start, 12)) and not _WHY.match(start, match.start()):
         return match[0].strip(" ,;?")
     task = _SECOND_TASK.search(start, 12) if _IMPERATIVE.match(start) else None
-    return (task[0].strip(" ,") if task else "?") if task or _AFTER_MARK.search(start) else None
+    if task:
+        return task[0].strip(" ,")
+    return "?" if _AFTER_MARK.search(start) else None
 
 
 def _polar(text: str) -> re.Match[str] | None:
@@ -269,9 +268,9 @@ def alternatives(text: str) -> str | None:
 
 def time_dependent(text: str) -> str | None:
     """Find words that make an answer depend on the date."""
-    if match := _TIME.search(text):
-        return match[0].lower()
-    return None if _FLOW.search(text) else _word_of(_CURRENT.search(text))
+    text = text.lower()
+    current = None if _FLOW.search(text) else _CURRENT.search(text)
+    return _words_of(_TIME.search(text) or current)
 
 
 TextRule = Callable[[str], str | None]
