@@ -29,6 +29,7 @@ from exampp.prompts.answers import is_no_answer
 from exampp.records import Grade, State
 from exampp.records.graders import GradingTarget
 from exampp.records.readings import NO_ANSWER
+from exampp.records.wording import counted
 from exampp.sanitize import check_integer
 from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
 from exampp.store.cells import (
@@ -119,6 +120,10 @@ class Progress:
 
     def __str__(self) -> str:
         """Return a one-line summary of the run, and its cost if tokens are counted."""
+        if not self.total and self.not_needed:
+            verb = "is" if self.not_needed == 1 else "are"
+            cells = counted(self.not_needed, "pending cell")
+            return f"Nothing to grade: {cells} {verb} not needed (--for)"
         if not self.total:
             return "Nothing is pending. To see what can be graded: exampp status --pool"
         text = f"{self.done} of {self.total} cells done"
@@ -310,7 +315,7 @@ class GradingRun:
         self._progress = Progress(0)
         cells = self._target_cells()
         if cells is not None and self.select == "pending":
-            self._progress.total = cells.count().needed
+            self._progress.total, self._progress.not_needed = cells.count()
             for one in self._pending("failed"):
                 self._tried.update(one.cells)
         else:
