@@ -11,6 +11,7 @@ from support.commands import Commands
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
+from exampp.review.answers import AnswerDifference
 
 KEYED = (
     "query_id\tquestion\tanswer\n"
@@ -35,6 +36,13 @@ def collection(tmp_path: Path) -> exampp.Collection:
     return made
 
 
+def verify(collection: exampp.Collection) -> None:
+    judge = ScriptedGrader(lambda ask: "yes" if "short" in ask.user else "no")
+    collection.grade(
+        judge, prompt="answer-verification", bank="keyed", model="judge", answers_of="m"
+    )
+
+
 def test_counts_and_differences_of_both_rules(collection: exampp.Collection) -> None:
     found = collection.grades("m", bank="keyed").answer_differences()
     # three passages by two items; only the sentence is matched by one rule alone
@@ -50,10 +58,7 @@ def test_counts_and_differences_of_both_rules(collection: exampp.Collection) -> 
 
 
 def test_a_verifier_that_differs_adds_rows(collection: exampp.Collection) -> None:
-    judge = ScriptedGrader(lambda ask: "yes" if "short" in ask.user else "no")
-    collection.grade(
-        judge, prompt="answer-verification", bank="keyed", model="judge", answers_of="m"
-    )
+    verify(collection)
     found = collection.grades("m", bank="keyed").answer_differences()
     assert (found.verified, found.accepted, found.contradicted) == (6, 3, 6)
     assert {(one.answer, one.guarded, one.verifier) for one in found.rows} == {
@@ -68,11 +73,19 @@ def test_a_verifier_that_differs_adds_rows(collection: exampp.Collection) -> Non
 
 
 def test_decided_cells_are_counted_and_come_last(collection: exampp.Collection) -> None:
-    grades = collection.grades("m", bank="keyed")
-    (before,) = grades.answer_differences().rows
-    grades.decisions.decide(before.query_id, before.item_id, "p1", 1, author="ann")
-    (after,) = collection.grades("m", bank="keyed").answer_differences().rows
+    verify(collection)
+
+    def row() -> AnswerDifference:
+        rows = collection.grades("m", bank="keyed").answer_differences().rows
+        return next(one for one in rows if one.answer == "blue lights")
+
+    before = row()
+    first, second = before.passages
+    decisions = collection.grades("m", bank="keyed").decisions
+    decisions.decide(before.query_id, before.item_id, first, 1, author="ann")
+    after = row()
     assert (before.decided, after.decided) == (0, 1)
+    assert after.passages == (second, first)
 
 
 def test_without_extracted_answers_the_error_names_the_prompt(tmp_path: Path) -> None:
