@@ -36,7 +36,7 @@ UNANSWERABLE = (
     "it does not say",
     "no relevant information",
 )
-_FUZZY = 80
+_SIMILAR = 80
 _LONGEST = 40
 _OPENING = 2_000
 """Characters at the start of a reply that are checked for a refusal."""
@@ -138,7 +138,7 @@ def is_unanswerable(reply: str) -> bool:
     if not stemmed or any(stemmed == expression for expression, _ in known):
         return True
     alike = (expression for expression, marks in known if marks == negations)
-    return fuzz_ratio(stemmed, alike) > _FUZZY
+    return fuzz_ratio(stemmed, alike) > _SIMILAR
 
 
 def is_unanswerable_sentence(reply: str) -> bool:
@@ -169,7 +169,6 @@ def is_blank_answer(reply: str) -> bool:
 
 
 MAX_RATING = 5
-_SIMILAR = 80
 _LONGEST_LIKE = 100
 """Characters beyond which no reply is similar to any of the expressions."""
 _LONE_DIGIT = re.compile(r"[^\w]*([0-9])[^\w]*")
@@ -251,10 +250,6 @@ _LEADING_NO = re.compile(r"(?i)^\W*no\W+")
 LARGEST_SHARE = 0.2
 _LEAST_EQUAL = 2
 _LEAST_FUZZY = 4
-_TRUTHS = {
-    frozenset({"true"}): frozenset({"yes", "correct", "true"}),
-    frozenset({"false"}): frozenset({"no", "incorrect", "false"}),
-}
 _ALL_NONE = re.compile(r"(?i)\s*(?P<which>all|none|neither) of (?:the |these )?(?:above|these)\W*")
 _MANY = 3
 _AROUND = " \t\r\n\"'\u201c\u201d\u2018\u2019."
@@ -338,7 +333,7 @@ def _match(answer: str, keys: tuple[str, ...]) -> tuple[str, str | None]:
     if not answer:
         return "unmatched", None
     known = _normalised_keys(keys)
-    truths = _TRUTHS.get(frozenset(gold.lower() for _, gold, _ in known))
+    truths = _TRUE_FALSE.get(frozenset(gold.lower() for _, gold, _ in known))
     if truths is not None:
         plain = drop_punctuation(answer.lower()).strip()
         return ("true-false", keys[0]) if plain in truths else ("unmatched", None)
