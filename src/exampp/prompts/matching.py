@@ -344,17 +344,10 @@ def _spans(answer: _Answer, part: tuple[Token, ...], wanted: Wanted) -> Iterator
     for start in several[0]:
         chosen = [start]
         for places in several[1:]:
-            near = min(
-                (place for place in places if place not in chosen),
-                key=lambda place: abs(place - chosen[-1]),
-                default=None,
-            )
-            if near is None:
-                break
-            chosen.append(near)
-        else:
-            if _stand_together(answer, chosen, wanted):
-                yield min(chosen), max(chosen) + 1
+            others = (place for place in places if place not in chosen)
+            chosen += sorted(others, key=lambda place: abs(place - chosen[-1]))[:1]
+        if len(chosen) == len(part) and _stand_together(answer, chosen, wanted):
+            yield min(chosen), max(chosen) + 1
 
 
 _LONG_KEY = 5
@@ -454,10 +447,14 @@ def _is_negative(answer: _Answer, span: Span) -> bool:
     return count % 2 == 1
 
 
+_ALTERNATIVES = frozenset({"or", "/", "nor", "either"})
+
+
 def _is_alternative(answer: _Answer, span: Span, wanted: Wanted) -> bool:
     """Return whether the answer offers something else instead, or says that it guesses."""
     start, end = span
-    for first, step in ((end, 1), (start - 1, -1)):
+    sides = () if _ALTERNATIVES.isdisjoint(answer.texts) else ((end, 1), (start - 1, -1))
+    for first, step in sides:
         for place in range(first, first + 3 * step, step):
             text = answer.text(place)
             if text in ("or", "/", "nor") and answer.text(place + step):
