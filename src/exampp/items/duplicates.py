@@ -183,7 +183,7 @@ class _Content(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether another word can mean the same."""
+        """Return whether another word can mean the same."""
         return not (self.light or self.name or self.number)
 
 
@@ -321,8 +321,8 @@ def _swapped(
 ) -> bool:
     """Return whether two words changed places around a third: "A causes B", "B causes A".
 
-    What relates its words equally ("the difference between A and B") has no roles, and the passive
-    ("B is caused by A") keeps them.
+    Words such as "between" give no roles ("the difference between A and B"), and the passive keeps
+    them ("B is caused by A").
     """
     texts = (words, others)
     if any(_SYMMETRIC.fullmatch(word.lower) for text in texts for word in text):

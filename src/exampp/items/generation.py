@@ -66,8 +66,8 @@ class GenerationOutcome:
         reason: How the reply was read, or why not.
         near: New items that are dropped or marked as duplicates.
         asked: Number of items that the request asked for; 0 if it named none.
-        again: The second request for a query or subtopic, for the items that the first one lacked.
-        repeated: Number of items that the reply has again.
+        again: Whether it is the second request of a query or subtopic, for its missing items.
+        repeated: Number of items that repeat an earlier one of the reply.
     """
 
     subject: Subject
@@ -488,7 +488,7 @@ def generation_tables(
 
 
 def _verdict(run: GenerationRun, outcomes: Sequence[GenerationOutcome]) -> str:
-    """Return what came of all requests, in a sentence or two."""
+    """Describe the outcome of all requests in a sentence or two."""
     made = Counter[tuple[str, str | None]]()
     asked = Counter[tuple[str, str | None]]()
     for one in outcomes:

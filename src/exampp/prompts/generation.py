@@ -340,7 +340,7 @@ class ParsedItem(NamedTuple):
 class ParsedItems(NamedTuple):
     """The distinct items of a reply, and the rule that found them or the reason for none.
 
-    `repeated` is the number of items that the reply has again.
+    `repeated` is the number of items that repeat an earlier one of the reply.
     """
 
     made: tuple[ParsedItem, ...]
@@ -593,8 +593,8 @@ def _list_items(text: str, kind: str, *, truncated: bool) -> list[ParsedItem]:
     items: list[str] = []
     for pattern in (_NUMBERED_LINE, _BULLET):
         if not items:
-            said = (_without_list_mark(match) for line in lines if (match := pattern.match(line)))
-            items = [one for one in said if not one.rstrip("* ").endswith(":")]
+            texts = (_without_list_mark(match) for line in lines if (match := pattern.match(line)))
+            items = [text for text in texts if not text.rstrip("* ").endswith(":")]
     if not items and kind == "question":
         items = [line for line, asking in zip(lines, asks, strict=False) if asking]
         items = items if len(items) > 1 else []
