@@ -341,8 +341,8 @@ class GradingRun:
             finally:
                 # repeat this, because an interrupt may have cut off the end of a pass
                 self._release()
-                with suppress(CollectionBusy), self.connection, transaction(self.connection):
-                    forget_unused(self.connection, self._key, self._run)
+                with suppress(CollectionBusy):
+                    self._forget_unused()
         # another process that writes for so long has pages to store itself
         with suppress(CollectionBusy):
             self._write_pages()
@@ -351,6 +351,10 @@ class GradingRun:
         """Return whether the last run had another target; then this run is recorded."""
         key = find_grader(self.connection, self.grading.identity)
         return key is not None and self.target != target_of(self.connection, key, self.exam.bank)
+
+    def _forget_unused(self) -> None:
+        with self.connection, transaction(self.connection):
+            forget_unused(self.connection, self._key, self._run)
 
     def _write_pages(self) -> None:
         with self.connection, transaction(self.connection):
