@@ -29,6 +29,7 @@ from exampp.records.selection import (
     GraderName,
     NotesDisplay,
 )
+from exampp.records.wording import duration
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
@@ -323,7 +324,7 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"
     if found.seconds is not None:
-        seconds = f"{_duration(found.seconds)}, by {found.replies} replies"
+        seconds = f"{duration(found.seconds)}, by {found.replies} replies"
     judged = ""
     if found.judged_only:
         more = run.exam.pool == "ranked"
@@ -345,24 +346,18 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
     print_dry_run(values, found.prompts)
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 600:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
-
-
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     """Run to the end with a progress bar, unless it is stopped, within `grace` seconds."""
     _print_notes(run)
     progress, printed = None, set[str]()
     try:
-        with interruptible(run, grace), progress_bar("grading", "cells") as update:
+        with interruptible(run, grace), progress_bar("grading") as update:
             for progress in run.steps():
                 for line in _describe_waiting(progress):
                     if line not in printed:
                         print_message(line)
                         printed.add(line)
-                update(progress.done, progress.total)
+                update(run.progress)
     except KeyboardInterrupt:
         if progress is not None:
             print_message(str(progress))
