@@ -353,7 +353,7 @@ class GradingRun:
             detail = {**provenance, **active_detail(self._owner, self._progress.total)}
             detail["bank"] = self.exam.bank
             if self.target is not None:
-                detail["for"] = self.target
+                detail["for"] = self.target.stored
             at = datetime.now(UTC).isoformat()
             self._run = start_run(self.connection, self._key, at, detail)
         self._started, self._before = time.monotonic(), self._billed()

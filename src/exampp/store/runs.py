@@ -145,7 +145,7 @@ def target_of(connection: sqlite3.Connection, grader: int, bank: str) -> Grading
         {"grader": grader, "bank": bank},
     ).fetchone()
     target = None if row is None else from_json(row[0])
-    return None if target is None else GradingTarget(*map(tuple, target))
+    return None if target is None else GradingTarget.read(target)
 
 
 def update_run(connection: sqlite3.Connection, run: int, spent: RunUsage) -> None:
