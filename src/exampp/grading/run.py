@@ -511,7 +511,8 @@ class GradingRun:
                     return
                 plan = self._plans.get(query)
                 if plan is not None and (requests := plan.next_round()):
-                    yield from self._requests(query, requests)
+                    # replies that arrive meanwhile may close cells of the round
+                    yield from self._requests(query, filter(plan.is_needed, requests))
                 else:
                     self._end_plan(query)
 
