@@ -133,7 +133,7 @@ def test_the_audit_counts_what_differs_at_the_limit(tmp_path: Path) -> None:
         # 2 of 5, one-sided Clopper-Pearson: 81.1 % (Beta(3, 3) at .95)
         sentence = (
             "Random audit of 5 of 5 cells where cheap is sure: strong differs on 1 (20.0%); "
-            "1 without a grade count as different. With 95 % confidence it differs on at most "
+            "1 without a grade count as different. With 95% confidence it differs on at most "
             "81.1% of them."
         )
         assert sentence in notes

@@ -49,7 +49,7 @@ class CascadeAudit(NamedTuple):
         return (
             f"Random audit of {self.audited:,} of {self.sure:,} cells where {first} is sure: "
             f"{second} differs on {self.different:,} ({self.different / self.audited:.1%})"
-            f"{ungraded}. With 95 % confidence it differs on at most {self.bound:.1%} of them."
+            f"{ungraded}. With 95% confidence it differs on at most {self.bound:.1%} of them."
         )
 
 
