@@ -313,6 +313,20 @@ OPTIONS: Mapping[str, Uses] = {
             "--shared": "50",
             "--guidelines": "edited.csv",
             "--min-rating": "2",
+            "--allowed-host": "exams.example.org",
+            "--prefix": "/exam",
+            "--proxy": "127.0.0.1",
+            "--access-log": "access.log",
+        },
+    ),
+    "people": Uses(
+        ("people my.exam", "people my.exam --invite ann"),
+        {
+            "--invite": "ann",
+            "--role": {"people my.exam --invite": "editor"},
+            "--revoke": "ann",
+            "--address": {"people my.exam --invite": "https://exams.example.org"},
+            **FORMAT,
         },
     ),
     "evaluate": Uses(
@@ -925,6 +939,7 @@ def run(
     monkeypatch.setattr(figure, "_converter", lambda: undrawn)
     monkeypatch.setattr(notes, "by_severity", lambda found: (tuple(found), ()))
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
+    monkeypatch.setattr(secrets, "token_urlsafe", lambda size: "0" * size)
 
     here = Path(shutil.copytree(example, tmp_path / "here"))
     monkeypatch.chdir(here)

@@ -224,11 +224,11 @@ PANELS: Mapping[str, str] = {
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system margin "
-    "allow-missing junit blind shared guidelines pair "
+    "allow-missing junit blind shared guidelines pair invite role revoke "
     "part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
-    "Server": "host port serve",
+    "Server": "host port serve allowed-host prefix proxy access-log address",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",

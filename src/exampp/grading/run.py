@@ -358,9 +358,9 @@ class GradingRun:
             self._key = record_rules(self.connection, self.grading.identity, rules)
             detail = {**(self.grading.grader.provenance or {}), "bank": self.exam.bank}
             if self.target is not None:
-                detail["for"] = self.target
+                detail["for"] = self.target.stored
             if self.exam.after is not None:
-                detail["after"] = self.exam.after[1]
+                detail["after"] = self.exam.after[1]._asdict()
             at = datetime.now(UTC).isoformat()
             self._run = start_run(self.connection, self._key, at, detail)
         self._started, self._before = time.monotonic(), self._billed()

@@ -110,13 +110,13 @@ def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any)
 def target_of(connection: sqlite3.Connection, grader: int, bank: str) -> GradingTarget | None:
     """Return the target of the newest run of a grader on a bank; None if it needed all cells."""
     target = _detail_of_newest(connection, grader, bank, "$.for")
-    return None if target is None else GradingTarget(*map(tuple, target))
+    return None if target is None else GradingTarget.read(target)
 
 
 def cascade_of(connection: sqlite3.Connection, grader: int, bank: str) -> CascadeRule | None:
     """Return the cascade for which the newest run of a grader on a bank graded, as the second."""
     rule = _detail_of_newest(connection, grader, bank, "$.after")
-    return None if rule is None else CascadeRule(*rule)
+    return None if rule is None else CascadeRule(**rule)
 
 
 def _detail_of_newest(connection: sqlite3.Connection, grader: int, bank: str, path: str) -> Any:
