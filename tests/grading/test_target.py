@@ -138,7 +138,7 @@ def test_a_covered_item_needs_no_other_passage(tmp_path: Path, grader: ScriptedG
         assert (status.pending, status.not_needed, status.states["graded"]) == (0, 1, 7)
         assert exam.status().verdict.endswith("1 are not needed.")
         again = exam.grade(grader, measures=["Cover"], min_rating=4)
-        assert str(again) == "Nothing to grade: 1 pending cell is not needed (--for)"
+        assert str(again) == "Nothing to grade: 1 pending cell is not needed (--for or --after)"
         board = exam.grades().evaluate()
         # half of q1 and nothing of q2
         assert {row.system: row.mean for row in board.rows} == {"alpha": 0.25, "beta": 0.0}

@@ -133,7 +133,11 @@ def count_needed(
     """Count the pending cells of a grader, by the target of its newest run."""
     target = target_of(connection, grader.key, exam.bank)
     if target is None:
-        return NeedCount(count_pending(connection, grader.key, exam), 0)
+        needed = count_pending(connection, grader.key, exam)
+        if exam.after is None:
+            return NeedCount(needed, 0)
+        every = count_pending(connection, grader.key, exam._replace(after=None))
+        return NeedCount(needed, every - needed)
     return TargetCells(connection, grader, exam, target).count()
 
 
