@@ -199,6 +199,10 @@ OPTIONS: Mapping[str, Uses] = {
             "--depth": "1",
             "--for": "Cover@1",
             "--min-rating": "2 --for Cover@1",
+            "--after": "other",
+            "--unsure": "2 --after other",
+            "--audit": "1 --after other",
+            "--audit-seed": "3 --after other",
             "--pool": "judged",
             "--decode": {
                 f"grade bare.exam {HF}": "generate",
@@ -547,8 +551,21 @@ OPTIONS: Mapping[str, Uses] = {
         },
     ),
     "vote": Uses(
-        ("vote graders.exam --grader judge --grader other",),
-        {"--grader": "", "--rule": "mean", "--at-least": "1", "--steps": "2", **FORMAT},
+        (
+            "vote graders.exam --grader judge --grader other",
+            "vote graders.exam --grader judge --grader other --rule cascade",
+        ),
+        {
+            "--grader": "",
+            "--rule": "mean",
+            "--at-least": "1",
+            "--steps": "2",
+            "--min-rating": "1",
+            "--unsure": "2",
+            "--audit": "1",
+            "--audit-seed": "3",
+            **FORMAT,
+        },
     ),
     "calibrate": Uses(
         ("calibrate my.exam my.calibration",),
