@@ -25,6 +25,7 @@ POSTS: Mapping[str, Action] = {
     "/history/undo": "judge",
     **dict.fromkeys(("/impact", "/bank/edit", "/bank/dismiss", "/duplicates/settle"), "edit"),
     "/write/typed": "edit",
+    **dict.fromkeys(("/files/add", "/files/check", "/files/import", "/files/remove"), "manage"),
     **dict.fromkeys(("/write/price", "/write/start", "/grade/price", "/grade/start"), "manage"),
     **dict.fromkeys(("/runs/stop", "/runs/resume", "/runs/undo", "/runs/vote"), "manage"),
 }

@@ -33,6 +33,7 @@ from exampp.web.page_request import (
 )
 from exampp.web.people import session_of
 from exampp.web.rendering import render_template, sentence, static_files
+from exampp.web.uploads import UPLOAD_BYTES
 
 READING = (
     "exampp.grades.decisions",
@@ -65,6 +66,8 @@ HEADERS = {
 PUBLIC = "/static/"
 """Paths that need no session: styles and icons, nothing from the collection."""
 SIGN_OUT = "/sign-out"
+UPLOADS = "/files/add"
+"""The address that takes large bodies."""
 
 
 def import_pages() -> list[ModuleType]:
@@ -198,7 +201,9 @@ class Gate:
 
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         answer = self._refusal(scope, headers) or self._entrance(scope, headers)
-        if answer is None:
+        if answer is None and scope["path"] == UPLOADS:
+            receive = _limited(receive)
+        elif answer is None:
             try:
                 async with timeout(BODY_SECONDS):
                     body = await _body(receive, headers)
@@ -309,6 +314,26 @@ async def _body(receive: Receive, headers: Headers) -> bytes | None:
             return None
         more = message.get("more_body", False)
     return bytes(body)
+
+
+def _limited(receive: Receive) -> Receive:
+    """Return a channel that passes an upload on in parts, up to its limits."""
+    left = UPLOAD_BYTES
+
+    async def limited() -> Message:
+        nonlocal left
+        try:
+            async with timeout(BODY_SECONDS):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(TOO_SLOW, "The upload was interrupted.") from None
+        left -= len(message.get("body", b""))
+        if left < 0:
+            what = f"The files are larger than {UPLOAD_BYTES >> 30} GB together."
+            raise HTTPException(TOO_LARGE, f"{what} Import them in a terminal: exampp import.")
+        return message
+
+    return limited
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

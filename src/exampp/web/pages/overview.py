@@ -66,7 +66,9 @@ def overview(
 ) -> HTMLResponse:
     """Show the overview."""
     if not request.choices:
-        return request.render("ungraded.html")
+        with request.open() as collection:
+            contents = {str(name): count for name, count in collection.contents().rows}
+        return request.render("ungraded.html", contents=contents)
     return request.render("overview.html", **_context(request, by, min_rating, decisions))
 
 
