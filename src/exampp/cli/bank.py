@@ -29,8 +29,9 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import (
     interruptible,
-    print_dry_run,
     print_message,
+    print_prompts,
+    print_values,
     progress_bar,
     show,
     this_command,
@@ -186,7 +187,8 @@ def _preview(run: GenerationRun, price_read: float | None, price_written: float 
     }
     for note in found.notes:
         print_message(note)
-    print_dry_run(values, found.prompts)
+    print_values(values)
+    print_prompts(found.prompts)
 
 
 app = Group(

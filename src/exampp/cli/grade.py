@@ -13,9 +13,10 @@ from exampp.cli.command import OptionRule, OptionValues, former_arguments, optio
 from exampp.cli.options import LIMITS, AnswerMatching, Grace, UnnumberedText
 from exampp.cli.output import (
     interruptible,
-    print_dry_run,
     print_line,
     print_message,
+    print_prompts,
+    print_values,
     progress_bar,
     show,
     this_command,
@@ -33,6 +34,7 @@ from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
+    from exampp.grading.costs import GradingCosts, Prices
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
 
@@ -267,11 +269,11 @@ def grade(
     Example: exampp grade my.exam --grader draft
     """
     from exampp.grading.batches import Batches
+    from exampp.grading.costs import Prices
 
     batches = batch or batch_file is not None or replies is not None or cancel_batches
     with exampp.Collection(collection) as opened:
-        run = opened.grading(
-            grader,
+        chosen: dict[str, Any] = dict(
             bank=bank,
             depth=depth,
             pool=pool,
@@ -282,15 +284,16 @@ def grade(
             shard=shard,
             on=None if on is None else exampp.Cluster(on, workers),
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
-            dry_run=dry_run,
             measures=measure or (),
             min_rating=min_rating,
             **options,
         )
+        run = opened.grading(grader, dry_run=dry_run, **chosen)
         print_message(_describe(run))
         if dry_run:
             _print_notes(run)
-            _print_estimate(run, options, price_hour)
+            costs = opened.grading_costs(grader, price_hour=price_hour, **chosen)
+            _print_estimate(run, costs, Prices.of_options(options, price_hour))
             return
         progress = work(run, grace)
     if note := run.late_note:
@@ -315,15 +318,14 @@ def _describe(run: GradingRun) -> str:
     return f"Grader: {grader.name}{mode}, on the {graded}.{cells}"
 
 
-def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:
-    from exampp.grading.plan import Prices, estimate
+def _print_estimate(run: GradingRun, costs: GradingCosts, prices: Prices) -> None:
+    from exampp.grading.costs import estimate, format_duration
 
-    read, cached, written = (options.get(f"price_{name}") for name in ("read", "cached", "written"))
-    found = estimate(run, Prices(read, cached, written, price_hour))
+    found = estimate(run, prices)
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"
     if found.seconds is not None:
-        seconds = f"{_duration(found.seconds)}, by {found.replies} replies"
+        seconds = f"{format_duration(found.seconds)}, by {found.replies} replies"
     judged = ""
     if found.judged_only:
         more = run.exam.pool == "ranked"
@@ -342,13 +344,11 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
         "time": seconds,
         "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
     }
-    print_dry_run(values, found.prompts)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 600:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
+    print_values(values)
+    if len(costs.ways) > 1:
+        print_line("")
+        print_line(costs.render().rstrip("\n"))
+    print_prompts(found.prompts)
 
 
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:

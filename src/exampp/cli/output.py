@@ -114,11 +114,15 @@ def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> Non
         raise Undefined(f"nothing could be computed: {why}")
 
 
-def print_dry_run(values: Mapping[str, str], prompts: Iterable[str]) -> None:
-    """Print the values of a dry run that are not empty, and its first prompts."""
+def print_values(values: Mapping[str, str]) -> None:
+    """Print the values of a dry run that are not empty."""
     for name, value in values.items():
         if value:
             print_line(f"{name:<15} {value}")
+
+
+def print_prompts(prompts: Iterable[str]) -> None:
+    """Print the first prompts of a dry run."""
     for number, text in enumerate(prompts, 1):
         print_line(f"\n--- prompt {number} ---\n{text}")
 
