@@ -20,6 +20,7 @@ from exampp.errors import InputError
 from exampp.formats.lines import read_lines
 from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
+from exampp.records.cascade import AUDITED, UNSURE_WITHIN
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders, grader_label
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
@@ -535,6 +536,10 @@ class Collection:
         dry_run: bool = False,
         measures: Sequence[Measure | str] = (),
         min_rating: int | Sequence[int] | None = None,
+        after: str | None = None,
+        unsure: float = UNSURE_WITHIN,
+        audit: float = AUDITED,
+        audit_seed: int = 0,
         **options: Any,
     ) -> GradingRun:
         """Plan a grading run without starting it: iterate over its `steps`.
@@ -548,8 +553,10 @@ class Collection:
         `shard` to a part (`3/16`), `pool` to `ranked`, `judged` or `all` passages. `on` is the Ray
         cluster to use; `batches` uses the batch API of a server at half the price. With `measures`,
         such as `["Cover@20"]`, only the cells that their values at `min_rating` need are graded;
-        the values are those of all grades. With `dry_run`, nothing is graded; use it for
-        `estimate`.
+        the values are those of all grades. `after` names a cheaper grader that has graded all
+        cells: only those where it is `unsure` and a random `audit` of the others are graded, and a
+        cascade of both is stored (see `Panel.cascade`). With `dry_run`, nothing is graded; use it
+        for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -573,6 +580,10 @@ class Collection:
             dry_run=dry_run,
             measures=measures,
             min_rating=min_rating,
+            after=after,
+            unsure=unsure,
+            audit=audit,
+            audit_seed=audit_seed,
         )
 
     @with_grader_options("grading")

@@ -238,7 +238,7 @@ PARTS = (
     *("/queries", "/cell?query=q1&passage=p1", "/overview/live", "/trust/answers", "/nowhere"),
     *("/sample/progress", "/sample/case?query=q1&passage=p1"),
 )
-BEFORE_PAGES = {"opening.html", "arriving.html"}
+BEFORE_PAGES = {"signed_in.html", "opening.html", "arriving.html"}
 """Pages that are shown until results are there, and on the way from another site."""
 
 

@@ -22,6 +22,7 @@ from exampp.cli.output import (
     this_command,
 )
 from exampp.errors import Unfinished
+from exampp.records.cascade import AUDITED, UNSURE_WITHIN
 from exampp.records.options import argument, keyword
 from exampp.records.selection import (
     BankName,
@@ -34,7 +35,9 @@ from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
+    from exampp.grading.cascade import Cascaded
     from exampp.grading.costs import GradingCosts, Prices
+    from exampp.grading.derived import Voted
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
 
@@ -64,6 +67,41 @@ def calibrate(
     )
 
 
+Unsure = Annotated[
+    float,
+    keyword(
+        min=0,
+        metavar="DISTANCE",
+        help="The cheap grader is unsure within this distance of the limit between min rating and "
+        "the rating below; 0.5 means these two ratings.",
+        rare=True,
+    ),
+]
+Audit = Annotated[
+    float,
+    keyword(
+        min=0,
+        max=1,
+        metavar="SHARE",
+        help="Let the strong grader rate a random share of the cells where the cheap one is sure.",
+        rare=True,
+    ),
+]
+AuditSeed = Annotated[int, keyword(help="Seed of the random choice.", rare=True)]
+
+
+@option_rules(
+    OptionRule(
+        ("--min-rating", "--unsure", "--audit", "--audit-seed"),
+        "beside --rule cascade",
+        lambda given: given["rule"] == "cascade",
+    ),
+    OptionRule(
+        ("--at-least", "--steps"),
+        "beside the other rules",
+        lambda given: given["rule"] != "cascade",
+    ),
+)
 def vote(
     collection: CollectionFile,
     grader: Annotated[
@@ -73,10 +111,11 @@ def vote(
         ),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean", "weighted", "expected", "criteria-sum"],
+        Literal["majority", "median", "mean", "weighted", "expected", "criteria-sum", "cascade"],
         keyword(
             help="Combine the votes by this rule. weighted: by agreement with people; expected: "
-            "ratings weighted by the probabilities that the model gave them."
+            "ratings weighted by the probabilities that the model gave them; cascade: the first "
+            "grader where it is sure, else the second."
         ),
     ] = "majority",
     at_least: Annotated[
@@ -89,6 +128,17 @@ def vote(
             min=1, help="Store ratings in steps of 1 to this number, such as tenths.", rare=True
         ),
     ] = 1,
+    min_rating: Annotated[
+        int | None,
+        keyword(
+            help="Lowest rating that counts as an answer. [default: 4 on a scale of 0-5, two "
+            "thirds up another scale]",
+            rare=True,
+        ),
+    ] = None,
+    unsure: Unsure = UNSURE_WITHIN,
+    audit: Audit = AUDITED,
+    audit_seed: AuditSeed = 0,
     *,
     display: Display,
 ) -> None:
@@ -99,7 +149,12 @@ def vote(
     Example: exampp vote my.exam --grader draft --grader words-v1 --rule median
     """
     with exampp.Collection(collection) as opened:
-        found = opened.panel(*grader).vote(rule, at_least=at_least, steps=steps)
+        panel = opened.panel(*grader)
+        found: Voted | Cascaded = (
+            panel.cascade(min_rating=min_rating, unsure=unsure, audit=audit, audit_seed=audit_seed)
+            if rule == "cascade"
+            else panel.vote(rule, at_least=at_least, steps=steps)
+        )
     show(found.tables(), display)
     print_message(f"To evaluate: exampp evaluate {collection} --grader {found.grader.name}")
 
@@ -128,7 +183,16 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --on",
         lambda given: given["on"] is not None,
     ),
-    OptionRule(("--min-rating",), "beside --for", lambda given: bool(given["measure"])),
+    OptionRule(
+        ("--min-rating",),
+        "beside --for or --after",
+        lambda given: bool(given["measure"] or given["after"]),
+    ),
+    OptionRule(
+        ("--unsure", "--audit", "--audit-seed"),
+        "beside --after",
+        lambda given: given["after"] is not None,
+    ),
     OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
     OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
 )
@@ -157,11 +221,23 @@ def grade(
     min_rating: Annotated[
         list[int] | None,
         keyword(
-            help="Lowest rating that counts as an answer for --for. Repeat for several. "
+            help="Lowest rating that counts as an answer for --for or --after. Repeat for several. "
             "[default: 4 on a scale of 0-5, two thirds up another scale]",
             rare=True,
         ),
     ] = None,
+    after: Annotated[
+        str | None,
+        keyword(
+            metavar="GRADER",
+            help="Grade only the cells where this cheaper grader is unsure, and a random audit of "
+            "the others; store the cascade of both as a new grader.",
+            rare=True,
+        ),
+    ] = None,
+    unsure: Unsure = UNSURE_WITHIN,
+    audit: Audit = AUDITED,
+    audit_seed: AuditSeed = 0,
     depth: Annotated[int, keyword(min=1, help="Grade this many passages of each ranking.")] = 20,
     pool: Annotated[
         Literal["ranked", "judged", "all"],
@@ -286,6 +362,10 @@ def grade(
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
             measures=measure or (),
             min_rating=min_rating,
+            after=after,
+            unsure=unsure,
+            audit=audit,
+            audit_seed=audit_seed,
             **options,
         )
         run = opened.grading(grader, dry_run=dry_run, **chosen)
@@ -299,6 +379,11 @@ def grade(
     if note := run.late_note:
         print_message(note)
     print_line(str(progress))
+    if run.cascaded is not None:
+        print_line(run.cascaded.tables()["cascade"].verdict)
+        print_message(
+            f"To evaluate: exampp evaluate {collection} --grader {run.cascaded.grader.name}"
+        )
     if run.stopped and (left := progress.total - progress.done):
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         pending = f"stopped with {left + progress.ungraded} cells pending{why}"
@@ -315,6 +400,8 @@ def _describe(run: GradingRun) -> str:
     mode = f" (decode {decode})" if decode else ""
     graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
     cells = f" Only cells that {run.target} needs." if run.target else ""
+    if run.exam.after:
+        cells = " Only cells where the first grader of the cascade is unsure, and a random audit."
     return f"Grader: {grader.name}{mode}, on the {graded}.{cells}"
 
 
@@ -336,7 +423,7 @@ def _print_estimate(run: GradingRun, costs: GradingCosts, prices: Prices) -> Non
     bounds = f"{found.at_least} to " if run.target else ""
     values = {
         "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
-        "not needed": str(found.not_needed) if run.target else "",
+        "not needed": str(found.not_needed) if run.target or run.exam.after else "",
         "judged only": judged,
         "requests": f"{bounds}{found.requests}",
         "prompt tokens": f"{about}{found.tokens}",

@@ -497,7 +497,7 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         tuple(prompts),
         count_judged_only(run.connection, key, run.exam)[0],
         survey.at_least,
-        round(survey.everything.cells - load.cells),
+        round(survey.everything.cells - load.cells) + run.left_to_first(round(load.cells)),
     )
 
 
@@ -636,15 +636,15 @@ def grading_costs(
     """
     measures = options.get("measures") or ()
     prices = Prices.of_options(options, hour)
-    every = plan(**{**options, "measures": (), "min_rating": None})
-    prompt = every.grading.prompt.name
+    first = plan(**options)
+    prompt = first.grading.prompt.name
     ways, measured, found = list[WayToGrade](), 1.0, list[TargetLoads]()
-    for name in _prompts(prompt, every.grading.grader):
+    for name in _prompts(prompt, first.grading.grader):
         chosen = dict(options)
         if name != prompt:
             one_label = chosen.get("decode") in ("labels", "choice")
             chosen |= {"prompt": name, "unnumbered": None} | ({"decode": None} if one_label else {})
-        run = _with_target(plan, chosen, measures, every.exam.depth)
+        run = _with_target(plan, chosen, measures, first.exam.depth)
         survey = _Survey.of(run)
         rates = _Rates.of(run, survey)
         measured = rates.measured if rates.replies else measured

@@ -23,6 +23,7 @@ from exampp.records.readings import (
 from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.results.view import GRADER_KEY, Column, Value
+from exampp.stats.cascade import describe_audit
 from exampp.store.bank import bank_names, item_models
 from exampp.store.cells import (
     DEPTH,
@@ -137,7 +138,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
     """Count cells by grader and bank: graded, pending, and without a grade by reason."""
     rows: list[tuple[Value, ...]] = []
     notes: list[str] = []
-    has_target = any(one.target for one in entries)
+    has_target = any(one.target or one.not_needed for one in entries)
     for one in entries:
         cells = [one.states.get(state, 0) for state in _STATES]
         without = [one.not_needed] * has_target
@@ -147,6 +148,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
             *(f"{count} x {reason}" for reason, count in one.reasons),
             *map(str, one.held_by),
             *reading_warnings(one.readings, one.grader),
+            describe_audit(one.readings, one.grader),
             one.own_bank,
             *one.otherwise.describe(),
             describe_judged_only(*one.judged_only),

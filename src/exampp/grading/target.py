@@ -106,6 +106,10 @@ class QueryPlan:
         # requests about one passage are consecutive, so that they can be sent as one
         return sorted(self._at(self._needs.next_round()), key=lambda one: one.ids.passage)
 
+    def is_needed(self, one: PendingCells) -> bool:
+        """Return whether the grade of a request can still change a value."""
+        return any(self._needs.is_needed(*place) for place in self._places.get(one.cells, ()))
+
     def _at(self, places: Iterable[tuple[int, int]]) -> list[PendingCells]:
         """Return the requests for these cells, each once."""
         return list({self._requests[at].cells: self._requests[at] for at in places}.values())
@@ -129,7 +133,11 @@ def count_needed(
     """Count the pending cells of a grader, by the target of its newest run."""
     target = target_of(connection, grader.key, exam.bank)
     if target is None:
-        return NeedCount(count_pending(connection, grader.key, exam), 0)
+        needed = count_pending(connection, grader.key, exam)
+        if exam.after is None:
+            return NeedCount(needed, 0)
+        every = count_pending(connection, grader.key, exam._replace(after=None))
+        return NeedCount(needed, every - needed)
     return TargetCells(connection, grader, exam, target).count()
 
 

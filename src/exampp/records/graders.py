@@ -175,10 +175,27 @@ class GraderIdentity:
 
 
 class GradingTarget(NamedTuple):
-    """The measures and minimum ratings for which a bank is graded; other cells are not needed."""
+    """The measures and minimum ratings for which a bank is graded; other cells are not needed.
+
+    With `may_miss`, cells with a smaller chance of covering their item are skipped, except those of
+    a random share `audit` of the items, which estimates the covered items that are missed.
+    """
 
     measures: tuple[str, ...]
     min_ratings: tuple[int, ...]
+    may_miss: float = 0.0
+    audit: float = 0.0
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """Return the fields that are set, by name."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> GradingTarget:
+        """Return the target with these stored fields."""
+        lists = {name: tuple(one) for name, one in stored.items() if isinstance(one, list)}
+        return cls(**{**stored, **lists})
 
     def __str__(self) -> str:
         several = " or ".join(map(str, self.min_ratings))
@@ -187,7 +204,13 @@ class GradingTarget(NamedTuple):
     @property
     def note(self) -> str:
         """Sentence for all results of these grades."""
-        return f"Only cells that {self} needs are graded."
+        graded = f"Only cells that {self} needs are graded"
+        if not self.may_miss:
+            return f"{graded}."
+        return (
+            f"{graded}, and those with a chance below {self.may_miss:g} to cover their item are "
+            "skipped: Cover by the graded cells may be too low."
+        )
 
 
 def check_scale(scale: RatingScale) -> RatingScale:
@@ -229,6 +252,13 @@ def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
         return ()
     vote = grader.settings["vote"]
     names = ", ".join(sorted(_with_weight(one) for one in members))
+    if vote["rule"] == "cascade":
+        first, second = (one["name"] for one in members)
+        return (
+            f"{grader.name} has the ratings of {first}, and of {second} where {first} is within "
+            f"{vote['unsure']:g} of {vote['min_rating'] - 0.5:g} or has no grade, and in a random "
+            f"audit of {vote['audit']:.3g} of the other cells (seed {vote['seed']}).",
+        )
     least, steps = vote["at_least"], steps_of(grader)
     needed = f"graded by {'all' if least == len(members) else f'at least {least}'} of them"
     what = "weighted mean" if vote["rule"] == "weighted" else vote["rule"]
