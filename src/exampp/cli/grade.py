@@ -13,10 +13,9 @@ from exampp.cli.command import OptionRule, OptionValues, former_arguments, optio
 from exampp.cli.options import LIMITS, AnswerMatching, Grace, UnnumberedText
 from exampp.cli.output import (
     interruptible,
+    print_dry_run,
     print_line,
     print_message,
-    print_prompts,
-    print_values,
     progress_bar,
     show,
     this_command,
@@ -31,6 +30,7 @@ from exampp.records.selection import (
     GraderName,
     NotesDisplay,
 )
+from exampp.records.wording import duration
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
@@ -406,13 +406,13 @@ def _describe(run: GradingRun) -> str:
 
 
 def _print_estimate(run: GradingRun, costs: GradingCosts, prices: Prices) -> None:
-    from exampp.grading.costs import estimate, format_duration
+    from exampp.grading.costs import estimate
 
     found = estimate(run, prices)
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"
     if found.seconds is not None:
-        seconds = f"{format_duration(found.seconds)}, by {found.replies} replies"
+        seconds = f"{duration(found.seconds)}, by {found.replies} replies"
     judged = ""
     if found.judged_only:
         more = run.exam.pool == "ranked"
@@ -431,11 +431,8 @@ def _print_estimate(run: GradingRun, costs: GradingCosts, prices: Prices) -> Non
         "time": seconds,
         "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
     }
-    print_values(values)
-    if len(costs.ways) > 1:
-        print_line("")
-        print_line(costs.render().rstrip("\n"))
-    print_prompts(found.prompts)
+    table = costs.render().rstrip("\n") if len(costs.ways) > 1 else ""
+    print_dry_run(values, found.prompts, table)
 
 
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
@@ -443,13 +440,13 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     _print_notes(run)
     progress, printed = None, set[str]()
     try:
-        with interruptible(run, grace), progress_bar("grading", "cells") as update:
+        with interruptible(run, grace), progress_bar("grading") as update:
             for progress in run.steps():
                 for line in _describe_waiting(progress):
                     if line not in printed:
                         print_message(line)
                         printed.add(line)
-                update(progress.done, progress.total)
+                update(run.progress)
     except KeyboardInterrupt:
         if progress is not None:
             print_message(str(progress))

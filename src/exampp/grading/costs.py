@@ -24,6 +24,7 @@ from exampp.grading.target import QueryPlan, TargetCells
 from exampp.prompts import fill
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import GradingTarget
+from exampp.records.wording import duration
 from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, Interval
@@ -615,14 +616,7 @@ def _money(one: Interval) -> str:
 
 
 def _time(one: Interval) -> str:
-    return _limits(format_duration, one)
-
-
-def format_duration(seconds: float) -> str:
-    """Return a time in seconds, minutes or hours."""
-    if seconds < 600:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
+    return _limits(duration, one)
 
 
 def grading_costs(
