@@ -300,10 +300,10 @@ class GradingRun:
             at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
             least += asked if plan is None else min(asked, at_least)
             not_needed += 0 if plan is None else plan.cells - graded
-        not_needed += self._left_to_first(cells)
+        not_needed += self.left_to_first(cells)
         return PendingCount(cells, requests, least, not_needed)
 
-    def _left_to_first(self, pending: int) -> int:
+    def left_to_first(self, pending: int) -> int:
         """Count the cells without a grade that a cascade leaves to its first grader."""
         if self.exam.after is None:
             return 0
@@ -369,7 +369,7 @@ class GradingRun:
                 self._progress.total += len(one.cells)
                 if one.before is not None:
                     self._tried.update(one.cells)
-            self._progress.not_needed = self._left_to_first(self._progress.total)
+            self._progress.not_needed = self.left_to_first(self._progress.total)
         yield self._progress
         if self.dry_run or not (self._progress.total or self._changes_target()):
             return
