@@ -359,7 +359,7 @@ def serve(
         Path | None,
         argument(
             metavar="COLLECTION",
-            help="The collection, such as my.exam; a new one is created. [default: my.exam]",
+            help="The collection, such as my.exam; a new NAME.exam is created. [default: my.exam]",
         ),
     ] = None,
     host: Annotated[str, keyword(help="Listen on this address.", rare=True)] = "127.0.0.1",

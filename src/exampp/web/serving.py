@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 PORT = 8765
 DEFAULT_PATH = "my.exam"
 """The collection that is served, or created, if none is named."""
+SUFFIX = Path(DEFAULT_PATH).suffix
 NEEDED = ("uvicorn", "fastapi", "jinja2", "markdown_it", "python_multipart", "vl_convert")
 """The modules of the extra `web`."""
 HEADER_BYTES = 1 << 16
@@ -81,7 +82,7 @@ def serve(
 ) -> None:
     """Serve a collection to browsers until interrupted (Ctrl-C), then return.
 
-    A collection that does not exist is created; if it is still empty at the end, it is removed.
+    A collection NAME.exam that does not exist is created, and removed if it is empty at the end.
     The user is its owner. Only this machine can reach it unless `host` is set; then `assessors`
     must be named or people invited (`People.invite`). The owner and each assessor get a separate
     address with a token, passed to `announce`; it is valid until the server stops. Port 0 selects a
@@ -110,7 +111,7 @@ def serve(
     # files made from now on are private: new logs, exports and collections
     os.umask(0o077)
     listener = listen(host, port)
-    with listener, _created(Path(path)) as is_new:
+    with listener, created_if_new(Path(path)) as is_new:
         live = LiveCollection(
             path,
             grader=grader,
@@ -145,9 +146,12 @@ def serve(
 
 
 @contextmanager
-def _created(path: Path) -> Iterator[bool]:
-    """Create a collection that does not exist; remove it at the end if it is still empty."""
-    is_new = not path.exists()
+def created_if_new(path: Path) -> Iterator[bool]:
+    """Create a collection NAME.exam that does not exist; remove it at the end if it is empty.
+
+    A missing file of another name is probably a typo, which the caller reports.
+    """
+    is_new = path.suffix == SUFFIX and not path.exists()
     if is_new:
         Collection.create(path).close()
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -30,9 +30,9 @@ ON_ERROR = ("refuse", "skip")
 UNKNOWN = ("error", "keep")
 
 
-async def _uploaded(request: Request) -> list[UploadFile]:
-    form = await request.form(max_files=MOST_FILES)
-    return [one for one in form.getlist("file") if isinstance(one, UploadFile) and one.filename]
+async def _uploaded(request: Request) -> AsyncIterator[list[UploadFile]]:
+    async with request.form(max_files=MOST_FILES) as form:
+        yield [one for one in form.getlist("file") if isinstance(one, UploadFile) and one.filename]
 
 
 class UploadedFile(NamedTuple):
