@@ -533,6 +533,9 @@ class Collection:
         dry_run: bool = False,
         measures: Sequence[Measure | str] = (),
         min_rating: int | Sequence[int] | None = None,
+        until: str | None = None,
+        margin: float | None = None,
+        baseline_system: str | None = None,
         **options: Any,
     ) -> GradingRun:
         """Plan a grading run without starting it: iterate over its `steps`.
@@ -546,12 +549,18 @@ class Collection:
         `shard` to a part (`3/16`), `pool` to `ranked`, `judged` or `all` passages. `on` is the Ray
         cluster to use; `batches` uses the batch API of a server at half the price. With `measures`,
         such as `["Cover@20"]`, only the cells that their values at `min_rating` need are graded;
-        the values are those of all grades. With `dry_run`, nothing is graded; use it for
-        `estimate`.
+        the values are those of all grades. `until="order"` grades queries in random order until all
+        queries would order the systems in the same way, unless their means differ by at most
+        `margin`, and `until="gate"` until they would give the same verdict on requirements, such as
+        `["Cover@20>=0.7"]`, or relative to `baseline_system`. With `dry_run`, nothing is graded;
+        use it for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
+        from exampp.grading.target import Stop
 
+        if until is None and (margin, baseline_system) != (None, None):
+            raise InputError("margin and baseline_system have no effect without until")
         return plan_run(
             self.connection,
             self.path,
@@ -571,6 +580,7 @@ class Collection:
             dry_run=dry_run,
             measures=measures,
             min_rating=min_rating,
+            until=None if until is None else Stop(until, margin, baseline_system),
         )
 
     @with_grader_options("grading")

@@ -31,7 +31,7 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.grading.run import GradingRun
-from exampp.grading.target import grading_target
+from exampp.grading.target import Stop, grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
 from exampp.measures.names import Measure
 from exampp.plugins import describe_error
@@ -413,7 +413,17 @@ class FunctionOptions(NamedTuple):
 
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
-    *("on", "batches", "dry_run", "measures", "min_rating", *FunctionOptions._fields),
+    *(
+        "on",
+        "batches",
+        "dry_run",
+        "measures",
+        "min_rating",
+        "until",
+        "margin",
+        "baseline_system",
+        *FunctionOptions._fields,
+    ),
 )
 """Options of a run, which a misspelt option of a grader may mean."""
 
@@ -438,6 +448,7 @@ def plan_run(
     dry_run: bool = False,
     measures: Sequence[Measure | str] = (),
     min_rating: int | Sequence[int] | None = None,
+    until: Stop | None = None,
 ) -> GradingRun:
     """Return the run of a grader over a collection at `path`; see `Collection.grading`.
 
@@ -455,6 +466,8 @@ def plan_run(
     answers = source.identity.key if source else None
     cluster = Cluster(on) if isinstance(on, str) else on
     chosen_batches = Batches() if batches is True else batches or None
+    if until is not None:
+        _check_all_queries(max_queries, shard, select, batches=bool(chosen_batches))
     if cluster is not None and chosen_batches:
         raise InputError("a cluster does not support batches", hint="Remove on or batches")
     if dry_run and grader == "openai":
@@ -506,8 +519,22 @@ def plan_run(
         max_failures=max_failures,
         notes=[note for note in notes if note],
         dry_run=dry_run,
-        target=grading_target(measures, min_rating, grading.identity, depth),
+        target=grading_target(measures, min_rating, grading.identity, depth, until),
     )
+
+
+def _check_all_queries(
+    max_queries: int | None, shard: str | None, select: str, *, batches: bool
+) -> None:
+    """Reject options that exclude queries from the sample or need all requests at once."""
+    for option, is_set, why in (
+        ("--max-queries", max_queries is not None, "it chooses the queries"),
+        ("--shard", shard is not None, "it needs all cells of a query"),
+        ("--retry-failed", select != "pending", "it needs all cells of a query"),
+        ("--batch", batches, "it chooses queries by the grades of earlier ones"),
+    ):
+        if is_set:
+            raise InputError(f"--until does not support {option}: {why}", hint=f"Remove {option}")
 
 
 def _check_scale(grader: GraderIdentity, known: GraderIdentity) -> None:
