@@ -575,11 +575,12 @@ class _RequirementCheck:
         book, level = self.book, self.settings.level
         if not book.sampled_from:
             return mean_test(sample.values, within, level).estimate
-        if within is None or len(sample.values) < len(column.query_ids) or not len(sample.values):
-            graded = counted(len(book.queries), "query")
+        bounded = book.target is not None and str(column.measure) in book.target.measures
+        if not bounded or within is None or not 0 < len(sample.values) == len(column.query_ids):
+            graded = f"{len(column.query_ids)} of {counted(book.sampled_from, 'query')}"
             raise _NotComparableError(
-                f"only {graded} of {book.sampled_from} are graded, and {column.measure} of all of "
-                "them has no bounds. Grade all: exampp grade without --until"
+                f"only {graded} are graded, which do not bound {column.measure} of all of them. "
+                "Grade all: exampp grade without --until"
             )
         of = book.sampled_from
         return estimate_all(sample.values, sample.query_ids, of, within, level, self.rows)

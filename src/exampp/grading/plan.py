@@ -70,6 +70,7 @@ from exampp.store.cells import (
     pending_cells,
 )
 from exampp.store.grades import Rules, find_grader, graders, known_grader, reading_rules
+from exampp.store.inputs import system_keys
 from exampp.store.runs import FILE, OPEN, PREPARED, RunUsage, describe_batches, usage_of
 
 if TYPE_CHECKING:
@@ -468,6 +469,7 @@ def plan_run(
     chosen_batches = Batches() if batches is True else batches or None
     if until is not None:
         _check_all_queries(max_queries, shard, select, batches=bool(chosen_batches))
+        system_keys(connection, [until.baseline] if until.baseline else [])
     if cluster is not None and chosen_batches:
         raise InputError("a cluster does not support batches", hint="Remove on or batches")
     if dry_run and grader == "openai":

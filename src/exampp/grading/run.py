@@ -296,7 +296,8 @@ class GradingRun:
         for query in query_order(self.connection, self.exam):
             found = list(pending_of_query(self.connection, query, key, self.exam, self.select))
             plan = cells.plan(query, found) if cells else None
-            yield (plan.needed if plan else found), plan
+            needed = plan.needed if plan else found
+            yield ([] if cells and cells.is_decided else needed), plan
 
     def _target_cells(self) -> TargetCells | None:
         if self.target is None:

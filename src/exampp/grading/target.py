@@ -259,10 +259,11 @@ class TargetCells:
         return replace(book, target=self._target)
 
     def plan(self, query: int, pending: Iterable[PendingCells]) -> QueryPlan:
-        """Return the plan of a query, with the requests that are `pending`."""
+        """Return the plan of a query, with the requests that are `pending`.
+
+        It does not depend on what ends the grading early: see `is_decided`.
+        """
         rows, needs = self._needs(query)
-        if self.is_decided:
-            needs.readers, needs.needs_all = (), False
         row, column = rows.row, rows.column
         requests = {
             (row[passage], column[item]): one

@@ -126,7 +126,8 @@ def is_decided(book: Gradebook) -> bool:
     target = sample.target
     if target is None or not sample.sampled_from:
         return True
-    if not sample.queries or not sample.systems:
+    removed = target.baseline and target.baseline not in sample.systems
+    if removed or not sample.queries or not sample.systems:
         return False
     columns = evaluate_gradebook(sample, target.measures, target.min_ratings).columns
     if not columns[0].query_ids:

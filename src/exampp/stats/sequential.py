@@ -41,8 +41,8 @@ def largest_wealth(values: Floats, of: int, lowest: float, mean: Floats) -> Floa
     claimed = (mean[:, None] - lowest) * of - (np.cumsum(gains, axis=1) - gains)
     with np.errstate(divide="ignore", invalid="ignore"):
         pays = gains * left / claimed
-    impossible = (claimed < -_ROUNDING) | (gains > _ROUNDING)
-    pays = np.where(claimed > _ROUNDING, pays, np.where(impossible, np.inf, 1.0))
+    pays = np.where(claimed > _ROUNDING, pays, 1.0)
+    pays[gains - claimed > _ROUNDING] = np.inf  # more than what is left of the claimed sum
     capital = [
         np.cumsum(np.log(np.maximum((1 - bet) + bet * pays, 1e-300)), axis=1) for bet in _BETS
     ]
