@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
@@ -19,6 +20,7 @@ from exampp.errors import InputError
 from exampp.formats.lines import read_lines
 from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
+from exampp.records.cascade import AUDITED, UNSURE_WITHIN
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders, grader_label
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
     from exampp.grading.batches import Batches
+    from exampp.grading.costs import GradingCosts
     from exampp.grading.derived import Calibrated, Frozen
     from exampp.grading.merge import Merged
     from exampp.grading.regrade import Reparsed
@@ -536,6 +539,10 @@ class Collection:
         until: str | None = None,
         margin: float | None = None,
         baseline_system: str | None = None,
+        after: str | None = None,
+        unsure: float = UNSURE_WITHIN,
+        audit: float = AUDITED,
+        audit_seed: int = 0,
         **options: Any,
     ) -> GradingRun:
         """Plan a grading run without starting it: iterate over its `steps`.
@@ -552,8 +559,10 @@ class Collection:
         the values are those of all grades. `until="order"` grades queries in random order until all
         queries would order the systems in the same way, unless their means differ by at most
         `margin`, and `until="gate"` until they would give the same verdict on requirements, such as
-        `["Cover@20>=0.7"]`, or relative to `baseline_system`. With `dry_run`, nothing is graded;
-        use it for `estimate`.
+        `["Cover@20>=0.7"]`, or relative to `baseline_system`. `after` names a cheaper grader that
+        has graded all cells: only those where it is `unsure` and a random `audit` of the others are
+        graded, and a cascade of both is stored (see `Panel.cascade`). With `dry_run`, nothing is
+        graded; use it for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -581,6 +590,10 @@ class Collection:
             measures=measures,
             min_rating=min_rating,
             until=None if until is None else Stop(until, margin, baseline_system),
+            after=after,
+            unsure=unsure,
+            audit=audit,
+            audit_seed=audit_seed,
         )
 
     @with_grader_options("grading")
@@ -603,6 +616,27 @@ class Collection:
         for progress in self.grading(grader, **options).steps():
             tell(progress)
         return progress
+
+    @with_grader_options("grading")
+    def grading_costs(
+        self,
+        grader: str | Grader | Callable[..., Any],
+        *,
+        price_hour: float | None = None,
+        **options: Any,
+    ) -> GradingCosts:
+        """Return what grading would cost in several ways; nothing is sent.
+
+        The ways are one or several items a request, for all cells or for `measures` (default Cover
+        at the depth). Takes the options of `grading`, and the price of an hour of the machine.
+
+        Example:
+            collection.grading_costs("openai", model="m", price_read=0.15, price_written=0.6)
+        """
+        from exampp.grading.costs import grading_costs
+
+        plan = partial(self.grading, grader, dry_run=True)
+        return grading_costs(plan, options, price_hour)
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
         """Label passages by a calibration or its file; the labels become a new grader."""

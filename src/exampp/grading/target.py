@@ -36,7 +36,7 @@ from exampp.store.cells import (
     query_order,
 )
 from exampp.store.grades import StoredGrader
-from exampp.store.inputs import query_keys
+from exampp.store.inputs import query_keys, system_keys
 from exampp.store.read_model import QueryRows, query_gradebook, read_gradebook
 from exampp.store.runs import target_of
 
@@ -92,6 +92,18 @@ class Stop(NamedTuple):
     until: str
     margin: float | None = None
     baseline: str | None = None
+
+
+def check_stop(connection: sqlite3.Connection, stop: Stop | None, excluded: Sequence[str]) -> None:
+    """Reject options with which the graded queries are no sample of all, and unknown systems."""
+    if stop is None:
+        return
+    for option in excluded:
+        raise InputError(
+            f"--until does not support {option}, which chooses other cells or queries",
+            hint=f"Remove {option}",
+        )
+    system_keys(connection, [stop.baseline] if stop.baseline is not None else [])
 
 
 def _stopping(
@@ -182,6 +194,10 @@ class QueryPlan:
         # requests about one passage are consecutive, so that they can be sent as one
         return sorted(self._at(self._needs.next_round()), key=lambda one: one.ids.passage)
 
+    def is_needed(self, one: PendingCells) -> bool:
+        """Return whether the grade of a request can still change a value."""
+        return any(self._needs.is_needed(*place) for place in self._places.get(one.cells, ()))
+
     def _at(self, places: Iterable[tuple[int, int]]) -> list[PendingCells]:
         """Return the requests for these cells, each once."""
         return list({self._requests[at].cells: self._requests[at] for at in places}.values())
@@ -205,7 +221,11 @@ def count_needed(
     """Count the pending cells of a grader, by the target of its newest run."""
     target = target_of(connection, grader.key, exam.bank)
     if target is None:
-        return NeedCount(count_pending(connection, grader.key, exam), 0)
+        needed = count_pending(connection, grader.key, exam)
+        if exam.after is None:
+            return NeedCount(needed, 0)
+        every = count_pending(connection, grader.key, exam._replace(after=None))
+        return NeedCount(needed, every - needed)
     return TargetCells(connection, grader, exam, target).count()
 
 

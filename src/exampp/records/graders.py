@@ -258,6 +258,13 @@ def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
         return ()
     vote = grader.settings["vote"]
     names = ", ".join(sorted(_with_weight(one) for one in members))
+    if vote["rule"] == "cascade":
+        first, second = (one["name"] for one in members)
+        return (
+            f"{grader.name} has the ratings of {first}, and of {second} where {first} is within "
+            f"{vote['unsure']:g} of {vote['min_rating'] - 0.5:g} or has no grade, and in a random "
+            f"audit of {vote['audit']:.3g} of the other cells (seed {vote['seed']}).",
+        )
     least, steps = vote["at_least"], steps_of(grader)
     needed = f"graded by {'all' if least == len(members) else f'at least {least}'} of them"
     what = "weighted mean" if vote["rule"] == "weighted" else vote["rule"]
