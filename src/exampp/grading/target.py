@@ -106,6 +106,10 @@ class QueryPlan:
         # requests about one passage are consecutive, so that they can be sent as one
         return sorted(self._at(self._needs.next_round()), key=lambda one: one.ids.passage)
 
+    def is_needed(self, one: PendingCells) -> bool:
+        """Return whether the grade of a request can still change a value."""
+        return any(self._needs.is_needed(*place) for place in self._places.get(one.cells, ()))
+
     def _at(self, places: Iterable[tuple[int, int]]) -> list[PendingCells]:
         """Return the requests for these cells, each once."""
         return list({self._requests[at].cells: self._requests[at] for at in places}.values())
