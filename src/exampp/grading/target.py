@@ -95,7 +95,7 @@ class Stop(NamedTuple):
 
 
 def check_stop(connection: sqlite3.Connection, stop: Stop | None, excluded: Sequence[str]) -> None:
-    """Reject options with which the graded queries are no sample of all, and unknown systems."""
+    """Reject options that choose other queries or cells, and unknown systems."""
     if stop is None:
         return
     for option in excluded:
