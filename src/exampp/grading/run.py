@@ -31,6 +31,7 @@ from exampp.records import Grade, State
 from exampp.records.graders import GradingTarget
 from exampp.records.readings import NO_ANSWER
 from exampp.records.wording import counted
+from exampp.records.work import LATEST, LatestReply, WorkProgress
 from exampp.sanitize import check_integer
 from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
 from exampp.store.cells import (
@@ -57,6 +58,7 @@ from exampp.store.pages import write_pages
 from exampp.store.runs import (
     LeaseHolder,
     RunUsage,
+    active_detail,
     at_work,
     cascade_of,
     claim,
@@ -259,6 +261,7 @@ class GradingRun:
         self._unfinished: dict[int, QueryPlan] = {}
         self._seen = 0
         self._failures = 0
+        self._latest: deque[LatestReply] = deque(maxlen=LATEST)
         self._progress = Progress(0)
         self._last_key = self._key = self._run = 0
         self._started, self._before = 0.0, self._billed()
@@ -268,6 +271,23 @@ class GradingRun:
         """Return the grader's note if it has changed since the start, else ""."""
         note = self.grading.grader.note
         return "" if note in self.notes else note
+
+    @property
+    def progress(self) -> WorkProgress:
+        """Return the progress at the last commit; any thread may read it."""
+        now, spent = self._progress, self._progress.spent
+        return WorkProgress(
+            "cells",
+            now.done,
+            now.total,
+            spent.seconds,
+            spent.requests or spent.asked,
+            spent.tokens_read,
+            spent.tokens_written,
+            spent.cost,
+            {state.name.lower(): count for state, count in now.states.copy().items() if state},
+            tuple(reversed(self._latest.copy())),
+        )
 
     def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
@@ -280,10 +300,10 @@ class GradingRun:
             at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
             least += asked if plan is None else min(asked, at_least)
             not_needed += 0 if plan is None else plan.cells - graded
-        not_needed += self._left_to_first(cells)
+        not_needed += self.left_to_first(cells)
         return PendingCount(cells, requests, least, not_needed)
 
-    def _left_to_first(self, pending: int) -> int:
+    def left_to_first(self, pending: int) -> int:
         """Count the cells without a grade that a cascade leaves to its first grader."""
         if self.exam.after is None:
             return 0
@@ -349,14 +369,16 @@ class GradingRun:
                 self._progress.total += len(one.cells)
                 if one.before is not None:
                     self._tried.update(one.cells)
-            self._progress.not_needed = self._left_to_first(self._progress.total)
+            self._progress.not_needed = self.left_to_first(self._progress.total)
         yield self._progress
         if self.dry_run or not (self._progress.total or self._changes_target()):
             return
         with self.connection, transaction(self.connection):
             rules = self.grading.rules.stored
             self._key = record_rules(self.connection, self.grading.identity, rules)
-            detail = {**(self.grading.grader.provenance or {}), "bank": self.exam.bank}
+            provenance = self.grading.grader.provenance or {}
+            detail = {**provenance, **active_detail(self._owner, self._progress.total)}
+            detail["bank"] = self.exam.bank
             if self.target is not None:
                 detail["for"] = self.target.stored
             if self.exam.after is not None:
@@ -629,6 +651,11 @@ class GradingRun:
             self._count_reply(request, reply, 0)
             return
         grade = self.grading.rules.read(one, reply, pending)
+        read = "" if grade.rating is None else str(grade.rating)
+        shown = reply.fault or reply.text
+        self._latest.append(
+            LatestReply(one.query, one.item, shown, read or grade.state.name.lower())
+        )
         # if the repeated request fails, the first reply remains
         if not (reply.fault and one.cells in self._repeated):
             self._store(query, request.key, one, grade)
