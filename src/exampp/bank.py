@@ -233,15 +233,12 @@ class Bank:
         else:
             return "", {}
         from exampp.measures.board import describe_source
-        from exampp.measures.cover import item_evidence, item_scores
+        from exampp.measures.cover import evidence_of
 
         book = read_gradebook(self.connection, known[identity.key], self.name)
-        if book.ungraded_by_target:
-            return "", {}
         relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
-        scores = item_scores(book, identity.threshold(min_rating))
-        source = describe_source(book.grader, book.bank_label, book.oversight)
-        return source, item_evidence(book, scores, relevant)
+        found = evidence_of(book, identity.threshold(min_rating), relevant)
+        return describe_source(book.grader, book.bank_label, book.oversight) if found else "", found
 
     def duplicates(self) -> Table:
         """Return the groups of items that ask one thing: equal, paraphrases, or marked."""
