@@ -107,6 +107,8 @@ def test_the_second_grader_rates_what_the_first_is_unsure_of(tmp_path: Path) -> 
         strong_row = of_status(exam, "strong")
         assert (strong_row["pending"], strong_row["not needed"], strong_row["graded"]) == (0, 5, 3)
         assert of_status(exam, "vote-cascade")["graded"] == 8
+        alone = "Only the cells that a cascade leaves to this grader are graded"
+        assert alone in " ".join(exam.grades("strong").evaluate().notes)
         # the same again, without a request
         *_, progress = exam.grading(strong, name="strong", after="cheap", audit=NEVER).steps()
         assert (len(strong.calls), progress.total) == (3, 0)
@@ -114,6 +116,7 @@ def test_the_second_grader_rates_what_the_first_is_unsure_of(tmp_path: Path) -> 
         exam.grade(strong, name="strong")
         assert len(strong.calls) == 8
         assert "not needed" not in of_status(exam, "strong")
+        assert alone not in " ".join(exam.grades("strong").evaluate().notes)
         assert exam.panel("cheap", "strong").cascade(audit=NEVER).cells == {"sure": 5, "unsure": 3}
 
 

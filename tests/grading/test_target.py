@@ -16,6 +16,7 @@ from support.forked import forked
 from support.replayed import CheckedGrader, Killed, NeededOracle, RandomExam, graded_cells, scores
 
 import exampp
+from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.batches import Batches
 from exampp.grading.run import GradingRun
@@ -191,6 +192,18 @@ def test_an_edit_makes_the_needed_cells_pending(tmp_path: Path, grader: Scripted
         assert grading_status(exam.connection)[0].pending == 3
         # the new text has no answer: p1, p2 and p4 are all needed
         assert exam.grade(grader, measures=["Cover"]).done == 3
+
+
+def test_the_effect_of_an_edit_is_that_on_the_measures_of_the_target(
+    tmp_path: Path, grader: ScriptedGrader
+) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade(grader, measures=["Cover"])
+        bank, first = exam.bank(), exam.bank().items("q1")[0]
+        (effect,) = bank.trial(lambda bank: bank.edit("retire", first.item_id)).effects
+        assert [str(one.measure) for one in effect.impact.shifts] == ["Cover@20"]
+        with pytest.raises(InputError, match="nDCG@20 needs 1 cell without a grade"):
+            bank.trial(lambda bank: bank.edit("retire", first.item_id), measures=["nDCG@20"])
 
 
 def test_measures_that_need_other_cells_are_refused(tmp_path: Path, grader: ScriptedGrader) -> None:
