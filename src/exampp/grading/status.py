@@ -81,11 +81,6 @@ class GraderStatus(NamedTuple):
     not_needed: int = 0
 
     @property
-    def audit(self) -> str:
-        """Describe the audit of a cascade; "" for other graders."""
-        return describe_audit(self.readings, self.grader)
-
-    @property
     def states(self) -> Mapping[str, int]:
         """Return the number of cells in each state, by its name."""
         return by_state(self.readings)
@@ -155,7 +150,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
             *(f"{count} x {reason}" for reason, count in one.reasons),
             *map(str, one.held_by),
             *reading_warnings(one.readings, one.grader),
-            one.audit,
+            describe_audit(one.readings, one.grader),
             one.own_bank,
             *one.otherwise.describe(),
             describe_judged_only(*one.judged_only),
