@@ -268,6 +268,9 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     assert "at most 8" in exampp_command.line(f"{line} --dry-run").out
     assert "cells done" in exampp_command.line(line).out
     assert "Cover@2" in exampp_command.line(f"exampp evaluate {tmp_path}/my.exam").out
+    wrote = exampp_command.line(f"exampp export {tmp_path}/my.exam {tmp_path}/graded.jsonl")
+    assert "of draft (question" in wrote.err
+    assert "The file does not say so" in " ".join(wrote.err.split())
 
 
 def test_each_batch_is_a_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
