@@ -185,6 +185,22 @@ def test_an_edit_makes_the_cells_of_both_pending(tmp_path: Path) -> None:
         assert cells(exam, "vote-cascade")["air p1"] == (0, 5, "unsure")
 
 
+def test_a_cell_that_became_unsure_loses_the_cheap_rating(tmp_path: Path) -> None:
+    with graded(tmp_path) as exam:
+        exam.grade(ByCell({}, 5), name="strong", after="cheap", audit=NEVER)
+        with exam.connection as connection:
+            connection.execute(
+                "UPDATE grade SET rating = 3 WHERE rating = 2 AND grader = "
+                "(SELECT grader FROM grader WHERE model = 'cheap')"
+            )
+        found = exam.panel("cheap", "strong").cascade(audit=NEVER)
+        assert found.pending == 1
+        assert cells(exam, "vote-cascade")["sunsets p2"] == (4, None, "unsure")
+        assert of_status(exam, "vote-cascade")["pending"] == 1
+        exam.grade(ByCell({}, 5), name="strong", after="cheap", audit=NEVER)
+        assert cells(exam, "vote-cascade")["sunsets p2"] == (0, 5, "unsure")
+
+
 def test_expected_ratings_decide_where_there_are_any(tmp_path: Path) -> None:
     # expected ratings of 3.4 and 2.8, though 5 is the likeliest of both
     likely = {"air": {"5": 0.6, "0": 0.2, "2": 0.2}, "sunsets": {"5": 0.5, "0": 0.4, "3": 0.1}}
