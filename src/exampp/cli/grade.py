@@ -30,11 +30,13 @@ from exampp.records.selection import (
     GraderName,
     NotesDisplay,
 )
+from exampp.records.wording import duration
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from exampp.grading.cascade import Cascaded
+    from exampp.grading.costs import GradingCosts, Prices
     from exampp.grading.derived import Voted
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
@@ -181,6 +183,11 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --on",
         lambda given: given["on"] is not None,
     ),
+    OptionRule(("--until",), "beside --for", lambda given: bool(given["measure"])),
+    OptionRule(("--margin",), "beside --until order", lambda given: given["until"] == "order"),
+    OptionRule(
+        ("--baseline-system",), "beside --until gate", lambda given: given["until"] == "gate"
+    ),
     OptionRule(
         ("--min-rating",),
         "beside --for or --after",
@@ -221,6 +228,30 @@ def grade(
         keyword(
             help="Lowest rating that counts as an answer for --for or --after. Repeat for several. "
             "[default: 4 on a scale of 0-5, two thirds up another scale]",
+            rare=True,
+        ),
+    ] = None,
+    until: Annotated[
+        Literal["order", "gate"] | None,
+        keyword(
+            help="Grade queries in random order until all of them would give the same order of "
+            "systems, or the same verdict on the requirements of --for. [default: grade all]",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        keyword(
+            min=0,
+            help="Leave the order open for systems whose means differ by at most this. "
+            "[default: 0]",
+            rare=True,
+        ),
+    ] = None,
+    baseline_system: Annotated[
+        str | None,
+        keyword(
+            metavar="NAME",
+            help="Compare with this system in requirements such as Cover@20>=baseline-0.02.",
             rare=True,
         ),
     ] = None,
@@ -343,11 +374,11 @@ def grade(
     Example: exampp grade my.exam --grader draft
     """
     from exampp.grading.batches import Batches
+    from exampp.grading.costs import Prices
 
     batches = batch or batch_file is not None or replies is not None or cancel_batches
     with exampp.Collection(collection) as opened:
-        run = opened.grading(
-            grader,
+        chosen: dict[str, Any] = dict(
             bank=bank,
             depth=depth,
             pool=pool,
@@ -358,19 +389,23 @@ def grade(
             shard=shard,
             on=None if on is None else exampp.Cluster(on, workers),
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
-            dry_run=dry_run,
             measures=measure or (),
             min_rating=min_rating,
+            until=until,
+            margin=margin,
+            baseline_system=baseline_system,
             after=after,
             unsure=unsure,
             audit=audit,
             audit_seed=audit_seed,
             **options,
         )
+        run = opened.grading(grader, dry_run=dry_run, **chosen)
         print_message(_describe(run))
         if dry_run:
             _print_notes(run)
-            _print_estimate(run, options, price_hour)
+            costs = opened.grading_costs(grader, price_hour=price_hour, **chosen)
+            _print_estimate(run, costs, Prices.of_options(options, price_hour))
             return
         progress = work(run, grace)
     if note := run.late_note:
@@ -397,20 +432,21 @@ def _describe(run: GradingRun) -> str:
     mode = f" (decode {decode})" if decode else ""
     graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
     cells = f" Only cells that {run.target} needs." if run.target else ""
+    if run.target and run.target.until:
+        cells += f" Queries in random order, until the {run.target.until} is decided."
     if run.exam.after:
         cells = " Only cells where the first grader of the cascade is unsure, and a random audit."
     return f"Grader: {grader.name}{mode}, on the {graded}.{cells}"
 
 
-def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:
-    from exampp.grading.plan import Prices, estimate
+def _print_estimate(run: GradingRun, costs: GradingCosts, prices: Prices) -> None:
+    from exampp.grading.costs import estimate
 
-    read, cached, written = (options.get(f"price_{name}") for name in ("read", "cached", "written"))
-    found = estimate(run, Prices(read, cached, written, price_hour))
+    found = estimate(run, prices)
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"
     if found.seconds is not None:
-        seconds = f"{_duration(found.seconds)}, by {found.replies} replies"
+        seconds = f"{duration(found.seconds)}, by {found.replies} replies"
     judged = ""
     if found.judged_only:
         more = run.exam.pool == "ranked"
@@ -429,13 +465,8 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
         "time": seconds,
         "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
     }
-    print_dry_run(values, found.prompts)
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 600:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
+    table = costs.render().rstrip("\n") if len(costs.ways) > 1 else ""
+    print_dry_run(values, found.prompts, table)
 
 
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
@@ -443,13 +474,13 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     _print_notes(run)
     progress, printed = None, set[str]()
     try:
-        with interruptible(run, grace), progress_bar("grading", "cells") as update:
+        with interruptible(run, grace), progress_bar("grading") as update:
             for progress in run.steps():
                 for line in _describe_waiting(progress):
                     if line not in printed:
                         print_message(line)
                         printed.add(line)
-                update(progress.done, progress.total)
+                update(run.progress)
     except KeyboardInterrupt:
         if progress is not None:
             print_message(str(progress))

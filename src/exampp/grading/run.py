@@ -31,6 +31,7 @@ from exampp.records import Grade, State
 from exampp.records.graders import GradingTarget
 from exampp.records.readings import NO_ANSWER
 from exampp.records.wording import counted
+from exampp.records.work import LATEST, LatestReply, WorkProgress
 from exampp.sanitize import check_integer
 from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
 from exampp.store.cells import (
@@ -57,6 +58,7 @@ from exampp.store.pages import write_pages
 from exampp.store.runs import (
     LeaseHolder,
     RunUsage,
+    active_detail,
     at_work,
     cascade_of,
     claim,
@@ -89,6 +91,7 @@ class Progress:
         recovered: Those that then got a grade.
         not_needed: Pending cells that the target does not need. With a target, the total is at
             first an upper bound.
+        outcome: What ended the grading before all queries were graded.
     """
 
     total: int
@@ -105,6 +108,7 @@ class Progress:
     repeated: int = 0
     recovered: int = 0
     not_needed: int = 0
+    outcome: str = ""
 
     def count(self, cells: int, state: State, first: State | None) -> None:
         """Count cells by state; `first` is the state before a repeat, None for a first reply."""
@@ -143,6 +147,7 @@ class Progress:
         if self.ungraded:
             text += f", {self.ungraded} without a grade (pending; exampp status lists the reasons)"
             text += f", the last: {self.last_failure}" if self.last_failure else ""
+        text += f". {self.outcome}" if self.outcome else ""
         return text + self._took()
 
     __repr__ = __str__
@@ -168,6 +173,8 @@ class Progress:
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
+GROUPS = 20
+"""Groups of queries that are graded one after the other with `--until`."""
 UNSTORED = 0
 """Key of a grader that has not graded yet; stored keys start at 1."""
 _KEPT = "All grades so far are stored; the same command continues"
@@ -259,6 +266,7 @@ class GradingRun:
         self._unfinished: dict[int, QueryPlan] = {}
         self._seen = 0
         self._failures = 0
+        self._latest: deque[LatestReply] = deque(maxlen=LATEST)
         self._progress = Progress(0)
         self._last_key = self._key = self._run = 0
         self._started, self._before = 0.0, self._billed()
@@ -268,6 +276,23 @@ class GradingRun:
         """Return the grader's note if it has changed since the start, else ""."""
         note = self.grading.grader.note
         return "" if note in self.notes else note
+
+    @property
+    def progress(self) -> WorkProgress:
+        """Return the progress at the last commit; any thread may read it."""
+        now, spent = self._progress, self._progress.spent
+        return WorkProgress(
+            "cells",
+            now.done,
+            now.total,
+            spent.seconds,
+            spent.requests or spent.asked,
+            spent.tokens_read,
+            spent.tokens_written,
+            spent.cost,
+            {state.name.lower(): count for state, count in now.states.copy().items() if state},
+            tuple(reversed(self._latest.copy())),
+        )
 
     def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
@@ -280,10 +305,10 @@ class GradingRun:
             at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
             least += asked if plan is None else min(asked, at_least)
             not_needed += 0 if plan is None else plan.cells - graded
-        not_needed += self._left_to_first(cells)
+        not_needed += self.left_to_first(cells)
         return PendingCount(cells, requests, least, not_needed)
 
-    def _left_to_first(self, pending: int) -> int:
+    def left_to_first(self, pending: int) -> int:
         """Count the cells without a grade that a cascade leaves to its first grader."""
         if self.exam.after is None:
             return 0
@@ -307,7 +332,8 @@ class GradingRun:
         for query in query_order(self.connection, self.exam):
             found = list(pending_of_query(self.connection, query, key, self.exam, self.select))
             plan = cells.plan(query, found) if cells else None
-            yield (plan.needed if plan else found), plan
+            needed = plan.needed if plan else found
+            yield ([] if cells and cells.is_decided else needed), plan
 
     def _target_cells(self) -> TargetCells | None:
         if self.target is None:
@@ -349,14 +375,16 @@ class GradingRun:
                 self._progress.total += len(one.cells)
                 if one.before is not None:
                     self._tried.update(one.cells)
-            self._progress.not_needed = self._left_to_first(self._progress.total)
+            self._progress.not_needed = self.left_to_first(self._progress.total)
         yield self._progress
         if self.dry_run or not (self._progress.total or self._changes_target()):
             return
         with self.connection, transaction(self.connection):
             rules = self.grading.rules.stored
             self._key = record_rules(self.connection, self.grading.identity, rules)
-            detail = {**(self.grading.grader.provenance or {}), "bank": self.exam.bank}
+            provenance = self.grading.grader.provenance or {}
+            detail = {**provenance, **active_detail(self._owner, self._progress.total)}
+            detail["bank"] = self.exam.bank
             if self.target is not None:
                 detail["for"] = self.target.stored
             if self.exam.after is not None:
@@ -406,18 +434,32 @@ class GradingRun:
             yield self._progress
         # failed cells join the batch of the rest; otherwise they would take another day
         order = (self.select,) if self.grading.grader.prepaid else _SELECT_ORDER[self.select]
-        for select in order:
-            yield from self._select(select)
+        for queries in self._query_groups():
+            for select in order:
+                yield from self._select(queries, select)
         if (cells := self._target_cells()) is not None:
             needed, self._progress.not_needed = cells.count()
+            self._progress.outcome = cells.outcome
             left = max(0, needed - self._progress.ungraded)
             self._progress.total = self._progress.done + left
         elif not self.stopped:
             self._progress.elsewhere = max(0, self._progress.total - self._progress.done)
         yield self._progress
 
-    def _select(self, select: str) -> Iterator[Progress]:
-        queries = query_order(self.connection, self.exam)
+    def _query_groups(self) -> Iterator[list[int]]:
+        """Yield the queries to grade, in groups while what ends the grading is not decided."""
+        cells = self._target_cells()
+        if cells is None or not cells.ends_early:
+            yield query_order(self.connection, self.exam)
+            return
+        queries = cells.query_order()
+        size = -(-len(queries) // GROUPS)
+        for start in range(0, len(queries), size):
+            if self.stopped or (cells := self._target_cells()) is None or cells.is_decided:
+                return
+            yield queries[start : start + size]
+
+    def _select(self, queries: list[int], select: str) -> Iterator[Progress]:
         while (queries or self._repeats) and not self.stopped:
             leased: list[int] = []
             for _ in self._pass(queries, select, leased):
@@ -544,7 +586,8 @@ class GradingRun:
                     return
                 plan = self._plans.get(query)
                 if plan is not None and (requests := plan.next_round()):
-                    yield from self._requests(query, requests)
+                    # replies that arrive meanwhile may close cells of the round
+                    yield from self._requests(query, filter(plan.is_needed, requests))
                 else:
                     self._end_plan(query)
 
@@ -628,6 +671,11 @@ class GradingRun:
             self._count_reply(request, reply, 0)
             return
         grade = self.grading.rules.read(one, reply, pending)
+        read = "" if grade.rating is None else str(grade.rating)
+        shown = reply.fault or reply.text
+        self._latest.append(
+            LatestReply(one.query, one.item, shown, read or grade.state.name.lower())
+        )
         # if the repeated request fails, the first reply remains
         if not (reply.fault and one.cells in self._repeated):
             self._store(query, request.key, one, grade)

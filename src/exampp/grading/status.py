@@ -21,6 +21,7 @@ from exampp.records.readings import (
     rules_table,
 )
 from exampp.records.wording import counted
+from exampp.records.work import WorkProgress
 from exampp.results.result import Table
 from exampp.results.view import GRADER_KEY, Column, Value
 from exampp.stats.cascade import describe_audit
@@ -42,6 +43,7 @@ from exampp.store.runs import (
     OPEN,
     PREPARED,
     LeaseHolder,
+    active_runs,
     batches_of,
     holders,
     target_of,
@@ -171,6 +173,8 @@ def _progress(one: GraderStatus) -> str:
         f"All {total:,} {which} are" if not one.pending else f"{graded:,} of {total:,} {which} are"
     )
     rest = f"; {one.not_needed:,} are not needed" if one.not_needed else ""
+    if rest and one.target and one.target.until:
+        rest += f" (--until {one.target.until})"
     bank = f", bank {one.bank}" if one.bank else ""
     return f"{cells} graded by {one.grader.name}{bank}{rest}."
 
@@ -185,6 +189,28 @@ def readings_table(entries: Sequence[GraderStatus]) -> Table:
     return Table.of(
         ["grader", "bank", *COLUMNS, GRADER_KEY], rows, "Rules of reading, by number of grades"
     )
+
+
+def runs_elsewhere(connection: sqlite3.Connection) -> list[tuple[str, str, WorkProgress]]:
+    """Return the active runs of other processes: grader, process, and progress."""
+    named = {key: grader_label(identity) for key, identity in graders(connection)}
+    return [
+        (
+            named[one.grader],
+            one.owner.rpartition(":")[0],
+            WorkProgress(
+                "cells",
+                one.usage.cells,
+                max(one.total, one.usage.cells),
+                one.usage.seconds,
+                one.usage.requests or one.usage.asked,
+                one.usage.tokens_read,
+                one.usage.tokens_written,
+                one.usage.cost,
+            ),
+        )
+        for one in active_runs(connection)
+    ]
 
 
 def batches_table(connection: sqlite3.Connection) -> Table:

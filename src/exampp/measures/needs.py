@@ -8,13 +8,15 @@ scores are open below full support. All other measures need all cells.
 
 A round has a set of passages for each item, so that every system with the item open gets one: first
 the passage that most of these systems returned, then the one that most of the others returned, and
-so on. Each of these cells is needed whatever the grades of those before it are, and k rounds end.
+so on. In this order each of these cells is needed whatever the grades of those before it are, and k
+rounds end. In another order a grade of the round may close a cell: see `QueryNeeds.is_needed`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.measures.cover import EXAM, NUGGET_SCORES, CoverPolicy, cover_exams, shares_of
-from exampp.measures.exams import Subtopics, resolve_subtopics
+from exampp.measures.exams import Subtopics, lay_out, resolve_subtopics
 from exampp.measures.names import CUTOFF, Measure, heading
 from exampp.records.gradebook import (
     MISSING,
@@ -35,16 +37,37 @@ from exampp.records.gradebook import (
 from exampp.records.wording import counted
 
 Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
+Counts = NDArray[np.intp]
 
 
 class _Readers(NamedTuple):
-    """Systems by the passages that they read ([systems, passages], 0 or 1), and the items that
-    count.
+    """Pairs of a passage and a system that reads it, by passage, and the items that count.
+
+    The pairs of each passage start at `starts`.
     """
 
-    reads: Floats
+    passages: NDArray[np.intp]
+    systems: NDArray[np.intp]
+    starts: Sequence[int]
+    system_count: int
     items: Bools
+
+    def of(self, passage: int) -> NDArray[np.intp]:
+        """Return the systems that read a passage."""
+        return self.systems[self.starts[passage] : self.starts[passage + 1]]
+
+    def reach(self, cells: Bools) -> Bools:
+        """Return the items of each system with one of these cells, [systems, items]."""
+        reached = np.zeros((self.system_count, cells.shape[1]), np.bool_)
+        pair, item = cells[self.passages].nonzero()
+        reached[self.systems[pair], item] = True
+        return reached
+
+    def votes(self, is_open: Bools, shape: tuple[int, int]) -> Counts:
+        """Return the number of systems with the item open that read each passage."""
+        pair, item = is_open[self.systems].nonzero()
+        votes = np.bincount(self.passages[pair] * shape[1] + item, minlength=shape[0] * shape[1])
+        return votes.reshape(shape)
 
 
 class _Version(NamedTuple):
@@ -68,6 +91,7 @@ class QueryNeeds:
     needs_all: bool
     versions: Sequence[_Version]
     shared: Mapping[Cell, Sequence[Cell]] = field(default_factory=dict)
+    _is_open: list[Bools] = field(default_factory=list)
 
     @property
     def needed(self) -> Bools:
@@ -77,17 +101,24 @@ class QueryNeeds:
         needed: Bools = self.candidates & (self._votes(self._open()) > 0)
         return needed
 
+    def is_needed(self, passage: int, item: int) -> bool:
+        """Return whether the grade of a cell can still change a value."""
+        return self.needs_all or any(
+            is_open[systems, item].any()
+            for is_open, systems in self._open_to(self._open(), passage, item)
+        )
+
     @property
     def at_least(self) -> int:
         """Return a lower bound on the cells that end the grading of the query."""
         if self.needs_all:
             return int(self.candidates.sum())
-        candidates, least = self.candidates.astype(np.float32), 0
-        for readers, is_open in zip(self._all_readers(), self._open(), strict=True):
-            gradable = is_open & (readers.reads @ candidates > 0)
-            votes = readers.reads.T @ gradable.astype(np.float32)
-            most, systems = (candidates * votes).max(axis=0, initial=0), gradable.sum(axis=0)
-            least = max(least, int(np.ceil(systems / np.maximum(most, 1)).sum()))
+        least = 0
+        for (version, readers), is_open in zip(self._parts(), self._open(), strict=True):
+            cells = self.candidates & ~version.decided
+            gradable = is_open & readers.reach(cells)
+            most = (readers.votes(gradable, cells.shape) * cells).max(axis=0, initial=0)
+            least = max(least, int((-(-gradable.sum(axis=0) // np.maximum(most, 1))).sum()))
         return least
 
     def next_round(self) -> list[Cell]:
@@ -97,25 +128,23 @@ class QueryNeeds:
             self.candidates[:] = False
             return rest
         chosen: list[Cell] = []
-        left = self._open()
+        left = [is_open.copy() for is_open in self._open()]
         while True:
-            votes = np.where(self.candidates, self._votes(left), 0)
-            if not votes.size or not votes.any():
+            votes = self._votes(left) * self.candidates
+            if not votes.any():
                 return chosen
-            items = np.flatnonzero(votes.max(axis=0))
-            passages = votes[:, items].argmax(axis=0)
-            cells = list(zip(passages.tolist(), items.tolist(), strict=True))
+            items = votes.max(axis=0).nonzero()[0]
+            cells = list(zip(votes[:, items].argmax(axis=0).tolist(), items.tolist(), strict=True))
             chosen += cells
-            if more := [other for one in cells for other in self.shared.get(one, ())]:
-                passages, items = np.array([*cells, *more]).T
-            self.candidates[passages, items] = False
-            for readers, is_open in zip(self._all_readers(), left, strict=True):
-                # several passages may close one item
-                np.logical_and.at(is_open.T, items, readers.reads[:, passages].T == 0)
+            # several passages may close one item
+            for cell in cells:
+                for passage, item in self.shared.get(cell, (cell,)):
+                    self.candidates[passage, item] = False
+                    self._close(left, passage, item)
 
     @property
     def automatic(self) -> Ratings:
-        """Return the ratings without human decisions."""
+        """Return the ratings without human decisions, as they were before this run."""
         return self.versions[-1].ratings
 
     def forget_candidates(self) -> None:
@@ -125,27 +154,37 @@ class QueryNeeds:
 
     def rate(self, passage: int, item: int, rating: int) -> None:
         """Record the grade of a cell."""
-        for version in self.versions:
-            if not version.decided[passage, item]:
-                version.ratings[passage, item] = rating
+        if rating >= self.threshold:
+            self._close(self._open(), passage, item)
 
-    def _all_readers(self) -> Iterator[_Readers]:
-        return (readers for _ in self.versions for readers in self.readers)
+    def _parts(self) -> Iterator[tuple[_Version, _Readers]]:
+        return product(self.versions, self.readers)
 
     def _open(self) -> list[Bools]:
         """Return the open items of each system, [systems, items], by version and readers."""
-        return [
-            (readers.reads @ (version.ratings >= self.threshold).astype(np.float32) == 0)
-            & readers.items
-            for version in self.versions
-            for readers in self.readers
+        self._is_open = self._is_open or [
+            readers.items & ~readers.reach(version.ratings >= self.threshold)
+            for version, readers in self._parts()
         ]
+        return self._is_open
 
-    def _votes(self, is_open: Sequence[Bools]) -> Floats:
+    def _open_to(
+        self, is_open: Sequence[Bools], passage: int, item: int
+    ) -> Iterator[tuple[Bools, NDArray[np.intp]]]:
+        """Yield the open items and the systems that read a cell, where its grade counts."""
+        for (version, readers), one in zip(self._parts(), is_open, strict=True):
+            if not version.decided[passage, item]:
+                yield one, readers.of(passage)
+
+    def _close(self, is_open: Sequence[Bools], passage: int, item: int) -> None:
+        for one, systems in self._open_to(is_open, passage, item):
+            one[systems, item] = False
+
+    def _votes(self, is_open: Sequence[Bools]) -> Counts:
         """Return the number of open systems that read each passage, [passages, items]."""
-        votes = np.zeros(self.candidates.shape, np.float32)
-        for readers, systems in zip(self._all_readers(), is_open, strict=True):
-            votes += readers.reads.T @ systems.astype(np.float32)
+        votes = np.zeros(self.candidates.shape, np.intp)
+        for (version, readers), one in zip(self._parts(), is_open, strict=True):
+            votes += readers.votes(one, self.candidates.shape) * ~version.decided
         return votes
 
 
@@ -187,13 +226,22 @@ def _readers(
         items[exam.items] = True
         if measure.name in NUGGET_SCORES and exam.query.importances:
             items &= shares_of(measure, exam.query.importances) > 0
-        ranked = [one for one in exam.passages if one is not None]
-        reads = np.zeros((len(ranked), passages), np.float32)
-        for row, one in zip(reads, ranked, strict=True):
-            row[one if policy.ranks_as_written else one[:k]] = 1
-        yield _Readers(reads, items)
+        depth = None if policy.ranks_as_written else k
+        layout = lay_out([one for one in exam.passages if one is not None], depth)
+        pairs = (layout.passages, layout.system), len(layout.answered)
+        yield _by_passage(*pairs, passages, items)
         if measure.name == "nCover":
-            yield _Readers(np.ones((1, passages), np.float32), items)
+            pool = np.arange(passages)
+            yield _by_passage((pool, np.zeros_like(pool)), 1, passages, items)
+
+
+def _by_passage(
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]], systems: int, passages: int, items: Bools
+) -> _Readers:
+    order = pairs[0].argsort(kind="stable")
+    read = pairs[0][order]
+    starts = read.searchsorted(np.arange(passages + 1)).tolist()
+    return _Readers(read, pairs[1][order], starts, systems, items)
 
 
 def _decided(query: QueryGrades) -> Bools:
@@ -205,7 +253,7 @@ def _decided(query: QueryGrades) -> Bools:
     return decided
 
 
-def _count_missing_needed(
+def count_missing_needed(
     book: Gradebook,
     measure: Measure,
     threshold: int,
@@ -256,7 +304,7 @@ def check_needed_cells(
     for measure in measures:
         if same and str(measure) in book.target.measures:
             continue
-        missing = _count_missing_needed(book, measure, threshold, subtopics, k, policy)
+        missing = count_missing_needed(book, measure, threshold, subtopics, k, policy)
         if missing:
             every = dict.fromkeys((*book.target.measures, str(measure)))
             wanted = " ".join(f"--for '{one}'" for one in every)

@@ -170,6 +170,25 @@ _CHANCE = "Chance level of {measure}: {drawn} score {values}{average}."
 NOTES: Mapping[str, tuple[Severity, str]] = {
     # grades
     "draft": (_W, "These are draft grades: good for trying things out, not for conclusions."),
+    "costs-many-items": (
+        _N,
+        "A prompt for several items is another grader: grade a few queries with both, and compare "
+        "them with exampp analyze agreement.",
+    ),
+    "costs-target": (
+        _N,
+        "Cells needed for a measure depend on the grades: limits until some queries are graded "
+        "(--max-queries 5), an estimate afterwards.",
+    ),
+    "costs-replayed": (
+        _N,
+        "Cells needed for a measure are estimated from the grades of {source} on {queries} "
+        "queries.",
+    ),
+    "costs-tokens": (
+        _N,
+        "A token is counted as {characters} characters; after a first run, as the server counts.",
+    ),
     "grade-readings": (_D, "{text}"),
     "reading-warning": (_W, "{text}"),
     "grades": (_N, "{text}"),
@@ -199,6 +218,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "{change} ({system}); Kendall's tau of both leaderboards is {tau}.",
     ),
     # leaderboards: queries
+    "query-sample": (
+        _W,
+        "Means are over {graded} of {of} queries, in random order: {decision}.",
+    ),
+    "sample-intervals": (_N, "Intervals and p-values do not account for the end of grading."),
     "policy": (_N, "{family} follow the policy {policy}."),
     "subtopics-joined": (
         _D,
@@ -346,6 +370,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _D,
         "Tested is the mean over all queries like these, at {side} on either side. Passed: the "
         "whole interval meets the requirement; failed: none of it does.",
+    ),
+    "gate-sample": (
+        _N,
+        "Not all queries are graded: an interval includes the one that all {of} queries would give "
+        "(probability {chance} for all rows together).",
     ),
     "items-gained": (
         _N,

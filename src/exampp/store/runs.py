@@ -107,6 +107,36 @@ def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any)
     )
 
 
+class ActiveRun(NamedTuple):
+    """A run with leases, as stored at its last commit; `total` cells were pending at its start."""
+
+    grader: int
+    owner: str
+    total: int
+    usage: RunUsage
+
+
+def active_detail(owner: str, total: int) -> dict[str, Any]:
+    """Return the details of a run that `active_runs` reads."""
+    return {"owner": owner, "total": total}
+
+
+def active_runs(connection: sqlite3.Connection) -> list[ActiveRun]:
+    """Return the runs of other processes with valid leases."""
+    here = f"{socket.gethostname()}:{os.getpid()}:"
+    rows = connection.execute(
+        "SELECT grader, json_extract(detail, '$.owner') AS owner, "
+        "coalesce(json_extract(detail, '$.total'), 0), seconds, asked, cells, tokens_read, "
+        "tokens_cached, tokens_written, requests, cost FROM run "
+        "WHERE owner IN (SELECT owner FROM lease WHERE until >= ?) ORDER BY run",
+        (time.time(),),
+    )
+    found = [
+        ActiveRun(grader, owner, total, RunUsage(*usage)) for grader, owner, total, *usage in rows
+    ]
+    return [one for one in found if not (one.owner.startswith(here) or is_gone(one.owner))]
+
+
 def target_of(connection: sqlite3.Connection, grader: int, bank: str) -> GradingTarget | None:
     """Return the target of the newest run of a grader on a bank; None if it needed all cells."""
     target = _detail_of_newest(connection, grader, bank, "$.for")

@@ -24,6 +24,9 @@ POSTS: Mapping[str, Action] = {
     # the page checks whether it undoes the edit or the adjudication of somebody else
     "/history/undo": "judge",
     **dict.fromkeys(("/impact", "/bank/edit", "/bank/dismiss", "/duplicates/settle"), "edit"),
+    "/write/typed": "edit",
+    **dict.fromkeys(("/write/price", "/write/start", "/grade/price", "/grade/start"), "manage"),
+    **dict.fromkeys(("/runs/stop", "/runs/resume", "/runs/undo", "/runs/vote"), "manage"),
 }
 """What a person must be allowed to do to change something; any other change is for owners."""
 DOWNLOADS = "/export/"

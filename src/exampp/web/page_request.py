@@ -65,6 +65,7 @@ PLACES = (
     Place("t", "/trust", "Trust"),
     Place("l", "/lists", "Lists"),
     Place("h", "/history", "History"),
+    Place("r", "/runs", "Runs"),
     Place("e", "/export", "Export"),
 )
 """The navigation, in order. Each key is used once; `f` is the search."""
@@ -75,6 +76,8 @@ PLACE_OF = {
     "/judge": "/queue",
     "/compare": "/",
     "/duplicates": "/items",
+    "/write": "/items",
+    "/grade": "/runs",
 }
 """The navigation entry of pages that are not listed in it."""
 
