@@ -199,6 +199,8 @@ OPTIONS: Mapping[str, Uses] = {
             "--depth": "1",
             "--for": "Cover@1",
             "--min-rating": "2 --for Cover@1",
+            "--may-miss": "0.3 --for Cover@1",
+            "--audit": "0.5 --for Cover@1 --may-miss 0.3",
             "--pool": "judged",
             "--decode": {
                 f"grade bare.exam {HF}": "generate",

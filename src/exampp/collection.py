@@ -533,6 +533,8 @@ class Collection:
         dry_run: bool = False,
         measures: Sequence[Measure | str] = (),
         min_rating: int | Sequence[int] | None = None,
+        may_miss: float | None = None,
+        audit: float | None = None,
         **options: Any,
     ) -> GradingRun:
         """Plan a grading run without starting it: iterate over its `steps`.
@@ -546,8 +548,9 @@ class Collection:
         `shard` to a part (`3/16`), `pool` to `ranked`, `judged` or `all` passages. `on` is the Ray
         cluster to use; `batches` uses the batch API of a server at half the price. With `measures`,
         such as `["Cover@20"]`, only the cells that their values at `min_rating` need are graded;
-        the values are those of all grades. With `dry_run`, nothing is graded; use it for
-        `estimate`.
+        the values are those of all grades. With `may_miss`, cells with a smaller chance of covering
+        are skipped, except those of a random share `audit` of the items (default .2), which
+        correct Cover for what is missed. With `dry_run`, nothing is graded; use it for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -571,6 +574,8 @@ class Collection:
             dry_run=dry_run,
             measures=measures,
             min_rating=min_rating,
+            may_miss=may_miss,
+            audit=audit,
         )
 
     @with_grader_options("grading")

@@ -219,7 +219,7 @@ PANELS: Mapping[str, str] = {
     ASKED_FOR: "output for measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
-    "max-queries pool shard retry-failed per more keys count grounded "
+    "max-queries pool shard may-miss audit retry-failed per more keys count grounded "
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system margin "

@@ -126,7 +126,10 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --on",
         lambda given: given["on"] is not None,
     ),
-    OptionRule(("--min-rating",), "beside --for", lambda given: bool(given["measure"])),
+    OptionRule(
+        ("--min-rating", "--may-miss"), "beside --for", lambda given: bool(given["measure"])
+    ),
+    OptionRule(("--audit",), "beside --may-miss", lambda given: given["may_miss"] is not None),
     OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
     OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
 )
@@ -157,6 +160,23 @@ def grade(
         keyword(
             help="Lowest rating that counts as an answer for --for. Repeat for several. "
             "[default: 4 on a scale of 0-5, two thirds up another scale]",
+            rare=True,
+        ),
+    ] = None,
+    may_miss: Annotated[
+        float | None,
+        keyword(
+            metavar="CHANCE",
+            help="Skip cells with a smaller chance of covering their item. A random part of the "
+            "items is graded in full, and corrects Cover. [default: skip none]",
+            rare=True,
+        ),
+    ] = None,
+    audit: Annotated[
+        float | None,
+        keyword(
+            metavar="SHARE",
+            help="Share of the items that --may-miss grades in full. [default: 0.2]",
             rare=True,
         ),
     ] = None,
@@ -285,6 +305,8 @@ def grade(
             dry_run=dry_run,
             measures=measure or (),
             min_rating=min_rating,
+            may_miss=may_miss,
+            audit=audit,
             **options,
         )
         print_message(_describe(run))
@@ -335,6 +357,7 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
     values = {
         "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
         "not needed": str(found.not_needed) if run.target else "",
+        "skipped": str(found.skipped) if run.target and run.target.may_miss else "",
         "judged only": judged,
         "requests": f"{bounds}{found.requests}",
         "prompt tokens": f"{about}{found.tokens}",

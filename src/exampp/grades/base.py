@@ -135,6 +135,10 @@ class ChosenGrades:
         from exampp.store.read_model import read_gradebook
 
         book = read_gradebook(self.connection, self.stored, self.bank, self.part)
+        if book.target is not None and book.target.may_miss:
+            from exampp.grading.chances import with_skipped_cells
+
+            book = with_skipped_cells(self.connection, self.stored, self.bank, book)
         book = replace(book, bank=self.bank_name, notes=(*book.notes, *self._notes(book)))
         book = book if self.with_decisions else without_decisions(book)
         return choose_systems(with_run_files(book, self.runs), self.systems, self.without)

@@ -31,7 +31,7 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.grading.run import GradingRun
-from exampp.grading.target import grading_target
+from exampp.grading.target import check_whole_scope, grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
 from exampp.measures.names import Measure
 from exampp.plugins import describe_error
@@ -413,7 +413,8 @@ class FunctionOptions(NamedTuple):
 
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
-    *("on", "batches", "dry_run", "measures", "min_rating", *FunctionOptions._fields),
+    *("on", "batches", "dry_run", "measures", "min_rating", "may_miss", "audit"),
+    *FunctionOptions._fields,
 )
 """Options of a run, which a misspelt option of a grader may mean."""
 
@@ -438,6 +439,8 @@ def plan_run(
     dry_run: bool = False,
     measures: Sequence[Measure | str] = (),
     min_rating: int | Sequence[int] | None = None,
+    may_miss: float | None = None,
+    audit: float | None = None,
 ) -> GradingRun:
     """Return the run of a grader over a collection at `path`; see `Collection.grading`.
 
@@ -492,6 +495,8 @@ def plan_run(
         grading.grader.bind(grading.identity)
     kind = grading.identity.kind
     exam = scope_of_prompt(grading.prompt, kind, each_cell=not grading.grader.same_text_same_grade)
+    target = grading_target(measures, min_rating, grading.identity, depth, may_miss, audit)
+    check_whole_scope(target, exam)
     keyless = items_without_key(connection, exam)
     notes = [
         grading.grader.note,
@@ -506,7 +511,7 @@ def plan_run(
         max_failures=max_failures,
         notes=[note for note in notes if note],
         dry_run=dry_run,
-        target=grading_target(measures, min_rating, grading.identity, depth),
+        target=target,
     )
 
 
@@ -702,6 +707,7 @@ class GradingEstimate:
         at_least: A lower bound on the requests, as many end the run if each grade covers its item.
             Without a target, it is the number of requests; with one, that is an upper bound.
         not_needed: Pending cells that the target does not need.
+        skipped: Pending cells that hardly cover.
     """
 
     cells: int
@@ -716,6 +722,7 @@ class GradingEstimate:
     judged_only: int = 0
     at_least: int = 0
     not_needed: int = 0
+    skipped: int = 0
 
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
@@ -741,6 +748,7 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         count_judged_only(run.connection, key, run.exam)[0],
         planned.at_least,
         planned.not_needed,
+        planned.skipped,
     )
 
 

@@ -86,6 +86,7 @@ class Progress:
         recovered: Those that then got a grade.
         not_needed: Pending cells that the target does not need. With a target, the total is at
             first an upper bound.
+        skipped: Pending cells that hardly cover.
     """
 
     total: int
@@ -102,6 +103,7 @@ class Progress:
     repeated: int = 0
     recovered: int = 0
     not_needed: int = 0
+    skipped: int = 0
 
     def count(self, cells: int, state: State, first: State | None) -> None:
         """Count cells by state; `first` is the state before a repeat, None for a first reply."""
@@ -120,15 +122,18 @@ class Progress:
 
     def __str__(self) -> str:
         """Return a one-line summary of the run, and its cost if tokens are counted."""
-        if not self.total and self.not_needed:
+        if not self.total and self.not_needed + self.skipped:
             verb = "is" if self.not_needed == 1 else "are"
             cells = counted(self.not_needed, "pending cell")
-            return f"Nothing to grade: {cells} {verb} not needed (--for)"
+            skipped = f", and {self.skipped:,} skipped (--may-miss)" if self.skipped else ""
+            return f"Nothing to grade: {cells} {verb} not needed (--for){skipped}"
         if not self.total:
             return "Nothing is pending. To see what can be graded: exampp status --pool"
         text = f"{self.done} of {self.total} cells done"
         if self.not_needed:
             text += f", {self.not_needed:,} not needed"
+        if self.skipped:
+            text += f", {self.skipped:,} skipped (--may-miss)"
         if self.copied:
             text += f", {self.copied} copied from equal texts"
         if self.elsewhere:
@@ -179,13 +184,14 @@ class PendingCount(NamedTuple):
     """Pending cells, and the requests that grade them; equal texts share one.
 
     With a target, both are upper bounds, `at_least` requests are sent, and further pending cells
-    are `not_needed`.
+    are `not_needed` or `skipped`.
     """
 
     cells: int
     requests: int
     at_least: int = 0
     not_needed: int = 0
+    skipped: int = 0
 
 
 class PendingRequest(NamedTuple):
@@ -265,7 +271,7 @@ class GradingRun:
 
     def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
-        cells = requests = least = not_needed = 0
+        cells = requests = least = not_needed = skipped = 0
         for requested, plan in self._pending_by_query():
             graded = sum(len(one.cells) for one in requested)
             bundles = self.grading.bundles(filter(self.needs_request, requested))
@@ -273,8 +279,10 @@ class GradingRun:
             cells, requests = cells + graded, requests + asked
             at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
             least += asked if plan is None else min(asked, at_least)
-            not_needed += 0 if plan is None else plan.cells - graded
-        return PendingCount(cells, requests, least, not_needed)
+            if plan is not None:
+                skipped += plan.skipped
+                not_needed += plan.cells - graded - plan.skipped
+        return PendingCount(cells, requests, least, not_needed, skipped)
 
     def pending(self) -> Iterator[PendingCells]:
         """Return the cells that are pending now; with a target, at most these are graded."""
@@ -315,7 +323,7 @@ class GradingRun:
         self._progress = Progress(0)
         cells = self._target_cells()
         if cells is not None and self.select == "pending":
-            self._progress.total, self._progress.not_needed = cells.count()
+            self._progress.total = self._count_needed(cells)
             for one in self._pending("failed"):
                 self._tried.update(one.cells)
         else:
@@ -373,15 +381,25 @@ class GradingRun:
             yield self._progress
         # failed cells join the batch of the rest; otherwise they would take another day
         order = (self.select,) if self.grading.grader.prepaid else _SELECT_ORDER[self.select]
-        for select in order:
-            yield from self._select(select)
+        while True:
+            cells = self._target_cells()
+            for select in order:
+                yield from self._select(select)
+            if self.stopped or cells is None or not cells.is_drawing:
+                break
+            with self.connection, transaction(self.connection):
+                cells.learn(self._run)
         if (cells := self._target_cells()) is not None:
-            needed, self._progress.not_needed = cells.count()
-            left = max(0, needed - self._progress.ungraded)
+            left = max(0, self._count_needed(cells) - self._progress.ungraded)
             self._progress.total = self._progress.done + left
         elif not self.stopped:
             self._progress.elsewhere = max(0, self._progress.total - self._progress.done)
         yield self._progress
+
+    def _count_needed(self, cells: TargetCells) -> int:
+        count = cells.count()
+        self._progress.not_needed, self._progress.skipped = count.not_needed, count.skipped
+        return count.needed
 
     def _select(self, select: str) -> Iterator[Progress]:
         queries = query_order(self.connection, self.exam)
@@ -494,7 +512,9 @@ class GradingRun:
                 # a plan of the last pass is up to date unless another process has written since
                 known = self._unfinished.pop(query, None)
                 is_current = self._seen == data_version(self.connection)
-                self._plans[query] = (is_current and known) or cells.plan(query, untried)
+                self._plans[query] = (is_current and known) or cells.plan(
+                    query, untried, drawn_only=cells.is_drawing
+                )
         yield from self._next_rounds()
         yield from self._repeat_requests()
 

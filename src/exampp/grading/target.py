@@ -12,8 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.grading.chances import drawn_items, learn_models, skipped_cells
 from exampp.measures.cover import check_partial
 from exampp.measures.exams import default_subtopics
 from exampp.measures.names import CUTOFF, Measure, as_measures, parse_measure
@@ -32,7 +34,7 @@ from exampp.store.cells import (
 )
 from exampp.store.grades import StoredGrader
 from exampp.store.read_model import QueryRows, query_gradebook
-from exampp.store.runs import target_of
+from exampp.store.runs import models_of, put_models, target_of
 
 
 def grading_target(
@@ -40,17 +42,24 @@ def grading_target(
     min_rating: int | Sequence[int] | None,
     grader: GraderIdentity,
     depth: int,
+    may_miss: float | None = None,
+    audit: float | None = None,
 ) -> GradingTarget | None:
     """Return the target of some measures, None without any; the default minimum rating is that of
     the grader. A requirement of a gate, such as `Cover@20>=0.7`, counts by its measure.
+
+    With `may_miss`, cells with a smaller chance of covering are skipped, except those of a random
+    share `audit` of the items.
 
     Raises:
         InputError: A measure is unknown, a threshold is off the scale, the measures read passages
             beyond `depth`, or the grader has no items.
     """
     if not measures:
-        if min_rating is not None:
-            raise InputError("--min-rating has no effect without --for", hint="Remove it")
+        given = {"--min-rating": min_rating, "--may-miss": may_miss, "--audit": audit}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"{name} has no effect without --for", hint="Remove it")
         return None
     if grader.kind == "query":
         raise InputError(
@@ -69,7 +78,41 @@ def grading_target(
     return GradingTarget(
         tuple(dict.fromkeys(map(str, chosen))),
         tuple(sorted(set(map(grader.threshold, thresholds)))),
+        *_risk(chosen, may_miss, audit),
     )
+
+
+AUDIT = 0.2
+"""Default share of the items that are drawn."""
+
+
+def _risk(
+    measures: Sequence[Measure], may_miss: float | None, audit: float | None
+) -> tuple[float, float]:
+    """Return the chance below which cells are skipped, and the share of drawn items."""
+    if may_miss is None:
+        if audit is not None:
+            raise InputError("--audit has no effect without --may-miss", hint="Remove it")
+        return 0.0, 0.0
+    share = AUDIT if audit is None else audit
+    for name, value in (("--may-miss", may_miss), ("--audit", share)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+            raise InputError(f"{name} must be between 0 and 1, not {value}")
+    for one in measures:
+        if one.name != "Cover":
+            raise InputError(f"--may-miss corrects Cover only, not {one}", hint="Remove --may-miss")
+    return float(may_miss), float(share)
+
+
+def check_whole_scope(target: GradingTarget | None, exam: GradingScope) -> None:
+    """Raise InputError if cells would be skipped by the grades of a part of the exam."""
+    if target is not None and target.may_miss:
+        for name, part in (("--max-queries", exam.max_queries), ("--shard", exam.shard)):
+            if part is not None:
+                raise InputError(
+                    "--may-miss learns from items of all queries and passages",
+                    hint=f"Remove {name}",
+                )
 
 
 class QueryPlan:
@@ -96,10 +139,21 @@ class QueryPlan:
         return sum(map(len, self._places))
 
     @property
+    def skipped(self) -> int:
+        """Return the number of pending cells that are skipped."""
+        if self._needs.skips is None:
+            return 0
+        needed = {one.cells for one in self.needed}
+        skipped = {one.cells for one in self._at_cells(self._needs.skipped)}
+        return sum(map(len, skipped - needed))
+
+    @property
     def needed(self) -> list[PendingCells]:
         """Return the requests with a needed cell."""
-        needed = self._needs.needed
-        return self._at((passage, item) for passage, item in np.argwhere(needed).tolist())
+        return self._at_cells(self._needs.needed)
+
+    def _at_cells(self, cells: NDArray[np.bool_]) -> list[PendingCells]:
+        return self._at((passage, item) for passage, item in np.argwhere(cells).tolist())
 
     def next_round(self) -> list[PendingCells]:
         """Return the requests of the next round; they are returned once."""
@@ -117,10 +171,11 @@ class QueryPlan:
 
 
 class NeedCount(NamedTuple):
-    """Pending cells: those that a target needs at most, and those that it does not need."""
+    """Pending cells: those that a target needs at most, does not need, and skips."""
 
     needed: int
     not_needed: int
+    skipped: int = 0
 
 
 def count_needed(
@@ -146,20 +201,43 @@ class TargetCells:
         self._connection = connection
         self._grader = grader
         self._exam = exam
+        self._target = target
+        self._models = (
+            models_of(connection, grader.key, exam.bank, target) if target.may_miss else None
+        )
         self._measures = [parse_measure(one) for one in target.measures]
         self._threshold = max(target.min_ratings)
         rankings, items = has_subtopics(connection, exam.bank, exam.kind)
         self._subtopics = default_subtopics(rankings=rankings, items=items)
 
-    def plan(self, query: int, pending: Iterable[PendingCells]) -> QueryPlan:
-        """Return the plan of a query, with the requests that are `pending`."""
+    @property
+    def is_drawing(self) -> bool:
+        """Return whether only cells of drawn items can be graded: no cell has a chance yet."""
+        return bool(self._target.may_miss) and self._models is None
+
+    def learn(self, run: int) -> None:
+        """Store the models by which cells are skipped with a run, unless another process has."""
+        where = self._connection, self._grader.key, self._exam.bank
+        if models_of(*where, self._target) is None:
+            models = learn_models(self._connection, self._grader, self._exam.bank, self._target)
+            put_models(self._connection, run, models)
+
+    def plan(
+        self, query: int, pending: Iterable[PendingCells], *, drawn_only: bool = False
+    ) -> QueryPlan:
+        """Return the plan of a query, with the requests that are `pending`.
+
+        With `drawn_only`, only cells of drawn items are graded.
+        """
         rows, needs = self._needs(query)
         row, column = rows.row, rows.column
         requests = {
             (row[passage], column[item]): one
             for one in pending
             for item, passage in one.cells
-            if item in column and passage in row
+            if item in column
+            and passage in row
+            and (not drawn_only or needs.certain is None or needs.certain[column[item]])
         }
         if requests:
             needs.candidates[tuple(zip(*requests, strict=True))] = True
@@ -168,7 +246,7 @@ class TargetCells:
 
     def count(self) -> NeedCount:
         """Count the pending cells without reading texts."""
-        pending = needed = 0
+        pending = needed = skipped = 0
         for query in query_order(self._connection, self._exam):
             rows, needs = self._needs(query)
             places = [
@@ -180,7 +258,8 @@ class TargetCells:
                 needs.forget_candidates()
             pending += int(needs.candidates.sum())
             needed += int(needs.needed.sum())
-        return NeedCount(needed, pending - needed)
+            skipped += int(needs.skipped.sum())
+        return NeedCount(needed, pending - needed - skipped, skipped)
 
     def _pending(self, query: int, rows: QueryRows, needs: QueryNeeds) -> Iterator[Cell]:
         """Yield the pending cells of a query, by the keys of their texts."""
@@ -201,6 +280,16 @@ class TargetCells:
 
     def _needs(self, query: int) -> tuple[QueryRows, QueryNeeds]:
         rows, book = query_gradebook(self._connection, self._grader, self._exam.bank, query)
-        candidates = np.zeros(book.queries[0].ratings.shape, np.bool_)
-        needs = query_needs(book, self._measures, self._threshold, self._subtopics, candidates)
+        (grades,) = book.queries
+        candidates = np.zeros(grades.ratings.shape, np.bool_)
+        skips = None
+        if self._models is not None:
+            skips = skipped_cells(
+                self._connection, self._grader, self._exam.bank, grades, self._target, self._models
+            )
+        needs = query_needs(
+            book, self._measures, self._threshold, self._subtopics, candidates, skips=skips
+        )
+        if self.is_drawing:
+            needs.certain = drawn_items(grades, self._target.audit)
         return rows, needs

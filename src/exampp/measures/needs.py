@@ -9,6 +9,9 @@ scores are open below full support. All other measures need all cells.
 A round has a set of passages for each item, so that every system with the item open gets one: first
 the passage that most of these systems returned, then the one that most of the others returned, and
 so on. Each of these cells is needed whatever the grades of those before it are, and k rounds end.
+
+Where cells are skipped because they hardly cover, an item is open by the grades of the other cells
+alone, so that the value without skipped cells is known; a drawn item is open by all grades, too.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from exampp.records.gradebook import (
     Gradebook,
     QueryGrades,
     Ratings,
+    SkippedCells,
     without_decisions,
 )
 from exampp.records.wording import counted
@@ -48,10 +52,11 @@ class _Readers(NamedTuple):
 
 
 class _Version(NamedTuple):
-    """Ratings, and the cells that keep theirs because of a human decision."""
+    """Ratings, the cells that keep theirs because of a human decision, and the cells that count."""
 
     ratings: Ratings
     decided: Bools
+    counted: Bools
 
 
 @dataclass(slots=True)
@@ -59,7 +64,8 @@ class QueryNeeds:
     """The needed cells of one query, [passages, items], while its cells are graded.
 
     `candidates` are the cells that may be graded: pending, and not yet requested. `shared` are the
-    cells that one request grades, by each of them, if there are several.
+    cells that one request grades, by each of them, if there are several. Only cells of `certain`
+    items are needed for sure. `skips` are the skipped cells.
     """
 
     candidates: Bools
@@ -68,6 +74,8 @@ class QueryNeeds:
     needs_all: bool
     versions: Sequence[_Version]
     shared: Mapping[Cell, Sequence[Cell]] = field(default_factory=dict)
+    certain: Bools | None = None
+    skips: SkippedCells | None = None
 
     @property
     def needed(self) -> Bools:
@@ -82,8 +90,9 @@ class QueryNeeds:
         """Return a lower bound on the cells that end the grading of the query."""
         if self.needs_all:
             return int(self.candidates.sum())
-        candidates, least = self.candidates.astype(np.float32), 0
-        for readers, is_open in zip(self._all_readers(), self._open(), strict=True):
+        certain, least = True if self.certain is None else self.certain, 0
+        for (version, readers), is_open in zip(self._views(), self._open(), strict=True):
+            candidates = (self.candidates & version.counted & certain).astype(np.float32)
             gradable = is_open & (readers.reads @ candidates > 0)
             votes = readers.reads.T @ gradable.astype(np.float32)
             most, systems = (candidates * votes).max(axis=0, initial=0), gradable.sum(axis=0)
@@ -109,9 +118,21 @@ class QueryNeeds:
             if more := [other for one in cells for other in self.shared.get(one, ())]:
                 passages, items = np.array([*cells, *more]).T
             self.candidates[passages, items] = False
-            for readers, is_open in zip(self._all_readers(), left, strict=True):
+            for (version, readers), is_open in zip(self._views(), left, strict=True):
+                closing = (readers.reads[:, passages] > 0) & version.counted[passages, items]
                 # several passages may close one item
-                np.logical_and.at(is_open.T, items, readers.reads[:, passages].T == 0)
+                np.logical_and.at(is_open.T, items, ~closing.T)
+
+    @property
+    def skipped(self) -> Bools:
+        """Return the candidates that could change a value, but are skipped."""
+        if self.skips is None:
+            return np.zeros(self.candidates.shape, np.bool_)
+        every = np.broadcast_to(np.True_, self.candidates.shape)
+        # of each pair of versions, either counts all cells
+        versions = [one._replace(counted=every) for one in self.versions[::2]]
+        left: Bools = replace(self, versions=versions, skips=None).needed & ~self.needed
+        return left
 
     @property
     def automatic(self) -> Ratings:
@@ -129,23 +150,26 @@ class QueryNeeds:
             if not version.decided[passage, item]:
                 version.ratings[passage, item] = rating
 
-    def _all_readers(self) -> Iterator[_Readers]:
-        return (readers for _ in self.versions for readers in self.readers)
+    def _views(self) -> Iterator[tuple[_Version, _Readers]]:
+        return ((version, readers) for version in self.versions for readers in self.readers)
 
     def _open(self) -> list[Bools]:
         """Return the open items of each system, [systems, items], by version and readers."""
+        covering = [
+            ((one.ratings >= self.threshold) & one.counted).astype(np.float32)
+            for one in self.versions
+        ]
         return [
-            (readers.reads @ (version.ratings >= self.threshold).astype(np.float32) == 0)
-            & readers.items
-            for version in self.versions
+            (readers.reads @ cells == 0) & readers.items
+            for cells in covering
             for readers in self.readers
         ]
 
     def _votes(self, is_open: Sequence[Bools]) -> Floats:
         """Return the number of open systems that read each passage, [passages, items]."""
         votes = np.zeros(self.candidates.shape, np.float32)
-        for readers, systems in zip(self._all_readers(), is_open, strict=True):
-            votes += readers.reads.T @ systems.astype(np.float32)
+        for (version, readers), systems in zip(self._views(), is_open, strict=True):
+            votes += readers.reads.T @ systems.astype(np.float32) * version.counted
         return votes
 
 
@@ -156,11 +180,13 @@ def query_needs(
     subtopics: Subtopics,
     candidates: Bools,
     policy: CoverPolicy = EXAM,
+    skips: SkippedCells | None = None,
 ) -> QueryNeeds:
     """Return the needs of the only query of a gradebook, for measures with a cutoff.
 
     `threshold` is the highest of the minimum ratings: an item covered there is covered at lower
     ones. Grades that human decisions override are needed, too, because leaderboards show both.
+    `skips` are the cells to skip.
     """
     (query,) = book.queries
     readers: list[_Readers] = []
@@ -170,11 +196,16 @@ def query_needs(
             readers += _readers(book, measure, subtopics, policy)
         else:
             needs_all = True
-    versions = [_Version(query.ratings.copy(), _decided(query))]
+    graded = [(query.ratings.copy(), _decided(query))]
     if query.decided:
         (automatic,) = without_decisions(book).queries
-        versions.append(_Version(automatic.ratings, np.zeros(query.ratings.shape, np.bool_)))
-    return QueryNeeds(candidates, threshold, readers, needs_all, versions)
+        graded.append((automatic.ratings, np.zeros(query.ratings.shape, np.bool_)))
+    shape = query.ratings.shape
+    counted: list[Bools] = [np.broadcast_to(np.True_, shape)]
+    if skips is not None:
+        counted = [~skips.cells, np.broadcast_to(skips.drawn, shape)]
+    versions = [_Version(*one, cells) for one in graded for cells in counted]
+    return QueryNeeds(candidates, threshold, readers, needs_all, versions, skips=skips)
 
 
 def _readers(
@@ -205,15 +236,17 @@ def _decided(query: QueryGrades) -> Bools:
     return decided
 
 
-def _count_missing_needed(
+def count_missing_needed(
     book: Gradebook,
     measure: Measure,
     threshold: int,
     subtopics: Subtopics,
     k: int,
     policy: CoverPolicy = EXAM,
+    *,
+    skipping: bool = False,
 ) -> int:
-    """Count the cells without a grade that a measure needs.
+    """Count the cells without a grade that a measure needs, without skipped ones if `skipping`.
 
     Counts passages with a text that are among the first k of a ranking or have another grade, or
     all for nCover.
@@ -227,7 +260,8 @@ def _count_missing_needed(
         reads[query.pool_size :] = False
         alone = replace(book, queries=(query,))
         candidates = ~graded & reads[:, None]
-        needs = query_needs(alone, [measure], threshold, subtopics, candidates, policy)
+        skips = query.skips if skipping else None
+        needs = query_needs(alone, [measure], threshold, subtopics, candidates, policy, skips)
         missing += int(needs.needed.sum())
     return missing
 
@@ -256,7 +290,7 @@ def check_needed_cells(
     for measure in measures:
         if same and str(measure) in book.target.measures:
             continue
-        missing = _count_missing_needed(book, measure, threshold, subtopics, k, policy)
+        missing = count_missing_needed(book, measure, threshold, subtopics, k, policy)
         if missing:
             every = dict.fromkeys((*book.target.measures, str(measure)))
             wanted = " ".join(f"--for '{one}'" for one in every)
