@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from exampp.stats.sampling import (
     FOLDS,
+    Coefficients,
     Sample,
     calibrated_probabilities,
     drawn_units,
@@ -89,7 +90,7 @@ def one_setting(setting: Setting, draws: int, seed: int) -> list[float]:
     rows: tuple[list[Floats], list[Floats]] = ([], [])
     for _ in range(draws):
         chosen = random.integers(0, QUERIES, setting.queries)
-        at = coefficients[:, chosen].reshape(SYSTEMS, -1) / setting.queries
+        at = Coefficients.of(coefficients[:, chosen].reshape(SYSTEMS, -1) / setting.queries)
         label, rating = labels[chosen].ravel(), ratings[chosen].ravel().astype(np.int64)
         weights = None if setting.design == "uniform" else influence(at)
         pi = inclusion(weights, len(label), setting.labels)
@@ -102,7 +103,7 @@ def one_setting(setting: Setting, draws: int, seed: int) -> list[float]:
         drawn = drawn_units(at, predicted, sample)
         sure = (drawn.units >= FEWEST_UNITS) & (np.diag(one.covariance) > 1e-18)
         for limits, true, into in (
-            (pool_limits(one, sample.pi, drawn, LEVEL), at @ label, rows[0]),
+            (pool_limits(one, sample.uncertain.pi, drawn, LEVEL), at @ label, rows[0]),
             (query_limits(one, drawn, LEVEL), overall, rows[1]),
         ):
             low, high = np.clip(limits, 0, 1)

@@ -114,9 +114,8 @@ def exam(shape: Shape, queries: int, random: np.random.Generator) -> JudgedPool:
         rating = np.where(returned[system], np.clip(rating + change, 0, 5), rating)
     pooled = returned.any(axis=0)
     number = np.broadcast_to(np.arange(queries)[:, None], pooled.shape)[pooled]
-    return JudgedPool(
-        rating[pooled], judgment[pooled].astype(np.float64), number, number, returned[:, pooled]
-    )
+    places = [np.flatnonzero(mine[pooled]) for mine in returned]
+    return JudgedPool(rating[pooled], judgment[pooled].astype(np.float64), number, number, places)
 
 
 def _rankings(

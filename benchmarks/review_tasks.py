@@ -22,6 +22,7 @@ from playwright.sync_api import Locator, Page, sync_playwright
 
 from exampp import Collection
 from exampp.web.live_collection import LiveCollection
+from exampp.web.people import People
 from exampp.web.serving import listen, prepare
 
 DISPUTES = 9
@@ -164,7 +165,9 @@ def main() -> None:
         collection.grades(asked.grader).report(report)
     listener = listen("127.0.0.1", 0)
     room = LiveCollection(path, grader=asked.grader)
-    served = prepare(room, listener, "127.0.0.1", ["cas"])
+    people = People()
+    people.add("cas", "owner")
+    served = prepare(room, listener, "127.0.0.1", people)
     threading.Thread(target=served.run, daemon=True).start()
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     tasks: dict[str, Callable[[Hand], str]] = {

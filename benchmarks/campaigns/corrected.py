@@ -43,7 +43,7 @@ from exampp.measures.population import Population, check_linear, population
 from exampp.records.decisions import Design
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
 from exampp.stats.rank_correlation import kendall_rows
-from exampp.stats.sampling import Sample, random_numbers, totals
+from exampp.stats.sampling import Coefficients, Sample, random_numbers, totals
 
 Floats = NDArray[np.float64]
 MIN_RATING, MIN_RELEVANT = 4, 2
@@ -134,7 +134,7 @@ def redrawn(units: Population, truth: Floats, seed: int) -> tuple[Population, Fl
         query_ids=tuple(f"{number}" for number in range(count)),
         names=names,
         groups=np.repeat(np.arange(count), [len(one) for one in at]),
-        coefficients=units.coefficients[:, columns],
+        coefficients=Coefficients.of(units.coefficients.columns(columns)),
         graded=units.graded[..., columns],
         bins=units.bins[..., columns],
         judged=units.judged[..., columns],
@@ -283,8 +283,8 @@ def main() -> int:
             continue
         units = population(book, measure, min_rating=MIN_RATING, min_relevant=MIN_RELEVANT)
         truth = truth_of(book, units)
-        scores = (units.coefficients * truth).sum(axis=1)
-        graded = (units.coefficients * units.graded).sum(axis=1)
+        scores = units.coefficients @ truth
+        graded = units.coefficients @ units.graded
         off = np.abs((graded[:, None] - graded[None, :]) - (scores[:, None] - scores[None, :]))
         print(
             f"{name}: {len(units.names)} {units.unit}s, {len(units.systems)} systems, "

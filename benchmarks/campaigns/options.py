@@ -200,7 +200,10 @@ OPTIONS: Mapping[str, Uses] = {
             "--for": "Cover@1",
             "--min-rating": "2 --for Cover@1",
             "--may-miss": "0.3 --for Cover@1",
-            "--audit": "0.5 --for Cover@1 --may-miss 0.3",
+            "--after": "other",
+            "--unsure": "2 --after other",
+            "--audit": "1 --after other",
+            "--audit-seed": "3 --after other",
             "--pool": "judged",
             "--decode": {
                 f"grade bare.exam {HF}": "generate",
@@ -311,6 +314,20 @@ OPTIONS: Mapping[str, Uses] = {
             "--shared": "50",
             "--guidelines": "edited.csv",
             "--min-rating": "2",
+            "--allowed-host": "exams.example.org",
+            "--prefix": "/exam",
+            "--proxy": "127.0.0.1",
+            "--access-log": "access.log",
+        },
+    ),
+    "people": Uses(
+        ("people my.exam", "people my.exam --invite ann"),
+        {
+            "--invite": "ann",
+            "--role": {"people my.exam --invite": "editor"},
+            "--revoke": "ann",
+            "--address": {"people my.exam --invite": "https://exams.example.org"},
+            **FORMAT,
         },
     ),
     "evaluate": Uses(
@@ -535,8 +552,21 @@ OPTIONS: Mapping[str, Uses] = {
         },
     ),
     "vote": Uses(
-        ("vote graders.exam --grader judge --grader other",),
-        {"--grader": "", "--rule": "mean", "--at-least": "1", "--steps": "2", **FORMAT},
+        (
+            "vote graders.exam --grader judge --grader other",
+            "vote graders.exam --grader judge --grader other --rule cascade",
+        ),
+        {
+            "--grader": "",
+            "--rule": "mean",
+            "--at-least": "1",
+            "--steps": "2",
+            "--min-rating": "1",
+            "--unsure": "2",
+            "--audit": "1",
+            "--audit-seed": "3",
+            **FORMAT,
+        },
     ),
     "calibrate": Uses(
         ("calibrate my.exam my.calibration",),
@@ -910,6 +940,7 @@ def run(
     monkeypatch.setattr(figure, "_converter", lambda: undrawn)
     monkeypatch.setattr(notes, "by_severity", lambda found: (tuple(found), ()))
     monkeypatch.setattr(secrets, "token_hex", lambda size: "0" * 2 * size)
+    monkeypatch.setattr(secrets, "token_urlsafe", lambda size: "0" * size)
 
     here = Path(shutil.copytree(example, tmp_path / "here"))
     monkeypatch.chdir(here)

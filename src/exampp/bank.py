@@ -386,36 +386,41 @@ class Bank:
                 applied += edits.apply_change(items[query_id], change)
             return self._append(applied, edit)
 
-    def undo(self, number: int, *, author: str | None = None, reason: str = "") -> Table:
-        """Undo the newest edit of an item by another edit.
+    def undo(self, *numbers: int, author: str | None = None, reason: str = "") -> Table:
+        """Undo the newest edits of items, all or none, by further edits.
 
-        Undoing an addition retires the item. An undo can itself be undone. EditConflict if the item
+        Undoing an addition retires the item. An undo can itself be undone. EditConflict if an item
         was edited since.
         """
         edit = edit_by(author, reason)
-        number = check_integer("the number of an edit", number)
+        checked = [check_integer("the number of an edit", number) for number in numbers]
         with self.connection, transaction(self.connection):
-            history = stored.log_of_item(self.connection, self.name, number)
-            if not history:
-                raise InputError(
-                    f"the bank {self.name!r} has no edit {number}",
-                    hint="List them: exampp bank log",
-                )
-            undone, newest = next(one for one in history if one.number == number), history[-1]
-            before = undone.before or replace(undone.after, active=False)
-            if before == undone.after:
-                raise InputError(
-                    f"edit {number} ({undone.operation}) is not in the history of an item and "
-                    "cannot be undone",
-                    hint=_UNDONE_BY.get(
-                        undone.operation.partition(" ")[0],
-                        "Apply an edited file instead: exampp bank apply",
-                    ),
-                )
-            if newest is not undone:
-                raise edits.edit_conflict(history, before)
-            self._append([ItemChange("undo", undone.after, before)], edit)
-        return edits.changes_table(edits.changes_of(undone.after, before))
+            changes = [self._undone(number) for number in checked]
+            self._append([ItemChange("undo", *pair) for pair in changes], edit)
+        return edits.changes_table(one for pair in changes for one in edits.changes_of(*pair))
+
+    def _undone(self, number: int) -> tuple[ItemState, ItemState]:
+        """Return the item of an edit, and as it was before."""
+        history = stored.log_of_item(self.connection, self.name, number)
+        if not history:
+            raise InputError(
+                f"the bank {self.name!r} has no edit {number}",
+                hint="List them: exampp bank log",
+            )
+        undone, newest = next(one for one in history if one.number == number), history[-1]
+        before = undone.before or replace(undone.after, active=False)
+        if before == undone.after:
+            raise InputError(
+                f"edit {number} ({undone.operation}) is not in the history of an item and "
+                "cannot be undone",
+                hint=_UNDONE_BY.get(
+                    undone.operation.partition(" ")[0],
+                    "Apply an edited file instead: exampp bank apply",
+                ),
+            )
+        if newest is not undone:
+            raise edits.edit_conflict(history, before)
+        return undone.after, before
 
     def apply(
         self,

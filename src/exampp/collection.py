@@ -19,6 +19,7 @@ from exampp.errors import InputError
 from exampp.formats.lines import read_lines
 from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
+from exampp.records.cascade import UNSURE_WITHIN
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders, grader_label
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
@@ -534,7 +535,10 @@ class Collection:
         measures: Sequence[Measure | str] = (),
         min_rating: int | Sequence[int] | None = None,
         may_miss: float | None = None,
+        after: str | None = None,
+        unsure: float = UNSURE_WITHIN,
         audit: float | None = None,
+        audit_seed: int = 0,
         **options: Any,
     ) -> GradingRun:
         """Plan a grading run without starting it: iterate over its `steps`.
@@ -550,7 +554,10 @@ class Collection:
         such as `["Cover@20"]`, only the cells that their values at `min_rating` need are graded;
         the values are those of all grades. With `may_miss`, cells with a smaller chance of covering
         are skipped, except those of a random share `audit` of the items (default .2), which
-        correct Cover for what is missed. With `dry_run`, nothing is graded; use it for `estimate`.
+        correct Cover for what is missed. `after` names a cheaper grader that has graded all cells:
+        only those where it is `unsure` and a random `audit` of the others (default .05) are graded,
+        and a cascade of both is stored (see `Panel.cascade`). With `dry_run`, nothing is graded;
+        use it for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -575,7 +582,10 @@ class Collection:
             measures=measures,
             min_rating=min_rating,
             may_miss=may_miss,
+            after=after,
+            unsure=unsure,
             audit=audit,
+            audit_seed=audit_seed,
         )
 
     @with_grader_options("grading")

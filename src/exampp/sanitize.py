@@ -13,6 +13,7 @@ import math
 import operator
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -195,6 +196,18 @@ def check_text(name: str, value: object) -> str:
     if not value.strip():
         raise InputError(f"{name} is blank", field=name)
     return value.strip()
+
+
+def clean_name(what: str, value: object) -> str:
+    """Return the name of a person in one spelling; InputError if it is not a text or is blank.
+
+    Composes accents (NFC), removes invisible characters, and joins words by single spaces.
+    """
+    text = check_text(what, value)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+        text = "".join(one for one in text if unicodedata.category(one) not in ("Cc", "Cf"))
+    return check_text(what, " ".join(text.split()))
 
 
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from exampp.errors import InputError
 from exampp.measures.names import parse_measure
 from exampp.measures.population import Population
 from exampp.stats.means import student_quantile
-from exampp.stats.sampling import Sample
+from exampp.stats.sampling import Coefficients, Sample
 
 
 def units(coefficients: list[list[float]], queries: int = 2) -> Population:
@@ -28,7 +28,7 @@ def units(coefficients: list[list[float]], queries: int = 2) -> Population:
         query_ids=tuple(f"q{number}" for number in range(queries)),
         names=tuple((f"q{group}", f"p{number}") for number, group in enumerate(groups.tolist())),
         groups=groups,
-        coefficients=a,
+        coefficients=Coefficients.of(a),
         graded=np.ones(count),
         bins=np.ones(count, np.int64),
         judged=np.full(count, np.nan),

@@ -13,7 +13,7 @@ from support import exams
 from support.batch_servers import OpenAIStub
 from support.commands import Commands
 from support.forked import forked
-from support.replayed import Killed, NeededOracle, RandomExam, graded_cells, scores
+from support.replayed import CheckedGrader, Killed, NeededOracle, RandomExam, graded_cells, scores
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -41,8 +41,8 @@ def planned(
 def finish(run: GradingRun, exam: RandomExam, stop_after: int | None = None) -> int:
     """Run to its end, or until it is killed; every request is checked."""
     oracle = NeededOracle(exam, run, stop_after)
-    assert isinstance(run.grading.grader, ScriptedGrader)
-    run.grading.grader._line = oracle
+    assert isinstance(run.grading.grader, CheckedGrader)
+    run.grading.grader.oracle = oracle
     try:
         for _ in run.steps():
             pass
@@ -138,7 +138,7 @@ def test_a_covered_item_needs_no_other_passage(tmp_path: Path, grader: ScriptedG
         assert (status.pending, status.not_needed, status.states["graded"]) == (0, 1, 7)
         assert exam.status().verdict.endswith("1 are not needed.")
         again = exam.grade(grader, measures=["Cover"], min_rating=4)
-        assert str(again) == "Nothing to grade: 1 pending cell is not needed (--for)"
+        assert str(again) == "Nothing to grade: 1 pending cell is not needed (--for or --after)"
         board = exam.grades().evaluate()
         # half of q1 and nothing of q2
         assert {row.system: row.mean for row in board.rows} == {"alpha": 0.25, "beta": 0.0}
@@ -151,6 +151,36 @@ def test_a_covered_item_needs_no_other_passage(tmp_path: Path, grader: ScriptedG
         assert exam.grade(grader).done == 1
         assert len({row.measure for row in exam.grades().evaluate().rows}) == 3
         assert grading_status(exam.connection)[0].not_needed == 0
+
+
+def test_a_reply_closes_the_rest_of_its_round(tmp_path: Path) -> None:
+    # a round has z for s1 to s4, then x for s5 and y for s6; requests are sent by passage
+    read = {"s1": "zx", "s2": "zx", "s3": "zy", "s4": "zy", "s5": "x", "s6": "y"}
+    grader = ScriptedGrader("5", name="all")
+    with exampp.Collection.create(tmp_path / "my.exam") as exam:
+        exam.add(
+            queries={"q": "reefs"},
+            passages={name: f"text {name}" for name in "xyz"},
+            bank={"q": ["What is a reef?"]},
+            runs={system: {"q": list(names)} for system, names in read.items()},
+        )
+        progress = exam.grade(grader, measures=["Cover"], min_rating=4)
+        # x and y answer the question for all systems, so that z is not needed any more
+        assert [ask.passage_id for ask in grader.calls] == ["x", "y"]
+        assert (progress.done, progress.total, progress.not_needed) == (2, 2, 1)
+
+
+def test_a_decided_cell_does_not_need_a_grade_for_scores_with_decisions(
+    tmp_path: Path, grader: ScriptedGrader
+) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade(grader, measures=["Cover"], min_rating=4)
+        (item, *_) = exam.bank().items("q1")
+        decisions = exam.grades().decisions
+        # the grade of p1 answers the item; people decide that neither p1 nor p2 does
+        for passage in ("p1", "p2"):
+            decisions.decide("q1", item.item_id, passage, 0, author="me")
+        assert exam.grade(grader, measures=["Cover"], min_rating=4).done == 0
 
 
 def test_an_edit_makes_the_needed_cells_pending(tmp_path: Path, grader: ScriptedGrader) -> None:

@@ -33,7 +33,7 @@ def book() -> Gradebook:
 def test_sums_are_the_leaderboards(measure: str) -> None:
     """Also of a query that one system does not answer, and of short lists."""
     units = population(book(), parse_measure(measure), min_rating=4, min_relevant=2)
-    sums = dict(zip(units.systems, (units.coefficients * units.graded).sum(axis=1), strict=True))
+    sums = dict(zip(units.systems, units.coefficients @ units.graded, strict=True))
     board = evaluate(book(), [measure], [4])
     assert sums == pytest.approx(board.scores(board.columns[0].measure, 4), abs=1e-12)
 

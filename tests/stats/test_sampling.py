@@ -21,6 +21,7 @@ from exampp.measures.population import Population, population
 from exampp.records.gradebook import Gradebook
 from exampp.stats.sampling import (
     FLOOR,
+    Coefficients,
     DrawnUnits,
     Sample,
     Totals,
@@ -75,9 +76,11 @@ def test_nothing_to_draw(units: int, expected: float) -> None:
 def test_influence_is_that_on_differences() -> None:
     """sqrt of the mean over ordered pairs of (A_s - A_t)^2, itself included: sqrt(2 m (1 - m))."""
     third = np.array([[1.0, 1.0, 0.1], [1.0, 0.0, 0.1], [1.0, 0.0, 0.1]])
-    assert influence(third) == pytest.approx([0, np.sqrt(2 * (1 / 3) * (2 / 3)), 0], abs=1e-12)
+    assert influence(Coefficients.of(third)) == pytest.approx(
+        [0, np.sqrt(2 * (1 / 3) * (2 / 3)), 0], abs=1e-12
+    )
     # of one system: how much the unit moves its score
-    assert influence(third[:1]).tolist() == [1.0, 1.0, 0.1]
+    assert influence(Coefficients.of(third[:1])).tolist() == [1.0, 1.0, 0.1]
 
 
 def test_nobody_is_certain() -> None:
@@ -187,7 +190,9 @@ def test_it_is_unbiased_and_so_is_its_variance() -> None:
         for drawn in product((False, True), repeat=n):
             at = np.flatnonzero(drawn)
             chances.append(np.where(drawn, pi, 1 - pi).prod())
-            found = totals(a, f, Sample(at, pi[at]), y[..., at], np.zeros(n, np.intp), 1)
+            found = totals(
+                Coefficients.of(a), f, Sample(at, pi[at]), y[..., at], np.zeros(n, np.intp), 1
+            )
             scores.append(found.scores)
             variances.append(found.covariance)
         weights = np.array(chances)
@@ -246,8 +251,9 @@ def ppi_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_ppi_is_the_case_of_equal_chances_and_a_given_prediction() -> None:
     y, f, at = ppi_data()
     sample = Sample(at, np.full(20, 20 / 60))
+    even = Coefficients.of(np.full((1, 60), 1 / 60))
     for lam, published in PPI.items():
-        found = totals(np.full((1, 60), 1 / 60), lam * f, sample, y[at], np.zeros(60, np.intp), 1)
+        found = totals(even, lam * f, sample, y[at], np.zeros(60, np.intp), 1)
         assert found.scores[0] == pytest.approx(published, abs=1e-8)
 
 
@@ -281,7 +287,7 @@ def test_limits_over_queries_by_hand() -> None:
 
 
 def test_one_more_unit_of_either_kind() -> None:
-    coefficients = np.array([[0.5, 0.5, 0.0]])
+    coefficients = Coefficients.of(np.array([[0.5, 0.5, 0.0]]))
     sample = Sample(np.array([0, 2]), np.array([0.5, 0.5]))
     units, low, high = drawn_units(coefficients, np.array([0.2, 0.9, 0.9]), sample)
     # .5 / .25 * .5^2 = .5 times the squares of .2 and of .8

@@ -11,6 +11,10 @@ from exampp.stats.system_bias import JudgedPool, SystemBiases, system_biases
 Floats = NDArray[np.float64]
 
 
+def by_system(owner: NDArray[np.int64], systems: int) -> list[NDArray[np.intp]]:
+    return [np.flatnonzero(owner == system) for system in range(systems)]
+
+
 def pool(
     queries: int, systems: int, passages: int, seed: int = 0, skill: Floats | None = None
 ) -> JudgedPool:
@@ -21,7 +25,7 @@ def pool(
     quality = np.zeros(systems) if skill is None else skill
     judgment = np.digitize(random.normal(quality[owner]), [0, 0.8, 1.6]).astype(float)
     label = judgment + random.normal(0, 1, len(owner))
-    return JudgedPool(label, judgment, query, query, owner == np.arange(systems)[:, None])
+    return JudgedPool(label, judgment, query, query, by_system(owner, systems))
 
 
 def changed(one: JudgedPool, label: Floats) -> JudgedPool:
@@ -37,7 +41,7 @@ def test_matched_by_hand() -> None:
             np.array([1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]),
             np.array([0, 0, 0, 0, 0, 1, 1]),
             np.array([0, 0, 0, 0, 0, 1, 1]),
-            np.array([[1, 0, 0, 1, 0, 1, 0], [0, 1, 1, 0, 1, 0, 1]], np.bool_),
+            [np.array([0, 3, 5]), np.array([1, 2, 4, 6])],
         )
     )
     expected = (2 * 2 / 3 + 1 / 2) / (2 / 3 + 1 / 2 + 1 / 2)
@@ -50,7 +54,9 @@ def test_matched_is_the_regression_with_strata() -> None:
     strata = one.exam * 4 + one.judgment.astype(int)
     dummies = (strata[:, None] == np.unique(strata)).astype(float)
     expected = [
-        np.linalg.lstsq(np.column_stack([mine, dummies]), one.label, rcond=None)[0][0]
+        np.linalg.lstsq(
+            np.column_stack([np.isin(np.arange(len(one.label)), mine), dummies]), one.label
+        )[0][0]
         for mine in one.returned
     ]
     assert system_biases(one).matched == pytest.approx(expected)
@@ -70,8 +76,10 @@ def named(found: SystemBiases) -> dict[int, int]:
 @pytest.mark.parametrize("change", [{2: 5.0}, {2: 1.0}, {2: -1.0}, {2: 3.0, 5: 3.0}])
 def test_favoured_systems_are_named_and_no_others(change: dict[int, float]) -> None:
     one = pool(25, 8, 10)
-    off = sum(one.returned[system] * size for system, size in change.items())
-    found = system_biases(changed(one, one.label + off))
+    label = one.label.copy()
+    for system, size in change.items():
+        label[one.returned[system]] += size
+    found = system_biases(changed(one, label))
     assert named(found) == {system: int(np.sign(size)) for system, size in change.items()}
     for system, size in change.items():
         assert found.low[system] < size < found.high[system]
@@ -95,7 +103,7 @@ def test_noisy_judges_do_not_make_a_better_system_favoured() -> None:
     relevance = random.normal(skill[owner])
     judgment = (relevance + random.normal(0, 0.7, len(owner)) > 1.5).astype(float)
     label = relevance + random.normal(0, 1, len(owner))
-    found = system_biases(JudgedPool(label, judgment, query, query, owner == np.arange(8)[:, None]))
+    found = system_biases(JudgedPool(label, judgment, query, query, by_system(owner, 8)))
     assert (np.abs(found.matched) > found.matched_half).any()
     assert not found.found.any()
 

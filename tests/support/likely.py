@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from zlib import crc32
-
-import numpy as np
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -70,8 +69,8 @@ class LikelyExam:
     def rating(self, item: str, passage: str) -> int:
         """Return 5 for a passage that covers the item, or else 0."""
         common = len(set(item.rstrip("?").split()) & set(passage.split()))
-        chance = 1 / (1 + np.exp(self.rarity - 2 * common))
-        return 5 * (crc32(f"{self.seed} {item} {passage}".encode()) / 2**32 < chance)
+        chance = 1 / (1 + math.exp(self.rarity - 2 * common))
+        return 5 * int(crc32(f"{self.seed} {item} {passage}".encode()) / 2**32 < chance)
 
     def grader(self, name: str = "likely", look_ahead: int = 7) -> ScriptedGrader:
         """Return a grader with these ratings."""

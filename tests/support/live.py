@@ -22,6 +22,7 @@ from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.web.live_collection import LiveCollection
 from exampp.web.page_request import PLACES
+from exampp.web.people import People, Role
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare
 from support import exams
@@ -84,7 +85,7 @@ class Client:
 
     def enter(self, assessor: str | None = None) -> Client:
         """Come in with the token of an assessor, by default the first."""
-        tokens = {name: token for token, name in self.served.access.tokens.items()}
+        tokens = {name: token for token, name in self.served.access.people.tokens.items()}
         token = tokens[assessor or next(iter(tokens))]
         assert self.get("/", token=token).status == 303
         return self
@@ -164,13 +165,25 @@ HURRIED = SimpleNamespace(**{**vars(asyncio), "sleep": hurry})
 
 
 @contextmanager
-def serving(path: Path, assessors: Sequence[str] = ("ada",), **options: object) -> Iterator[Served]:
-    """Serve a collection from a thread of this process until the end of the block."""
+def serving(
+    path: Path,
+    assessors: Sequence[str] = ("ada",),
+    role: Role = "owner",
+    behind: Mapping[str, object] | None = None,
+    **options: object,
+) -> Iterator[Served]:
+    """Serve a collection from a thread of this process until the end of the block.
+
+    `behind` are the options of a server behind a proxy.
+    """
     listener = listen("127.0.0.1", 0)
     with listener, pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", HURRIED)
         room = LiveCollection(path, **options)  # type: ignore[arg-type]
-        served = prepare(room, listener, "127.0.0.1", assessors)
+        people = People()
+        for name in assessors:
+            people.add(name, role)
+        served = prepare(room, listener, "127.0.0.1", people, **behind or {})  # type: ignore[arg-type]
         thread = threading.Thread(target=served.run, daemon=True)
         thread.start()
         try:

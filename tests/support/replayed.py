@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 
 import exampp
-from exampp.graders.base import Request
+from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.run import GradingRun
 from exampp.measures.cover import cover
@@ -86,16 +86,28 @@ class RandomExam:
         share = crc32(f"{self.seed} {item} {passage}".encode()) / 2**32
         return int(6 * share ** (0.4 + 3 * self.difficulty))
 
-    def grader(self, name: str = "replay") -> ScriptedGrader:
-        return ScriptedGrader(
+    def grader(self, name: str = "replay") -> CheckedGrader:
+        return CheckedGrader(
             lambda ask: str(self.rating(ask.item, ask.passage)),
             name=name,
             look_ahead=self.random.choice([1, 2, 7, 64]),
         )
 
 
+class CheckedGrader(ScriptedGrader):
+    """A scripted grader whose requests an oracle checks when they are sent, and then answers."""
+
+    oracle: NeededOracle | None = None
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
+        if self.oracle is not None:
+            self._line = self.oracle.reply
+            requests = map(self.oracle.check, requests)
+        return super().answer(requests)
+
+
 class NeededOracle:
-    """A script that checks of each request that some value can change by it; see `Killed`.
+    """Checks of each request that some value can change by it, and replies; see `Killed`.
 
     Everything follows from the definition: with all other missing cells below the threshold, a cell
     is needed if the highest rating changes the value of a measure of some system.
@@ -119,14 +131,17 @@ class NeededOracle:
         texts = "SELECT i.item_id, v.text FROM item i JOIN item_version v USING (version)"
         self.texts = dict(run.connection.execute(texts).fetchall())
 
-    def __call__(self, ask: Request) -> str:
+    def check(self, ask: Request) -> Request:
+        """Check a request when it is sent, by the grades that are known then."""
+        assert any(map(self._changes, self._cells(ask))), f"{ask.item} on {ask.passage_id}"
+        return ask
+
+    def reply(self, ask: Request) -> str:
         if self.asked == self.stop_after:
             raise Killed
         self.asked += 1
-        cells = list(self._cells(ask))
-        assert any(self._changes(*cell) for cell in cells), f"{ask.item} on {ask.passage_id}"
         rating = self.exam.rating(ask.item, ask.passage)
-        for at, number, row, column in cells:
+        for at, number, row, column in self._cells(ask):
             self.versions[at].queries[number].ratings[row, column] = rating
         return str(rating)
 
@@ -141,7 +156,8 @@ class NeededOracle:
                         if self.exam.passages[passage] == ask.passage and not decided:
                             yield at, number, row, column
 
-    def _changes(self, at: int, number: int, row: int, column: int) -> bool:
+    def _changes(self, cell: tuple[int, int, int, int]) -> bool:
+        at, number, row, column = cell
         query = self.versions[at].queries[number]
         if query.ratings[row, column] != MISSING:
             return False

@@ -43,6 +43,8 @@ PAGES = (
     "/compare?a=beta&b=alpha",
     "/items?order=worst",
     "/judge/end",
+    "/write",
+    "/grade",
     "/plots",
     "/trust/sensitivity",
     "/trust/attacks",

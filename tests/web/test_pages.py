@@ -28,7 +28,7 @@ PAGES = (
     *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
-    "/duplicates",
+    *("/duplicates", "/write", "/grade"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 
@@ -229,6 +229,7 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
 WHOLE = (
     *(*live.NAVIGATION, "/query?id=q1", "/cell?query=q1&passage=p1"),
     *("/search?q=a", "/bank?query=q1", "/duplicates", "/judge", "/judge/end", "/judge/guidelines"),
+    *("/write", "/grade"),
     *("/agreement/cells", "/compare?a=beta&b=alpha"),
     *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),
     *(f"/trust/{key}" for key in QUESTIONS),
@@ -238,7 +239,7 @@ PARTS = (
     *("/queries", "/cell?query=q1&passage=p1", "/overview/live", "/trust/answers", "/nowhere"),
     *("/sample/progress", "/sample/case?query=q1&passage=p1"),
 )
-BEFORE_PAGES = {"opening.html", "arriving.html"}
+BEFORE_PAGES = {"signed_in.html", "opening.html", "arriving.html"}
 """Pages that are shown until results are there, and on the way from another site."""
 
 

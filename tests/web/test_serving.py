@@ -22,6 +22,7 @@ from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.web import serve
 from exampp.web.live_collection import LiveCollection
+from exampp.web.people import People
 from exampp.web.serving import listen, prepare
 
 
@@ -126,7 +127,10 @@ def test_two_people_on_another_host(path: Path) -> None:
     with listen("0.0.0.0", 0) as listener:
         room = LiveCollection(path)
         try:
-            served = prepare(room, listener, "0.0.0.0", ["ada", "grace"])
+            people = People()
+            for name in ("ada", "grace"):
+                people.add(name, "assessor")
+            served = prepare(room, listener, "0.0.0.0", people)
         finally:
             room.close()
     addresses = served.addresses()

@@ -6,7 +6,7 @@ import functools
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ import exampp
 from exampp.graders.scripted import ScriptedGrader
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Route
+    from playwright.sync_api import Browser, FloatRect, Page, Route
 
 Decision = tuple[str, str, int, str]
 """item, passage, rating, reason."""
@@ -387,3 +387,100 @@ def test_the_text_of_another_person_can_be_taken(page: Page, path: Path) -> None
     page.wait_for_selector("#impact [data-changes='1'] .figures")
     page.locator("button.primary").click()
     page.wait_for_selector(".notice.good")
+
+
+# ---- what stays in place, and what is waited for -------------------------------------------------
+
+
+SLOW = """() => {
+  const part = window.part;
+  window.part = async (address, options) => {
+    if (options?.method === "POST") await new Promise((wait) => setTimeout(wait, 250));
+    return part(address, options);
+  };
+}"""
+
+
+@pytest.mark.parametrize(
+    ("leave", "there"),
+    [
+        (lambda page: page.click("text=End the session"), "**/judge/end"),
+        (lambda page: (page.keyboard.press("g"), page.keyboard.press("q")), "**/queries"),
+        (lambda page: page.keyboard.press("b"), "**/judge?order=query*"),
+    ],
+    ids=["link", "key", "form"],
+)
+def test_leaving_waits_for_decisions_on_their_way(
+    page: Page, path: Path, leave: Callable[[Page], object], there: str
+) -> None:
+    page.goto("/judge?order=query&query=q")
+    page.evaluate(SLOW)
+    for _ in range(12):
+        before = on_stage(page)
+        page.keyboard.press("3")
+        wait_for_another(page, before)
+    assert len(decided(path)) < 12
+    with page.expect_navigation(url=there):
+        leave(page)
+    assert len(decided(path)) == 12
+
+
+def test_a_refused_decision_keeps_the_person_on_the_page(page: Page, path: Path) -> None:
+    with held(page, "**/judge/decide**"):
+        page.goto("/judge?order=query&query=q")
+        page.locator("#stage [name=versions]").evaluate("one => { one.value = '7,7,7'; }")
+        with page.expect_request("**/judge/decide**"):
+            page.keyboard.press("3")
+        page.click("text=End the session")
+        page.wait_for_function(
+            "() => document.querySelector('#judged').textContent.includes('Saving')"
+        )
+    page.wait_for_function(
+        "() => document.querySelector('#judged').textContent.includes('Not saved')"
+    )
+    assert "/judge?" in page.url
+    assert decided(path) == []
+
+
+@pytest.mark.parametrize("width", [1440, 900, 390])
+def test_the_header_keeps_its_height_and_covers_nothing(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/judge")
+    height = "document.querySelector('header.bar').getBoundingClientRect().height"
+    before = page.evaluate(height)
+    for _ in range(3):
+        page.keyboard.press("3")
+        page.wait_for_timeout(700)
+    assert page.evaluate(height) == before
+    assert "older than" not in page.inner_text("body").lower()
+    below = "document.querySelector('.session-bar').getBoundingClientRect().top"
+    assert page.evaluate(below) >= before - 1
+    page.goto("/queries")
+    assert page.evaluate(height) == before
+
+
+def test_opinions_are_beside_the_passage_that_is_adjudicated(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = exam(tmp_path, long=1500)
+    with exampp.Collection(path) as collection:
+        grades = collection.grades()
+        item = grades.gradebook.queries[0].item_ids[0]
+        for author, rating in (("ann", 0), ("bob", 5)):
+            why = "because the text says so, in the second sentence of it"
+            grades.decisions.decide("q", item, "p1", rating, author=author, reason=why)
+    with live.visiting(path) as client, page_of(browser, client) as (page, _):
+        page.goto("/judge?order=disputes")
+        passage, opinion = box(page, ".case-passage"), box(page, ".opinion >> nth=1")
+        assert opinion["x"] >= passage["x"] + passage["width"]
+        assert abs(box(page, ".opinions")["y"] - passage["y"]) < 5
+        assert opinion["y"] + opinion["height"] <= box(page, ".rating-bar")["y"]
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert box(page, ".opinions")["y"] < box(page, ".case-passage")["y"]
+
+
+def box(page: Page, name: str) -> FloatRect:
+    """Where an element is in the window."""
+    found = page.locator(name).bounding_box()
+    assert found is not None
+    return found

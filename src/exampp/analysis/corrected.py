@@ -408,7 +408,7 @@ def correct(
             "intervals over queries need 2 queries or more, and there is 1",
             hint="Leave out --over queries: intervals over the pool need 1 query",
         )
-    at = _per_system(population.coefficients, rows)
+    at = population.coefficients.rows(rows)
     graded = _per_system(population.graded, rows)
     labels = _per_system(judged.labels, rows)
 
@@ -426,19 +426,20 @@ def correct(
     )
     rows, at, graded, labels = (
         rows[order],
-        at[order],
+        at.rows(order),
         _per_system(graded, order),
         _per_system(labels, order),
     )
     predicted = _per_system(predicted, order)
     found, alone = _ordered(found, order), _ordered(alone, order)
     evidence = _evidence(population, sample, labels, rows)
+    missed = sample.uncertain
     queries = len(population.query_ids)
 
     def estimated(one: Totals, by: Floats) -> dict[Scope, Estimator]:
         drawn = drawn_units(at, by, sample)
         found: dict[Scope, Estimator] = {
-            "pool": _of_pool(one, sample.pi, drawn, evidence, settings)
+            "pool": _of_pool(one, missed.pi, drawn, evidence, settings)
         }
         if queries > 1:
             found["queries"] = _of_queries(one, drawn, evidence, settings)
@@ -453,7 +454,7 @@ def correct(
         units=len(population.names),
         labels=len(sample.places),
         unit=population.unit,
-        graded=(at * graded).sum(axis=1),
+        graded=at @ graded,
         corrected=corrected,
         people=people,
         shared=evidence.shared,
@@ -482,7 +483,7 @@ class _Evidence(NamedTuple):
 
     `own` [n] counts drawn units that count for a system, `sure` [n] is whether all of its units are
     certain; `shared` and `exact` [n, n] are the same for the units on which two systems differ:
-    those whose `kinds` [n, drawn] differ; `identical` [n, n] marks pairs that return the same
+    those whose `kinds` [n, uncertain] differ; `identical` [n, n] marks pairs that return the same
     lists.
     """
 
@@ -503,21 +504,29 @@ def _evidence(
     coverage differs by people or by grades. Units that were drawn with certainty are not counted,
     as they give no evidence about the rest; unsampled items may differ.
     """
-    n, at = len(rows), sample.places
-    certain = sample.pi >= 1
-    whole = population.coefficients[rows]
-    own = (whole[:, at] > 0)[:, ~certain].sum(axis=1)
-    sure = (whole > 0).sum(axis=1) == (whole[:, at] > 0)[:, certain].sum(axis=1)
+    n, missed, count = len(rows), sample.uncertain, population.coefficients.count
+    coefficients = population.coefficients.rows(rows)
+    own = (coefficients.columns(missed.places) > 0).sum(axis=1)
+    known = np.zeros(count, np.bool_)
+    known[sample.places[sample.pi >= 1]] = True
+    rest = [np.flatnonzero(~known[units]) for units in coefficients.units]
+    sure = np.array([not len(one) for one in rest])
     lists = population.lists[rows]
     identical = (lists[:, None, :] == lists[None, :, :]).all(axis=2)
-    shared, exact = np.zeros((n, n), np.int64), np.zeros((n, n), np.bool_)
     of_items = population.unit == "item"
-    kinds = population.graded[rows][:, at] * 2 + labels if of_items else whole[:, at]
-    for row in range(n):
-        apart = kinds != kinds[row]
-        shared[row] = apart[:, ~certain].sum(axis=1)
-        known = apart[:, certain].sum(axis=1)
-        exact[row] = sure.all() if of_items else (whole != whole[row]).sum(axis=1) == known
+    if of_items:
+        kinds = population.graded[rows][:, missed.places] * 2 + labels[:, sample.pi < 1]
+        exact = np.full((n, n), sure.all())
+    else:
+        kinds = coefficients.columns(missed.places)
+        unknown = [
+            (units[one].tobytes(), values[one].tobytes())
+            for units, values, one in zip(
+                coefficients.units, coefficients.values, rest, strict=True
+            )
+        ]
+        exact = np.array([[one == other for other in unknown] for one in unknown])
+    shared = np.array([(kinds != one).sum(axis=1) for one in kinds])
     return _Evidence(own.astype(np.int64), sure, kinds, shared, exact, identical)
 
 

@@ -233,11 +233,11 @@ def _row(
     verdicts: dict[int, Verdict] = {1: "favours", -1: "disfavours"}
     return SystemBias(
         system=name,
-        passages=int(mine.sum()),
+        passages=len(mine),
         returned=int(returned[row]),
         queries=len(set(pool.query[mine].tolist())),
-        label=float(pool.label[mine].mean()) if mine.any() else None,
-        judgment=float(pool.judgment[mine].mean()) if mine.any() else None,
+        label=float(pool.label[mine].mean()) if len(mine) else None,
+        judgment=float(pool.judgment[mine].mean()) if len(mine) else None,
         matched=number(biases.matched[row]),
         matched_low=number(biases.matched[row] - biases.matched_half[row]),
         matched_high=number(biases.matched[row] + biases.matched_half[row]),
@@ -251,32 +251,45 @@ def _row(
 
 def _pool(book: Gradebook, depth: int) -> tuple[JudgedPool, NDArray[np.int64]]:
     """Return the judged and graded passages among the first of any system, and counts by system."""
-    place = {query.query_id: number for number, query in enumerate(book.queries)}
+    numbers = {query.query_id: number for number, query in enumerate(book.queries)}
     returned = np.zeros(len(book.systems), np.int64)
-    parts: list[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]] = []
+    labels: list[NDArray[np.float64]] = [np.empty(0)]
+    judgments: list[NDArray[np.float64]] = [np.empty(0)]
+    systems, places = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
     queries: list[int] = []
+    sizes: list[int] = []
+    total = 0
     for exam in exams(book, resolve_subtopics(book, "auto")):
         layout = lay_out(exam.passages, depth)
         returned += np.bincount(layout.system, minlength=len(returned))
         pooled, column = np.unique(layout.passages, return_inverse=True)
-        by_system = np.zeros((len(returned), len(pooled)), np.bool_)
-        by_system[layout.system, column] = True
         label, judgment = _rated(exam, pooled), _judged(exam, pooled)
         used = np.isfinite(label) & (judgment != MISSING)
-        parts.append((label[used], np.maximum(judgment[used], 0.0), by_system[:, used]))
-        queries.append(place[exam.query.query_id])
-    sizes = [len(part[0]) for part in parts]
-    nothing = np.empty(0)
+        place = total + np.cumsum(used) - 1
+        systems.append(layout.system[used[column]])
+        places.append(place[column[used[column]]])
+        labels.append(label[used])
+        judgments.append(np.maximum(judgment[used], 0.0))
+        sizes.append(len(labels[-1]))
+        total += sizes[-1]
+        queries.append(numbers[exam.query.query_id])
     pool = JudgedPool(
-        label=np.concatenate([nothing, *(part[0] for part in parts)]),
-        judgment=np.concatenate([nothing, *(part[1] for part in parts)]),
-        exam=np.repeat(np.arange(len(parts)), sizes),
+        label=np.concatenate(labels),
+        judgment=np.concatenate(judgments),
+        exam=np.repeat(np.arange(len(sizes)), sizes),
         query=np.repeat(np.array(queries, np.intp), sizes),
-        returned=np.concatenate(
-            [np.empty((len(returned), 0), np.bool_), *(part[2] for part in parts)], axis=1
-        ),
+        returned=_by_system(np.concatenate(systems), np.concatenate(places), len(returned)),
     )
     return pool, returned
+
+
+def _by_system(
+    system: NDArray[np.intp], passage: NDArray[np.intp], count: int
+) -> list[NDArray[np.intp]]:
+    """Return the distinct passages of each system, in ascending order."""
+    order = np.lexsort((passage, system))
+    ends = np.cumsum(np.bincount(system, minlength=count))[:-1]
+    return [np.unique(one) for one in np.split(passage[order], ends)]
 
 
 def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:

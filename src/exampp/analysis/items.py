@@ -30,7 +30,7 @@ from exampp.measures.cover import (
 from exampp.measures.leaderboard import chance_code, grade_notes, missing_prerequisite
 from exampp.measures.names import heading
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.records.items import BankTexts, ItemEvidence
+from exampp.records.items import BankTexts, ItemEvidence, origin_tags
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import DRAFT, Note, merge_notes, note
 from exampp.results.plots.figure import Figure
@@ -795,9 +795,11 @@ def item_list(
         for query in book.queries:
             cells |= _cells(query, analysis.scores.min_rating, analysis.scores.k)
     items, linted = [], linted_items(texts, evidence)
+    of_bank = [one for entry in texts.entries for one in entry.items]
+    origins = {(one.query_id, one.item_id): origin_tags(one.extra) for one in of_bank}
     for key, text in _words(texts).items():
         query_text, rules = texts.queries.get(key[0], ""), linted.get(key, ())
-        sealed = ("sealed",) if key in (texts.sealed or ()) else ()
+        tags = (*origins.get(key, ()), *("sealed",) * (key in (texts.sealed or ())))
         one = ListedItem(key[0], query_text, key[1], text, lint=rules)
         if key in known and key in cells:
             row, (graded, overturned) = known[key], cells[key]
@@ -809,11 +811,11 @@ def item_list(
                 cells=graded,
                 swaps=row.swaps,
                 overturned=overturned,
-                state=(*row.why, *filter(None, [row.constant]), *sealed),
+                state=(*row.why, *filter(None, [row.constant]), *tags),
                 worst=row.worst if row.why else None,
             )
         else:
-            one = one._replace(state=("not graded", *sealed))
+            one = one._replace(state=("not graded", *tags))
         items.append(one)
     return ItemList(tuple(items), book is not None and book.is_graded)
 

@@ -46,6 +46,7 @@ from exampp.results.notes import Note, labelled
 from exampp.results.page import Block, Document, Facts, Folded, Section, Text, Verdict
 from exampp.results.result import Table
 from exampp.results.view import interval_text
+from exampp.stats.cascade import describe_audit
 
 _HARDEST = 10
 
@@ -329,8 +330,9 @@ def _grades(data: ReportData) -> Section:
     texts = (
         *describe_readings(book.readings, book.grader),
         *reading_warnings(book.readings, book.grader),
+        describe_audit(book.readings, book.grader),
     )
-    readings = " ".join(texts)
+    readings = " ".join(filter(None, texts))
     return Section.of(
         "grades",
         "Grades",

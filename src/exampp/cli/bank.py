@@ -152,10 +152,10 @@ def generate_bank(
 def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
     """Run to the end, unless it is stopped, within `grace` seconds; return all outcomes."""
     outcomes = []
-    with interruptible(run, grace), progress_bar("generating", "requests") as update:
+    with interruptible(run, grace), progress_bar("generating") as update:
         for one in run.steps():
             outcomes.append(one)
-            update(len(outcomes), run.requests)
+            update(run.progress)
     return outcomes
 
 
@@ -174,19 +174,9 @@ def _show(run: GenerationRun, outcomes: list[GenerationOutcome], display: Displa
 
 def _preview(run: GenerationRun, price_read: float | None, price_written: float | None) -> None:
     found = run.preview(price_read, price_written)
-    about = "" if found.exact else "about "
-    again = "; a second one where items are missing" if found.again else ""
-    first = " for the first requests" if found.again else ""
-    values = {
-        "requests": f"{found.requests}, one per {run.per}{again}",
-        "prompt tokens": f"{about}{found.tokens}",
-        "cost": "unknown (no prices given)"
-        if found.cost is None
-        else f"about {found.cost:.4f}{first}",
-    }
     for note in found.notes:
         print_message(note)
-    print_dry_run(values, found.prompts)
+    print_dry_run(found.facts, found.prompts)
 
 
 app = Group(

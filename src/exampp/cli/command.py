@@ -219,15 +219,16 @@ PANELS: Mapping[str, str] = {
     ASKED_FOR: "output for measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
-    "max-queries pool shard may-miss audit retry-failed per more keys count grounded "
+    "max-queries pool shard may-miss retry-failed after unsure audit audit-seed "
+    "per more keys count grounded "
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system margin "
-    "allow-missing junit blind shared guidelines pair "
+    "allow-missing junit blind shared guidelines pair invite role revoke "
     "part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
-    "Server": "host port serve",
+    "Server": "host port serve allowed-host prefix proxy access-log address",
     "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",

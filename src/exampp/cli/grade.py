@@ -21,6 +21,7 @@ from exampp.cli.output import (
     this_command,
 )
 from exampp.errors import Unfinished
+from exampp.records.cascade import AUDITED, UNSURE_WITHIN
 from exampp.records.options import argument, keyword
 from exampp.records.selection import (
     BankName,
@@ -29,10 +30,13 @@ from exampp.records.selection import (
     GraderName,
     NotesDisplay,
 )
+from exampp.records.wording import duration
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
+    from exampp.grading.cascade import Cascaded
+    from exampp.grading.derived import Voted
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
 
@@ -62,6 +66,41 @@ def calibrate(
     )
 
 
+Unsure = Annotated[
+    float,
+    keyword(
+        min=0,
+        metavar="DISTANCE",
+        help="The cheap grader is unsure within this distance of the limit between min rating and "
+        "the rating below; 0.5 means these two ratings.",
+        rare=True,
+    ),
+]
+Audit = Annotated[
+    float,
+    keyword(
+        min=0,
+        max=1,
+        metavar="SHARE",
+        help="Let the strong grader rate a random share of the cells where the cheap one is sure.",
+        rare=True,
+    ),
+]
+AuditSeed = Annotated[int, keyword(help="Seed of the random choice.", rare=True)]
+
+
+@option_rules(
+    OptionRule(
+        ("--min-rating", "--unsure", "--audit", "--audit-seed"),
+        "beside --rule cascade",
+        lambda given: given["rule"] == "cascade",
+    ),
+    OptionRule(
+        ("--at-least", "--steps"),
+        "beside the other rules",
+        lambda given: given["rule"] != "cascade",
+    ),
+)
 def vote(
     collection: CollectionFile,
     grader: Annotated[
@@ -71,10 +110,11 @@ def vote(
         ),
     ],
     rule: Annotated[
-        Literal["majority", "median", "mean", "weighted", "expected", "criteria-sum"],
+        Literal["majority", "median", "mean", "weighted", "expected", "criteria-sum", "cascade"],
         keyword(
             help="Combine the votes by this rule. weighted: by agreement with people; expected: "
-            "ratings weighted by the probabilities that the model gave them."
+            "ratings weighted by the probabilities that the model gave them; cascade: the first "
+            "grader where it is sure, else the second."
         ),
     ] = "majority",
     at_least: Annotated[
@@ -87,6 +127,17 @@ def vote(
             min=1, help="Store ratings in steps of 1 to this number, such as tenths.", rare=True
         ),
     ] = 1,
+    min_rating: Annotated[
+        int | None,
+        keyword(
+            help="Lowest rating that counts as an answer. [default: 4 on a scale of 0-5, two "
+            "thirds up another scale]",
+            rare=True,
+        ),
+    ] = None,
+    unsure: Unsure = UNSURE_WITHIN,
+    audit: Audit = AUDITED,
+    audit_seed: AuditSeed = 0,
     *,
     display: Display,
 ) -> None:
@@ -97,7 +148,12 @@ def vote(
     Example: exampp vote my.exam --grader draft --grader words-v1 --rule median
     """
     with exampp.Collection(collection) as opened:
-        found = opened.panel(*grader).vote(rule, at_least=at_least, steps=steps)
+        panel = opened.panel(*grader)
+        found: Voted | Cascaded = (
+            panel.cascade(min_rating=min_rating, unsure=unsure, audit=audit, audit_seed=audit_seed)
+            if rule == "cascade"
+            else panel.vote(rule, at_least=at_least, steps=steps)
+        )
     show(found.tables(), display)
     print_message(f"To evaluate: exampp evaluate {collection} --grader {found.grader.name}")
 
@@ -127,9 +183,17 @@ def _by_batches(given: OptionValues) -> bool:
         lambda given: given["on"] is not None,
     ),
     OptionRule(
-        ("--min-rating", "--may-miss"), "beside --for", lambda given: bool(given["measure"])
+        ("--min-rating",),
+        "beside --for or --after",
+        lambda given: bool(given["measure"] or given["after"]),
     ),
-    OptionRule(("--audit",), "beside --may-miss", lambda given: given["may_miss"] is not None),
+    OptionRule(("--may-miss",), "beside --for", lambda given: bool(given["measure"])),
+    OptionRule(("--unsure",), "beside --after", lambda given: given["after"] is not None),
+    OptionRule(
+        ("--audit", "--audit-seed"),
+        "beside --after or --may-miss",
+        lambda given: (given["after"], given["may_miss"]) != (None, None),
+    ),
     OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
     OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
 )
@@ -158,7 +222,7 @@ def grade(
     min_rating: Annotated[
         list[int] | None,
         keyword(
-            help="Lowest rating that counts as an answer for --for. Repeat for several. "
+            help="Lowest rating that counts as an answer for --for or --after. Repeat for several. "
             "[default: 4 on a scale of 0-5, two thirds up another scale]",
             rare=True,
         ),
@@ -172,14 +236,28 @@ def grade(
             rare=True,
         ),
     ] = None,
-    audit: Annotated[
-        float | None,
+    after: Annotated[
+        str | None,
         keyword(
-            metavar="SHARE",
-            help="Share of the items that --may-miss grades in full. [default: 0.2]",
+            metavar="GRADER",
+            help="Grade only the cells where this cheaper grader is unsure, and a random audit of "
+            "the others; store the cascade of both as a new grader.",
             rare=True,
         ),
     ] = None,
+    unsure: Unsure = UNSURE_WITHIN,
+    audit: Annotated[
+        float | None,
+        keyword(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Grade a random share, which shows the errors: of the cells where --after is sure "
+            "[default: 0.05], or of the items where --may-miss would skip cells [default: 0.2].",
+            rare=True,
+        ),
+    ] = None,
+    audit_seed: AuditSeed = 0,
     depth: Annotated[int, keyword(min=1, help="Grade this many passages of each ranking.")] = 20,
     pool: Annotated[
         Literal["ranked", "judged", "all"],
@@ -306,7 +384,10 @@ def grade(
             measures=measure or (),
             min_rating=min_rating,
             may_miss=may_miss,
+            after=after,
+            unsure=unsure,
             audit=audit,
+            audit_seed=audit_seed,
             **options,
         )
         print_message(_describe(run))
@@ -318,6 +399,11 @@ def grade(
     if note := run.late_note:
         print_message(note)
     print_line(str(progress))
+    if run.cascaded is not None:
+        print_line(run.cascaded.tables()["cascade"].verdict)
+        print_message(
+            f"To evaluate: exampp evaluate {collection} --grader {run.cascaded.grader.name}"
+        )
     if run.stopped and (left := progress.total - progress.done):
         why = f" ({run.why_stopped})" if run.why_stopped else ""
         pending = f"stopped with {left + progress.ungraded} cells pending{why}"
@@ -334,6 +420,8 @@ def _describe(run: GradingRun) -> str:
     mode = f" (decode {decode})" if decode else ""
     graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
     cells = f" Only cells that {run.target} needs." if run.target else ""
+    if run.exam.after:
+        cells = " Only cells where the first grader of the cascade is unsure, and a random audit."
     return f"Grader: {grader.name}{mode}, on the {graded}.{cells}"
 
 
@@ -345,7 +433,7 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"
     if found.seconds is not None:
-        seconds = f"{_duration(found.seconds)}, by {found.replies} replies"
+        seconds = f"{duration(found.seconds)}, by {found.replies} replies"
     judged = ""
     if found.judged_only:
         more = run.exam.pool == "ranked"
@@ -356,7 +444,7 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
     bounds = f"{found.at_least} to " if run.target else ""
     values = {
         "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
-        "not needed": str(found.not_needed) if run.target else "",
+        "not needed": str(found.not_needed) if run.target or run.exam.after else "",
         "skipped": str(found.skipped) if run.target and run.target.may_miss else "",
         "judged only": judged,
         "requests": f"{bounds}{found.requests}",
@@ -368,24 +456,18 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
     print_dry_run(values, found.prompts)
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 600:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
-
-
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     """Run to the end with a progress bar, unless it is stopped, within `grace` seconds."""
     _print_notes(run)
     progress, printed = None, set[str]()
     try:
-        with interruptible(run, grace), progress_bar("grading", "cells") as update:
+        with interruptible(run, grace), progress_bar("grading") as update:
             for progress in run.steps():
                 for line in _describe_waiting(progress):
                     if line not in printed:
                         print_message(line)
                         printed.add(line)
-                update(progress.done, progress.total)
+                update(run.progress)
     except KeyboardInterrupt:
         if progress is not None:
             print_message(str(progress))

@@ -63,6 +63,10 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "review:serve",
             "Open a collection in the browser: judge, edit the bank, see the effect.",
         ),
+        "people": (
+            "review:people",
+            "List, invite and revoke the people who may open a collection in the browser.",
+        ),
     },
     "Publish": {
         "report": (

@@ -31,6 +31,7 @@ from exampp.stopping import stop_on_signal
 
 if TYPE_CHECKING:
     from exampp.records.selection import Display
+    from exampp.records.work import WorkProgress
     from exampp.results.result import Result, Table
 
 # ---- results -----------------------------------------------------------------------------------
@@ -259,34 +260,33 @@ _PROGRESS_SECONDS = 10
 
 
 @contextmanager
-def progress_bar(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on a terminal, a line now and then elsewhere; call it (done, total)."""
+def progress_bar(what: str) -> Iterator[Callable[[WorkProgress], None]]:
+    """Show a progress bar on a terminal, a line now and then elsewhere; call it with progress."""
     if not sys.stderr.isatty():
-        yield _progress_lines(what, unit)
+        yield _progress_lines(what)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress
 
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[rate]}")
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=None, rate="")
-        started = time.monotonic()
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), "{task.fields[about]}")
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=None, about="")
 
-        def update(done: int, total: int) -> None:
-            rate = done / max(time.monotonic() - started, 1e-6)
-            bar.update(task, total=total, completed=done, rate=f"{rate:.0f} {unit}/s")
+        def update(now: WorkProgress) -> None:
+            about = ", ".join(now.facts)
+            bar.update(task, total=now.total, completed=now.done, about=about)
 
         yield update
 
 
-def _progress_lines(what: str, unit: str) -> Callable[[int, int], None]:
+def _progress_lines(what: str) -> Callable[[WorkProgress], None]:
     due = time.monotonic() + _PROGRESS_SECONDS
 
-    def update(done: int, total: int) -> None:
+    def update(now: WorkProgress) -> None:
         nonlocal due
         if time.monotonic() >= due:
             due = time.monotonic() + _PROGRESS_SECONDS
-            print_message(f"{what}: {done} of {total} {unit}")
+            print_message(f"{what}: {now.done} of {now.total} {now.unit}")
 
     return update
 

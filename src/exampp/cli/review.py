@@ -389,10 +389,37 @@ def serve(
     min_rating: MinRating = None,
     grader: GraderName = None,
     bank: BankName = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        keyword(
+            help="Answer to this host name too, NAME or NAME:PORT: the one that browsers use "
+            "if a reverse proxy is in front. Repeat for several.",
+            rare=True,
+        ),
+    ] = None,
+    prefix: Annotated[
+        str,
+        keyword(help="Path of the pages on the reverse proxy, such as /exam.", rare=True),
+    ] = "",
+    proxy: Annotated[
+        list[str] | None,
+        keyword(
+            help="Believe X-Forwarded-For and X-Forwarded-Proto from this address or network. "
+            "Repeat for several.",
+            rare=True,
+        ),
+    ] = None,
+    access_log: Annotated[
+        Path | None,
+        keyword(
+            dir_okay=False, help="Append one line of JSON per request to this file.", rare=True
+        ),
+    ] = None,
 ) -> None:
     """Open a collection in the browser: judge, edit the bank, see the effect.
 
-    Prints the address of each assessor and serves until Ctrl-C.
+    Prints your address and that of each assessor, and serves until Ctrl-C. You are the owner;
+    an assessor judges cells. Give out other roles and lasting invitations with exampp people.
 
     Example: exampp serve my.exam --assessor ann --assessor bob
     """
@@ -409,4 +436,54 @@ def serve(
         min_rating=min_rating,
         grader=grader,
         bank=bank,
+        allowed_hosts=allowed_host or [],
+        prefix=prefix,
+        proxies=proxy or [],
+        access_log=access_log,
     )
+
+
+def people(
+    collection: CollectionFile,
+    invite: Annotated[
+        str | None,
+        keyword(metavar="NAME", help="Invite a person; an earlier invitation of that name ends."),
+    ] = None,
+    role: Annotated[
+        Literal["assessor", "editor", "owner"],
+        keyword(
+            help="Role of the invited person. An assessor judges; an editor also edits the bank, "
+            "settles disputes and downloads files; an owner may do everything."
+        ),
+    ] = "assessor",
+    revoke: Annotated[
+        str | None,
+        keyword(metavar="NAME", help="End the invitation of a person, also where it is in use."),
+    ] = None,
+    address: Annotated[
+        str, keyword(help="Address of the server, for the link of an invitation.")
+    ] = "http://127.0.0.1:8765",
+    *,
+    display: Display,
+) -> None:
+    """List, invite and revoke the people who may open a collection in the browser.
+
+    An invitation is a link, printed once. It stays valid until it is revoked, also after a
+    restart of the server. A running server follows at once.
+
+    Example: exampp people my.exam --invite ann --address https://exams.example.org
+    """
+    from exampp.web.people import People
+
+    with exampp.Collection(collection):
+        known = People(collection)
+    if revoke is not None:
+        person = known.revoke(revoke)
+        print_message(f"{person.name} no longer has access")
+    if invite is not None:
+        token = known.invite(invite, role)
+        print_message(f"Send this link to {invite} ({role}). It is not shown again:")
+        print(f"{address.rstrip('/')}/?token={token}")
+        return
+    if revoke is None:
+        show(known.table(), display)

@@ -25,7 +25,7 @@ from exampp.records.decisions import (
     standing_decisions,
 )
 from exampp.records.graders import HIGHEST_LABEL
-from exampp.sanitize import check_integer, check_text
+from exampp.sanitize import check_integer, clean_name
 from exampp.store.bank import now
 from exampp.store.connection import transaction
 from exampp.store.decisions import (
@@ -144,7 +144,7 @@ class Decisions:
         decision also replaced an adjudication, both are appended. Raises InputError if a later
         decision has replaced it.
         """
-        author = check_text("the author of a decision", author)
+        author = clean_name("the author of a decision", author)
         number = check_integer("the number of a decision", number)
         with self.connection, transaction(self.connection):
             one = decision_of_number(self.connection, number)
@@ -182,7 +182,7 @@ class Decisions:
         (`SamplePlan.sample`). Raises InputError for a rating outside the scale, unknown ids, or a
         blank author.
         """
-        author, identity = check_text("the author of a decision", author), self.chosen.grader
+        author, identity = clean_name("the author of a decision", author), self.chosen.grader
         rating = None if rating is None else check_integer("the rating", rating)
         if rating is not None and not identity.lowest <= rating <= identity.highest:
             raise InputError(
@@ -296,7 +296,7 @@ class Decisions:
         read (see `Dossier.passage_versions`). Raises InputError if the text has changed, the
         passage is not in the sample, the relevance is negative, or the author is blank.
         """
-        author = check_text("the author of a judgment", author)
+        author = clean_name("the author of a judgment", author)
         relevance = None if relevance is None else check_integer("the relevance", relevance)
         if relevance is not None and not 0 <= relevance <= HIGHEST_LABEL:
             raise InputError(f"the relevance {relevance} is outside the scale", field="rating")

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from exampp.grades.base import GradesBase, Judgments
 from exampp.grades.grades import Grades
+from exampp.records.cascade import AUDITED, UNSURE_WITHIN, cascade_rule
 from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
     from exampp.analysis.side_by_side import SideBySide
+    from exampp.grading.cascade import Cascaded
     from exampp.grading.derived import Voted
     from exampp.inputs.officials import Officials
     from exampp.measures.names import Measure
@@ -67,6 +69,30 @@ class Panel(GradesBase):
 
         methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
         return side_by_side(methods, read_officials(official), order=order, decimals=decimals)
+
+    def cascade(
+        self,
+        *,
+        min_rating: int | None = None,
+        unsure: float = UNSURE_WITHIN,
+        audit: float = AUDITED,
+        audit_seed: int = 0,
+    ) -> Cascaded:
+        """Store a cascade of two graders as a new grader: the first where it is sure, else the
+        second.
+
+        The first is unsure where its rating (its expected rating where known) is within `unsure`
+        (default 0.5) of the limit halfway between `min_rating` and the rating below it, and where
+        it has no grade. A random `audit` share of the other cells, drawn by `audit_seed`, has the
+        rating of the second, too, and bounds the share of disagreements. Raises InputError
+        for a graded file, other than two graders, or different kinds or scales.
+        """
+        from exampp.grading.cascade import cascade_cells
+
+        members = {one.stored.key: one.stored for one in self.members}
+        rule = cascade_rule(self.members[0].grader, min_rating, unsure, audit, audit_seed)
+        banks = list(dict.fromkeys(one.bank for one in self.members))
+        return cascade_cells(self.members[0].connection, list(members.values()), banks, rule)
 
     def vote(self, rule: str = "majority", *, at_least: int | None = None, steps: int = 1) -> Voted:
         """Combine the grades by a vote, cell by cell, and store it as a new grader.

@@ -266,7 +266,8 @@ def _weights(units: Population, design: Design) -> Floats | None:
     if units.unit == "item":
         # grades with equal effects on all systems may be wrong for some
         share = units.graded.mean(axis=0)
-        weights: Floats = units.coefficients[0] * uncertainty(share)
+        first = units.coefficients.rows(np.array([0])).columns(np.arange(len(units.names)))[0]
+        weights: Floats = first * uncertainty(share)
         return weights
     return influence(units.coefficients)
 

@@ -34,21 +34,20 @@ Models = Sequence[Sequence[float]]
 
 FEWEST_CELLS = 10
 """Least covering and other cells from which a model is learned."""
-_DRAW_SEED, _FOLD_SEED = 0, 1
 _WORD = re.compile(r"\w+")
 _PREFIX = 6
 """Letters by which two words are the same."""
 
 
-def drawn_items(query: QueryGrades, share: float, seed: int = _DRAW_SEED) -> NDArray[np.bool_]:
-    """Return the randomly drawn items of a query; each is drawn with this probability."""
+def drawn_items(query: QueryGrades, target: GradingTarget) -> NDArray[np.bool_]:
+    """Return the randomly drawn items of a query; each is drawn with the same probability."""
     names = [(query.query_id, item_id) for item_id in query.item_ids]
-    return np.asarray(random_numbers(seed, names) < share)
+    return np.asarray(random_numbers(target.audit_seed, names) < target.audit)
 
 
 def fold_of(query_id: str) -> int:
     """Return the fold of a query."""
-    return int(FOLDS * random_numbers(_FOLD_SEED, [(query_id, "")])[0])
+    return int(FOLDS * random_numbers(0, [(query_id, "")])[0])
 
 
 def cell_features(query: QueryGrades, texts: QueryTexts, k: int) -> NDArray[np.float64]:
@@ -127,7 +126,7 @@ def learn_models(
     observed = []
     for key in query_order(connection, scope_of(connection, grader, bank)):
         (query,) = query_gradebook(connection, grader, bank, key)[1].queries
-        graded = (query.ratings != MISSING) & drawn_items(query, target.audit)
+        graded = (query.ratings != MISSING) & drawn_items(query, target)
         features = cell_features(query, _texts(connection, grader, bank, query), k)
         covers = query.ratings[graded] >= threshold
         observed.append((fold_of(query.query_id), features[graded], covers))
@@ -150,7 +149,7 @@ def skipped_cells(
     for one in query.decided:
         row, column = query.passage_ids.index(one.passage_id), query.item_ids.index(one.item_id)
         cells[row, column] = False
-    return SkippedCells(cells, drawn_items(query, target.audit))
+    return SkippedCells(cells, drawn_items(query, target))
 
 
 def with_skipped_cells(

@@ -414,6 +414,19 @@ def _voted_grade(
     )
 
 
+def check_members(members: Sequence[StoredGrader]) -> None:
+    """Raise InputError unless the members grade the same kind of item on the same scale."""
+    first = members[0].identity
+    for one in members[1:]:
+        same = (one.identity.kind, one.identity.lowest, one.identity.highest)
+        if same != (first.kind, first.lowest, first.highest):
+            raise InputError(
+                f"{first.name} grades {first.kind} items from {first.lowest} to {first.highest}, "
+                f"{one.identity.name} {same[0]} items from {same[1]} to {same[2]}",
+                hint="Use graders of the same kind and scale",
+            )
+
+
 def _check_vote(members: Sequence[StoredGrader], rule: str, least: int | None, steps: int) -> int:
     """Return the least number of members that must have graded a cell."""
     if rule not in RULES:
@@ -426,15 +439,8 @@ def _check_vote(members: Sequence[StoredGrader], rule: str, least: int | None, s
             else "the vote has no members",
             hint="Name two or more graders (see exampp status)",
         )
+    check_members(members)
     first = members[0].identity
-    for one in members[1:]:
-        same = (one.identity.kind, one.identity.lowest, one.identity.highest)
-        if same != (first.kind, first.lowest, first.highest):
-            raise InputError(
-                f"{first.name} grades {first.kind} items from {first.lowest} to {first.highest}, "
-                f"{one.identity.name} {same[0]} items from {same[1]} to {same[2]}",
-                hint="Use graders of the same kind and scale",
-            )
     least = len(members) if least is None else least
     if not 1 <= least <= len(members):
         raise InputError(

@@ -19,6 +19,7 @@ from exampp.graders.function import FunctionGrader
 from exampp.graders.options import KINDS, CallOptions, NamedOptions, declared_options, read_options
 from exampp.graders.registry import DEFAULT_PROMPT, DEFAULT_PROMPTS, GRADERS
 from exampp.grading.batches import Batches, BatchGrader
+from exampp.grading.cascade import check_first, identity_of_cascade
 from exampp.grading.requests import (
     EXTRACTION,
     SELF_RATING,
@@ -30,8 +31,8 @@ from exampp.grading.requests import (
     matching_mode,
     unnumbered_setting,
 )
-from exampp.grading.run import GradingRun
-from exampp.grading.target import check_whole_scope, grading_target
+from exampp.grading.run import UNSTORED, GradingRun
+from exampp.grading.target import CellDraw, check_whole_scope, grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
 from exampp.measures.names import Measure
 from exampp.plugins import describe_error
@@ -42,6 +43,7 @@ from exampp.prompts.generation import (
     asks_for_json,
     reply_properties,
 )
+from exampp.records.cascade import AUDITED, UNSURE_WITHIN, CascadeRule, cascade_rule
 from exampp.records.graders import (
     MATCHINGS,
     UNNUMBERED,
@@ -69,7 +71,14 @@ from exampp.store.cells import (
     items_without_text,
     pending_cells,
 )
-from exampp.store.grades import Rules, find_grader, graders, known_grader, reading_rules
+from exampp.store.grades import (
+    Rules,
+    StoredGrader,
+    find_grader,
+    graders,
+    known_grader,
+    reading_rules,
+)
 from exampp.store.runs import FILE, OPEN, PREPARED, RunUsage, describe_batches, usage_of
 
 if TYPE_CHECKING:
@@ -413,7 +422,8 @@ class FunctionOptions(NamedTuple):
 
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
-    *("on", "batches", "dry_run", "measures", "min_rating", "may_miss", "audit"),
+    *("on", "batches", "dry_run", "measures", "min_rating", "may_miss"),
+    *("after", "unsure", "audit", "audit_seed"),
     *FunctionOptions._fields,
 )
 """Options of a run, which a misspelt option of a grader may mean."""
@@ -440,7 +450,10 @@ def plan_run(
     measures: Sequence[Measure | str] = (),
     min_rating: int | Sequence[int] | None = None,
     may_miss: float | None = None,
+    after: str | None = None,
+    unsure: float = UNSURE_WITHIN,
     audit: float | None = None,
+    audit_seed: int = 0,
 ) -> GradingRun:
     """Return the run of a grader over a collection at `path`; see `Collection.grading`.
 
@@ -450,10 +463,7 @@ def plan_run(
     check_choice("pool", pool, POOLS)
     stored = graders(connection)
     known = [one.identity for one in stored]
-    source = None
-    if answers_of is not None:
-        extractor = choose_grader(known, grader=answers_of)
-        source = next(one for one in stored if one.identity == extractor)
+    source = None if answers_of is None else _chosen(stored, answers_of)
     kinds = item_kinds(connection, bank)
     answers = source.identity.key if source else None
     cluster = Cluster(on) if isinstance(on, str) else on
@@ -495,8 +505,18 @@ def plan_run(
         grading.grader.bind(grading.identity)
     kind = grading.identity.kind
     exam = scope_of_prompt(grading.prompt, kind, each_cell=not grading.grader.same_text_same_grade)
-    target = grading_target(measures, min_rating, grading.identity, depth, may_miss, audit)
-    check_whole_scope(target, exam)
+    target = None
+    if after is None:
+        draw = CellDraw(may_miss, audit, audit_seed)
+        target = grading_target(measures, min_rating, grading.identity, depth, draw)
+        check_whole_scope(target, exam)
+    elif measures:
+        raise InputError("--for and --after choose different cells", hint="Remove one of them")
+    else:
+        first = _chosen(stored, after)
+        share = AUDITED if audit is None else audit
+        rule = cascade_rule(first.identity, _only_rating(min_rating), unsure, share, audit_seed)
+        exam = _after(connection, exam, first, rule, grading.identity)
     keyless = items_without_key(connection, exam)
     notes = [
         grading.grader.note,
@@ -513,6 +533,41 @@ def plan_run(
         dry_run=dry_run,
         target=target,
     )
+
+
+def _chosen(stored: Sequence[StoredGrader], name: str) -> StoredGrader:
+    """Return the only stored grader that a name matches."""
+    chosen = choose_grader([one.identity for one in stored], grader=name)
+    return next(one for one in stored if one.identity == chosen)
+
+
+def _only_rating(min_rating: int | Sequence[int] | None) -> int | None:
+    """Return the minimum rating of a cascade; raise InputError for several."""
+    ratings = [min_rating] if min_rating is None or isinstance(min_rating, int) else min_rating
+    if len(ratings) > 1:
+        raise InputError("a cascade has one minimum rating", hint="Give --min-rating once")
+    return next(iter(ratings), None)
+
+
+def _after(
+    connection: sqlite3.Connection,
+    exam: GradingScope,
+    first: StoredGrader,
+    rule: CascadeRule,
+    second: GraderIdentity,
+) -> GradingScope:
+    """Return the scope of the second grader of a cascade."""
+    if exam.answers_of is not None:
+        raise InputError(
+            "a cascade grades passages, not extracted answers", hint="Remove --answers-of"
+        )
+    if first.identity == second:
+        raise InputError(
+            f"{second.name} is both graders of the cascade", hint="Name another with --after"
+        )
+    identity_of_cascade([first, StoredGrader(UNSTORED, second)], rule)
+    check_first(connection, first, exam)
+    return exam._replace(after=(first.key, rule))
 
 
 def _check_scale(grader: GraderIdentity, known: GraderIdentity) -> None:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.graders.base import Replies, Reply, Request, describe_mismatch, sanitize_reply
+from exampp.grading.cascade import Cascaded, cascade_cells
 from exampp.grading.regrade import record_rules
 from exampp.grading.requests import Grading, why_ungraded
 from exampp.grading.target import QueryPlan, TargetCells
@@ -30,6 +31,7 @@ from exampp.records import Grade, State
 from exampp.records.graders import GradingTarget
 from exampp.records.readings import NO_ANSWER
 from exampp.records.wording import counted
+from exampp.records.work import LATEST, LatestReply, WorkProgress
 from exampp.sanitize import check_integer
 from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
 from exampp.store.cells import (
@@ -49,13 +51,16 @@ from exampp.store.grades import (
     StoredGrader,
     find_grader,
     grade_row,
+    graders,
     put_grades,
 )
 from exampp.store.pages import write_pages
 from exampp.store.runs import (
     LeaseHolder,
     RunUsage,
+    active_detail,
     at_work,
+    cascade_of,
     claim,
     forget_unused,
     holders,
@@ -126,7 +131,7 @@ class Progress:
             verb = "is" if self.not_needed == 1 else "are"
             cells = counted(self.not_needed, "pending cell")
             skipped = f", and {self.skipped:,} skipped (--may-miss)" if self.skipped else ""
-            return f"Nothing to grade: {cells} {verb} not needed (--for){skipped}"
+            return f"Nothing to grade: {cells} {verb} not needed (--for or --after){skipped}"
         if not self.total:
             return "Nothing is pending. To see what can be graded: exampp status --pool"
         text = f"{self.done} of {self.total} cells done"
@@ -217,6 +222,8 @@ class GradingRun:
     ends, even by an interrupt at any bytecode, all yielded replies are stored and no transaction is
     open. With `dry_run`, `steps` only counts the pending cells. With a `target`, only cells that
     its measures need are graded: the next round of a query depends on the grades of the last one.
+    With the second grader of a cascade in the scope, the grades of the cascade are stored at the
+    end: `cascaded`.
     """
 
     def __init__(
@@ -242,6 +249,7 @@ class GradingRun:
         self.notes = tuple(notes)
         self.dry_run = dry_run
         self.target = target
+        self.cascaded: Cascaded | None = None
         self.stopped = False
         self.why_stopped = ""
         self._owner = new_owner()
@@ -259,6 +267,7 @@ class GradingRun:
         self._unfinished: dict[int, QueryPlan] = {}
         self._seen = 0
         self._failures = 0
+        self._latest: deque[LatestReply] = deque(maxlen=LATEST)
         self._progress = Progress(0)
         self._last_key = self._key = self._run = 0
         self._started, self._before = 0.0, self._billed()
@@ -268,6 +277,23 @@ class GradingRun:
         """Return the grader's note if it has changed since the start, else ""."""
         note = self.grading.grader.note
         return "" if note in self.notes else note
+
+    @property
+    def progress(self) -> WorkProgress:
+        """Return the progress at the last commit; any thread may read it."""
+        now, spent = self._progress, self._progress.spent
+        return WorkProgress(
+            "cells",
+            now.done,
+            now.total,
+            spent.seconds,
+            spent.requests or spent.asked,
+            spent.tokens_read,
+            spent.tokens_written,
+            spent.cost,
+            {state.name.lower(): count for state, count in now.states.copy().items() if state},
+            tuple(reversed(self._latest.copy())),
+        )
 
     def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
@@ -282,7 +308,17 @@ class GradingRun:
             if plan is not None:
                 skipped += plan.skipped
                 not_needed += plan.cells - graded - plan.skipped
+        not_needed += self._left_to_first(cells)
         return PendingCount(cells, requests, least, not_needed, skipped)
+
+    def _left_to_first(self, pending: int) -> int:
+        """Count the cells without a grade that a cascade leaves to its first grader."""
+        if self.exam.after is None:
+            return 0
+        key = find_grader(self.connection, self.grading.identity)
+        every = self.exam._replace(after=None)
+        cells = pending_cells(self.connection, key, every, self.select)
+        return sum(len(one.cells) for one in cells) - pending
 
     def pending(self) -> Iterator[PendingCells]:
         """Return the cells that are pending now; with a target, at most these are graded."""
@@ -298,7 +334,7 @@ class GradingRun:
         cells = self._target_cells()
         for query in query_order(self.connection, self.exam):
             found = list(pending_of_query(self.connection, query, key, self.exam, self.select))
-            plan = cells.plan(query, found) if cells else None
+            plan = cells.plan(query, found, counting=True) if cells else None
             yield (plan.needed if plan else found), plan
 
     def _target_cells(self) -> TargetCells | None:
@@ -318,6 +354,16 @@ class GradingRun:
 
     def steps(self) -> Iterator[Progress]:
         """Grade all pending cells; yield the progress after each commit."""
+        yield from self._steps()
+        second = find_grader(self.connection, self.grading.identity)
+        if self.exam.after is None or second is None or self.dry_run:
+            return
+        key, rule = self.exam.after
+        stored = {one.key: one for one in graders(self.connection)}
+        members = stored[key], stored[second]
+        self.cascaded = cascade_cells(self.connection, members, [self.exam.bank], rule)
+
+    def _steps(self) -> Iterator[Progress]:
         if not self.dry_run:
             self._verify_again()
         self._progress = Progress(0)
@@ -331,15 +377,20 @@ class GradingRun:
                 self._progress.total += len(one.cells)
                 if one.before is not None:
                     self._tried.update(one.cells)
+            self._progress.not_needed = self._left_to_first(self._progress.total)
         yield self._progress
         if self.dry_run or not (self._progress.total or self._changes_target()):
             return
         with self.connection, transaction(self.connection):
             rules = self.grading.rules.stored
             self._key = record_rules(self.connection, self.grading.identity, rules)
-            detail = {**(self.grading.grader.provenance or {}), "bank": self.exam.bank}
+            provenance = self.grading.grader.provenance or {}
+            detail = {**provenance, **active_detail(self._owner, self._progress.total)}
+            detail["bank"] = self.exam.bank
             if self.target is not None:
                 detail["for"] = self.target.stored
+            if self.exam.after is not None:
+                detail["after"] = self.exam.after[1]._asdict()
             at = datetime.now(UTC).isoformat()
             self._run = start_run(self.connection, self._key, at, detail)
         self._started, self._before = time.monotonic(), self._billed()
@@ -358,7 +409,11 @@ class GradingRun:
     def _changes_target(self) -> bool:
         """Return whether the last run had another target; then this run is recorded."""
         key = find_grader(self.connection, self.grading.identity)
-        return key is not None and self.target != target_of(self.connection, key, self.exam.bank)
+        if key is None:
+            return False
+        of_bank = self.connection, key, self.exam.bank
+        rule = self.exam.after[1] if self.exam.after else None
+        return (self.target, rule) != (target_of(*of_bank), cascade_of(*of_bank))
 
     def _forget_unused(self) -> None:
         with self.connection, transaction(self.connection):
@@ -512,9 +567,7 @@ class GradingRun:
                 # a plan of the last pass is up to date unless another process has written since
                 known = self._unfinished.pop(query, None)
                 is_current = self._seen == data_version(self.connection)
-                self._plans[query] = (is_current and known) or cells.plan(
-                    query, untried, drawn_only=cells.is_drawing
-                )
+                self._plans[query] = (is_current and known) or cells.plan(query, untried)
         yield from self._next_rounds()
         yield from self._repeat_requests()
 
@@ -531,7 +584,8 @@ class GradingRun:
                     return
                 plan = self._plans.get(query)
                 if plan is not None and (requests := plan.next_round()):
-                    yield from self._requests(query, requests)
+                    # replies that arrive meanwhile may close cells of the round
+                    yield from self._requests(query, filter(plan.is_needed, requests))
                 else:
                     self._end_plan(query)
 
@@ -615,6 +669,11 @@ class GradingRun:
             self._count_reply(request, reply, 0)
             return
         grade = self.grading.rules.read(one, reply, pending)
+        read = "" if grade.rating is None else str(grade.rating)
+        shown = reply.fault or reply.text
+        self._latest.append(
+            LatestReply(one.query, one.item, shown, read or grade.state.name.lower())
+        )
         # if the repeated request fails, the first reply remains
         if not (reply.fault and one.cells in self._repeated):
             self._store(query, request.key, one, grade)

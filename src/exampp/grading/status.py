@@ -21,8 +21,10 @@ from exampp.records.readings import (
     rules_table,
 )
 from exampp.records.wording import counted
+from exampp.records.work import WorkProgress
 from exampp.results.result import Table
 from exampp.results.view import GRADER_KEY, Column, Value
+from exampp.stats.cascade import describe_audit
 from exampp.store.bank import bank_names, item_models
 from exampp.store.cells import (
     DEPTH,
@@ -41,6 +43,7 @@ from exampp.store.runs import (
     OPEN,
     PREPARED,
     LeaseHolder,
+    active_runs,
     batches_of,
     holders,
     target_of,
@@ -139,7 +142,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
     """Count cells by grader and bank: graded, pending, and without a grade by reason."""
     rows: list[tuple[Value, ...]] = []
     notes: list[str] = []
-    has_target = any(one.target for one in entries)
+    has_target = any(one.target or one.not_needed for one in entries)
     skips = any(one.target and one.target.may_miss for one in entries)
     for one in entries:
         cells = [one.states.get(state, 0) for state in _STATES]
@@ -150,6 +153,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
             *(f"{count} x {reason}" for reason, count in one.reasons),
             *map(str, one.held_by),
             *reading_warnings(one.readings, one.grader),
+            describe_audit(one.readings, one.grader),
             one.own_bank,
             *one.otherwise.describe(),
             describe_judged_only(*one.judged_only),
@@ -189,6 +193,28 @@ def readings_table(entries: Sequence[GraderStatus]) -> Table:
     return Table.of(
         ["grader", "bank", *COLUMNS, GRADER_KEY], rows, "Rules of reading, by number of grades"
     )
+
+
+def runs_elsewhere(connection: sqlite3.Connection) -> list[tuple[str, str, WorkProgress]]:
+    """Return the active runs of other processes: grader, process, and progress."""
+    named = {key: grader_label(identity) for key, identity in graders(connection)}
+    return [
+        (
+            named[one.grader],
+            one.owner.rpartition(":")[0],
+            WorkProgress(
+                "cells",
+                one.usage.cells,
+                max(one.total, one.usage.cells),
+                one.usage.seconds,
+                one.usage.requests or one.usage.asked,
+                one.usage.tokens_read,
+                one.usage.tokens_written,
+                one.usage.cost,
+            ),
+        )
+        for one in active_runs(connection)
+    ]
 
 
 def batches_table(connection: sqlite3.Connection) -> Table:

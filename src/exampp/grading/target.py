@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +21,9 @@ from exampp.measures.cover import check_partial
 from exampp.measures.exams import default_subtopics
 from exampp.measures.names import CUTOFF, Measure, as_measures, parse_measure
 from exampp.measures.needs import QueryNeeds, query_needs
-from exampp.records.gradebook import MISSING
+from exampp.records.gradebook import MISSING, Gradebook, SkippedCells, without_decisions
 from exampp.records.graders import GraderIdentity, GradingTarget
+from exampp.sanitize import check_integer
 from exampp.store.cells import (
     Cell,
     GradingScope,
@@ -36,27 +38,57 @@ from exampp.store.grades import StoredGrader
 from exampp.store.read_model import QueryRows, query_gradebook
 from exampp.store.runs import models_of, put_models, target_of
 
+AUDIT = 0.2
+"""Default share of the items that are drawn."""
+
+
+class CellDraw(NamedTuple):
+    """The chance below which cells are skipped, None for no cell; the share of drawn items, and the
+    seed of the draw.
+    """
+
+    may_miss: float | None = None
+    audit: float | None = None
+    seed: int = 0
+
+    def checked(self, measures: Sequence[Measure]) -> tuple[float, float, int]:
+        """Return the three numbers, 0 if no cell is skipped.
+
+        Raises:
+            InputError: A number is out of range, or a measure cannot be corrected.
+        """
+        if self.may_miss is None:
+            if self.audit is not None:
+                raise InputError("--audit has no effect without --may-miss", hint="Remove it")
+            return 0.0, 0.0, 0
+        share = AUDIT if self.audit is None else self.audit
+        for name, value in (("--may-miss", self.may_miss), ("--audit", share)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+                raise InputError(f"{name} must be between 0 and 1, not {value}")
+        for one in measures:
+            if one.name != "Cover":
+                raise InputError(
+                    f"--may-miss corrects Cover only, not {one}", hint="Remove --may-miss"
+                )
+        return float(self.may_miss), float(share), check_integer("seed", self.seed, 0)
+
 
 def grading_target(
     measures: Sequence[Measure | str],
     min_rating: int | Sequence[int] | None,
     grader: GraderIdentity,
     depth: int,
-    may_miss: float | None = None,
-    audit: float | None = None,
+    draw: CellDraw,
 ) -> GradingTarget | None:
     """Return the target of some measures, None without any; the default minimum rating is that of
     the grader. A requirement of a gate, such as `Cover@20>=0.7`, counts by its measure.
-
-    With `may_miss`, cells with a smaller chance of covering are skipped, except those of a random
-    share `audit` of the items.
 
     Raises:
         InputError: A measure is unknown, a threshold is off the scale, the measures read passages
             beyond `depth`, or the grader has no items.
     """
     if not measures:
-        given = {"--min-rating": min_rating, "--may-miss": may_miss, "--audit": audit}
+        given = {"--min-rating": min_rating, "--may-miss": draw.may_miss, "--audit": draw.audit}
         for name, value in given.items():
             if value is not None:
                 raise InputError(f"{name} has no effect without --for", hint="Remove it")
@@ -78,30 +110,8 @@ def grading_target(
     return GradingTarget(
         tuple(dict.fromkeys(map(str, chosen))),
         tuple(sorted(set(map(grader.threshold, thresholds)))),
-        *_risk(chosen, may_miss, audit),
+        *draw.checked(chosen),
     )
-
-
-AUDIT = 0.2
-"""Default share of the items that are drawn."""
-
-
-def _risk(
-    measures: Sequence[Measure], may_miss: float | None, audit: float | None
-) -> tuple[float, float]:
-    """Return the chance below which cells are skipped, and the share of drawn items."""
-    if may_miss is None:
-        if audit is not None:
-            raise InputError("--audit has no effect without --may-miss", hint="Remove it")
-        return 0.0, 0.0
-    share = AUDIT if audit is None else audit
-    for name, value in (("--may-miss", may_miss), ("--audit", share)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-            raise InputError(f"{name} must be between 0 and 1, not {value}")
-    for one in measures:
-        if one.name != "Cover":
-            raise InputError(f"--may-miss corrects Cover only, not {one}", hint="Remove --may-miss")
-    return float(may_miss), float(share)
 
 
 def check_whole_scope(target: GradingTarget | None, exam: GradingScope) -> None:
@@ -116,10 +126,19 @@ def check_whole_scope(target: GradingTarget | None, exam: GradingScope) -> None:
 
 
 class QueryPlan:
-    """The pending requests of a query that a target still needs, in rounds."""
+    """The pending requests of a query that a target still needs, in rounds.
 
-    def __init__(self, needs: QueryNeeds, requests: dict[tuple[int, int], PendingCells]) -> None:
-        self._needs = needs
+    To count them, `exact` are the needs without skipped cells, and `least` those that are certain.
+    """
+
+    def __init__(
+        self,
+        needs: QueryNeeds,
+        requests: dict[tuple[int, int], PendingCells],
+        exact: QueryNeeds | None = None,
+        least: QueryNeeds | None = None,
+    ) -> None:
+        self._needs, self._exact, self._least = needs, exact or needs, least or needs
         self._requests = requests
         self._places: dict[tuple[Cell, ...], list[tuple[int, int]]] = {}
         for place, one in requests.items():
@@ -131,7 +150,7 @@ class QueryPlan:
     def at_least(self) -> int:
         """Return a lower bound on the requests; equal texts share one."""
         shared = max(map(len, self._places.values()), default=1)
-        return -(-self._needs.at_least // shared)
+        return -(-self._least.at_least // shared)
 
     @property
     def cells(self) -> int:
@@ -141,11 +160,9 @@ class QueryPlan:
     @property
     def skipped(self) -> int:
         """Return the number of pending cells that are skipped."""
-        if self._needs.skips is None:
-            return 0
         needed = {one.cells for one in self.needed}
-        skipped = {one.cells for one in self._at_cells(self._needs.skipped)}
-        return sum(map(len, skipped - needed))
+        exact = {one.cells for one in self._at_cells(self._exact.needed)}
+        return sum(map(len, exact - needed))
 
     @property
     def needed(self) -> list[PendingCells]:
@@ -159,6 +176,10 @@ class QueryPlan:
         """Return the requests of the next round; they are returned once."""
         # requests about one passage are consecutive, so that they can be sent as one
         return sorted(self._at(self._needs.next_round()), key=lambda one: one.ids.passage)
+
+    def is_needed(self, one: PendingCells) -> bool:
+        """Return whether the grade of a request can still change a value."""
+        return any(self._needs.is_needed(*place) for place in self._places.get(one.cells, ()))
 
     def _at(self, places: Iterable[tuple[int, int]]) -> list[PendingCells]:
         """Return the requests for these cells, each once."""
@@ -184,7 +205,11 @@ def count_needed(
     """Count the pending cells of a grader, by the target of its newest run."""
     target = target_of(connection, grader.key, exam.bank)
     if target is None:
-        return NeedCount(count_pending(connection, grader.key, exam), 0)
+        needed = count_pending(connection, grader.key, exam)
+        if exam.after is None:
+            return NeedCount(needed, 0)
+        every = count_pending(connection, grader.key, exam._replace(after=None))
+        return NeedCount(needed, every - needed)
     return TargetCells(connection, grader, exam, target).count()
 
 
@@ -223,45 +248,46 @@ class TargetCells:
             put_models(self._connection, run, models)
 
     def plan(
-        self, query: int, pending: Iterable[PendingCells], *, drawn_only: bool = False
+        self, query: int, pending: Iterable[PendingCells], *, counting: bool = False
     ) -> QueryPlan:
         """Return the plan of a query, with the requests that are `pending`.
 
-        With `drawn_only`, only cells of drawn items are graded.
+        While drawing, only cells of drawn items are graded; a plan for `counting` has all of them.
         """
-        rows, needs = self._needs(query)
+        rows, book = query_gradebook(self._connection, self._grader, self._exam.bank, query)
         row, column = rows.row, rows.column
         requests = {
             (row[passage], column[item]): one
             for one in pending
             for item, passage in one.cells
-            if item in column
-            and passage in row
-            and (not drawn_only or needs.certain is None or needs.certain[column[item]])
+            if item in column and passage in row
         }
-        if requests:
-            needs.candidates[tuple(zip(*requests, strict=True))] = True
-            needs.forget_candidates()
-        return QueryPlan(needs, requests)
+        needs = partial(self._needs, book, requests)
+        skips = self._skips(book)
+        if not counting or skips is None:
+            return QueryPlan(needs(skips), requests)
+        if self.is_drawing:
+            return QueryPlan(needs(None), requests, least=needs(skips))
+        return QueryPlan(needs(skips), requests, exact=needs(None))
 
     def count(self) -> NeedCount:
-        """Count the pending cells without reading texts."""
+        """Count the pending cells without reading their texts, except to skip cells."""
         pending = needed = skipped = 0
         for query in query_order(self._connection, self._exam):
-            rows, needs = self._needs(query)
+            rows, book = query_gradebook(self._connection, self._grader, self._exam.bank, query)
             places = [
                 (rows.row[passage], rows.column[item])
-                for item, passage in self._pending(query, rows, needs)
+                for item, passage in self._pending(query, rows, book)
             ]
-            if places:
-                needs.candidates[tuple(zip(*places, strict=True))] = True
-                needs.forget_candidates()
-            pending += int(needs.candidates.sum())
-            needed += int(needs.needed.sum())
-            skipped += int(needs.skipped.sum())
+            exact = self._needs(book, places, None).needed
+            skips = None if self.is_drawing else self._skips(book)
+            now = exact if skips is None else self._needs(book, places, skips).needed
+            pending += len(set(places))
+            needed += int(now.sum())
+            skipped += int((exact & ~now).sum())
         return NeedCount(needed, pending - needed - skipped, skipped)
 
-    def _pending(self, query: int, rows: QueryRows, needs: QueryNeeds) -> Iterator[Cell]:
+    def _pending(self, query: int, rows: QueryRows, book: Gradebook) -> Iterator[Cell]:
         """Yield the pending cells of a query, by the keys of their texts."""
         exam = self._exam
         if exam.answers_of is not None or exam.by_query or exam.shard is not None:
@@ -272,24 +298,32 @@ class TargetCells:
                 )
             return
         items, passages = cells_in_scope(self._connection, query, exam)
-        graded = needs.automatic != MISSING
+        graded = without_decisions(book).queries[0].ratings != MISSING
         for item, _ in items:
             for passage in passages:
                 if item in rows.column and not graded[rows.row[passage], rows.column[item]]:
                     yield item, passage
 
-    def _needs(self, query: int) -> tuple[QueryRows, QueryNeeds]:
-        rows, book = query_gradebook(self._connection, self._grader, self._exam.bank, query)
-        (grades,) = book.queries
-        candidates = np.zeros(grades.ratings.shape, np.bool_)
-        skips = None
-        if self._models is not None:
-            skips = skipped_cells(
-                self._connection, self._grader, self._exam.bank, grades, self._target, self._models
+    def _skips(self, book: Gradebook) -> SkippedCells | None:
+        """Return the cells of a query to skip; while drawing, all of items that are not drawn."""
+        if not self._target.may_miss:
+            return None
+        (query,) = book.queries
+        if self._models is None:
+            return SkippedCells(
+                np.broadcast_to(np.True_, query.ratings.shape), drawn_items(query, self._target)
             )
+        where = self._connection, self._grader, self._exam.bank
+        return skipped_cells(*where, query, self._target, self._models)
+
+    def _needs(
+        self, book: Gradebook, places: Iterable[tuple[int, int]], skips: SkippedCells | None
+    ) -> QueryNeeds:
+        candidates = np.zeros(book.queries[0].ratings.shape, np.bool_)
+        if some := list(places):
+            candidates[tuple(zip(*some, strict=True))] = True
         needs = query_needs(
             book, self._measures, self._threshold, self._subtopics, candidates, skips=skips
         )
-        if self.is_drawing:
-            needs.certain = drawn_items(grades, self._target.audit)
-        return rows, needs
+        needs.forget_candidates()
+        return needs

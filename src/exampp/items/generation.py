@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -30,10 +31,11 @@ from exampp.prompts.generation import (
 )
 from exampp.records import Item, item_id
 from exampp.records.wording import counted
+from exampp.records.work import LATEST, LatestReply, WorkProgress
 from exampp.results.result import Table
 from exampp.results.view import Value
 from exampp.stopping import GRACE_SECONDS, MAX_FAILURES
-from exampp.store.bank import Edit, add_items, states
+from exampp.store.bank import Edit, add_items, last_edit, log, states
 from exampp.store.connection import transaction
 from exampp.store.generation import (
     FAILED,
@@ -100,6 +102,20 @@ class GenerationPreview:
     prompts: tuple[str, ...]
     notes: tuple[str, ...]
     again: bool = False
+    per: str = PER[0]
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Return the requests, tokens and cost in words."""
+        again = "; a second one where items are missing" if self.again else ""
+        first = " for the first requests" if self.again else ""
+        return {
+            "requests": f"{self.requests}, one per {self.per}{again}",
+            "prompt tokens": f"{'' if self.exact else 'about '}{self.tokens}",
+            "cost": "unknown (no prices given)"
+            if self.cost is None
+            else f"about {self.cost:.4f}{first}",
+        }
 
 
 class GenerationRun:
@@ -140,11 +156,15 @@ class GenerationRun:
         self.left = 0
         self.notes: tuple[str, ...] = ()
         self._edit = edit
+        self._first_edit = last_edit(connection, bank)
         self._known: dict[str, list[Item]] = {}
         self._unsent: list[tuple[Subject, int, str]] = []
         self._waiting: dict[int, tuple[Subject, int]] = {}
         self._missing: list[tuple[Subject, int]] = []
         self._replies = Replies(grader)
+        self._progress = WorkProgress("requests")
+        self._started, self._before = 0.0, self.grader.billed
+        self._latest: deque[LatestReply] = deque(maxlen=LATEST)
         self.stopped = False
         self._check(query_id)
         self._hash = prompt_hash(prompt, self.wish)
@@ -247,7 +267,23 @@ class GenerationRun:
         return GenerationPreview(
             *(len(self.pending), tokens, exact, cost, tuple(examples), self.notes),
             again=self.wish.asked(self.prompt) > 0,
+            per=self.per,
         )
+
+    @property
+    def progress(self) -> WorkProgress:
+        """Return the progress at the last reply; any thread may read it."""
+        latest = tuple(reversed(self._latest.copy()))
+        return replace(self._progress, total=self.requests, latest=latest)
+
+    @property
+    def edits(self) -> list[int]:
+        """Return the numbers of the edits of this run, for `Bank.undo`."""
+        return [
+            one.number
+            for one in log(self.connection, self.bank, self._first_edit)
+            if one.operation == OPERATION and one.edit[:2] == self._edit[:2]
+        ]
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Stop sending requests; `steps` ends after replies within `grace` seconds are stored."""
@@ -263,6 +299,7 @@ class GenerationRun:
             return
         self._load()
         self.left = self.requests
+        self._started, self._before = time.monotonic(), self.grader.billed
         for subject, text in self._stored.items():
             yield self._settle(subject, 0, Reply(text, truncated=True))
         yield from self._answered([(subject, 0) for subject in self.pending])
@@ -374,11 +411,31 @@ class GenerationRun:
         asked = missing or self.wish.asked(self.prompt)
         outcome = replace(outcome, items=tuple(items), asked=asked, again=missing > 0)
         self._known.setdefault(subject.query_id, []).extend(outcome.items)
+        self._count(outcome, reply)
         if not missing:
             self.left -= 1
             if outcome.state == MADE and len(items) < asked:
                 self._missing.append((subject, asked - len(items)))
         return outcome
+
+    def _count(self, outcome: GenerationOutcome, reply: Reply) -> None:
+        """Count a reply that is stored."""
+        before, (requests, cost) = self._progress, self.grader.billed
+        failed = Counter(before.failed) + Counter({FAILED: outcome.state == FAILED})
+        self._progress = replace(
+            before,
+            done=before.done + 1,
+            seconds=time.monotonic() - self._started,
+            requests=requests - self._before[0],
+            tokens_read=before.tokens_read + reply.usage.read,
+            tokens_written=before.tokens_written + reply.usage.written,
+            cost=None if cost is None else cost - (self._before[1] or 0.0),
+            failed=failed,
+        )
+        items = counted(len(outcome.items), self.prompt.makes)
+        read = items if outcome.items else outcome.reason
+        query = outcome.subject.query_text
+        self._latest.append(LatestReply(query, "", reply.fault or reply.text, read))
 
     def _read(self, subject: Subject, reply: Reply, at: str) -> GenerationOutcome:
         if reply.fault:

@@ -41,6 +41,7 @@ from exampp.records.readings import describe_readings, reading_warnings, without
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note, notes_of
 from exampp.sanitize import or_default
+from exampp.stats.cascade import describe_audit
 
 
 class MissingPrerequisite(NamedTuple):
@@ -143,6 +144,8 @@ def _grades(of: BoardContext) -> Iterator[Note]:
         yield note("grade-readings", text=text)
     for text in reading_warnings(book.readings, book.grader):
         yield note("reading-warning", text=text)
+    if text := describe_audit(book.readings, book.grader):
+        yield note("cascade-audit", text=text)
     if book.bank_is_graded_items:
         yield note("bank-inferred")
     if book.pending:

@@ -8,7 +8,8 @@ scores are open below full support. All other measures need all cells.
 
 A round has a set of passages for each item, so that every system with the item open gets one: first
 the passage that most of these systems returned, then the one that most of the others returned, and
-so on. Each of these cells is needed whatever the grades of those before it are, and k rounds end.
+so on. In this order each of these cells is needed whatever the grades of those before it are, and k
+rounds end. In another order a grade of the round may close a cell: see `QueryNeeds.is_needed`.
 
 Where cells are skipped because they hardly cover, an item is open by the grades of the other cells
 alone, so that the value without skipped cells is known; a drawn item is open by all grades, too.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +27,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.measures.cover import EXAM, NUGGET_SCORES, CoverPolicy, cover_exams, shares_of
-from exampp.measures.exams import Subtopics, resolve_subtopics
+from exampp.measures.exams import Subtopics, lay_out, resolve_subtopics
 from exampp.measures.names import CUTOFF, Measure, heading
 from exampp.records.gradebook import (
     MISSING,
@@ -39,24 +41,46 @@ from exampp.records.gradebook import (
 from exampp.records.wording import counted
 
 Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
+Counts = NDArray[np.intp]
 
 
 class _Readers(NamedTuple):
-    """Systems by the passages that they read ([systems, passages], 0 or 1), and the items that
-    count.
+    """Pairs of a passage and a system that reads it, by passage, and the items that count.
+
+    The pairs of each passage start at `starts`.
     """
 
-    reads: Floats
+    passages: NDArray[np.intp]
+    systems: NDArray[np.intp]
+    starts: Sequence[int]
+    system_count: int
     items: Bools
+
+    def of(self, passage: int) -> NDArray[np.intp]:
+        """Return the systems that read a passage."""
+        return self.systems[self.starts[passage] : self.starts[passage + 1]]
+
+    def reach(self, cells: Bools) -> Bools:
+        """Return the items of each system with one of these cells, [systems, items]."""
+        reached = np.zeros((self.system_count, cells.shape[1]), np.bool_)
+        pair, item = cells[self.passages].nonzero()
+        reached[self.systems[pair], item] = True
+        return reached
+
+    def votes(self, is_open: Bools, shape: tuple[int, int]) -> Counts:
+        """Return the number of systems with the item open that read each passage."""
+        pair, item = is_open[self.systems].nonzero()
+        votes = np.bincount(self.passages[pair] * shape[1] + item, minlength=shape[0] * shape[1])
+        return votes.reshape(shape)
 
 
 class _Version(NamedTuple):
-    """Ratings, the cells that keep theirs because of a human decision, and the cells that count."""
+    """Ratings, and the cells that keep theirs: because of a human decision, or because their grades
+    do not count.
+    """
 
     ratings: Ratings
     decided: Bools
-    counted: Bools
 
 
 @dataclass(slots=True)
@@ -64,8 +88,7 @@ class QueryNeeds:
     """The needed cells of one query, [passages, items], while its cells are graded.
 
     `candidates` are the cells that may be graded: pending, and not yet requested. `shared` are the
-    cells that one request grades, by each of them, if there are several. Only cells of `certain`
-    items are needed for sure. `skips` are the skipped cells.
+    cells that one request grades, by each of them, if there are several.
     """
 
     candidates: Bools
@@ -74,8 +97,7 @@ class QueryNeeds:
     needs_all: bool
     versions: Sequence[_Version]
     shared: Mapping[Cell, Sequence[Cell]] = field(default_factory=dict)
-    certain: Bools | None = None
-    skips: SkippedCells | None = None
+    _is_open: list[Bools] = field(default_factory=list)
 
     @property
     def needed(self) -> Bools:
@@ -85,18 +107,24 @@ class QueryNeeds:
         needed: Bools = self.candidates & (self._votes(self._open()) > 0)
         return needed
 
+    def is_needed(self, passage: int, item: int) -> bool:
+        """Return whether the grade of a cell can still change a value."""
+        return self.needs_all or any(
+            is_open[systems, item].any()
+            for is_open, systems in self._open_to(self._open(), passage, item)
+        )
+
     @property
     def at_least(self) -> int:
         """Return a lower bound on the cells that end the grading of the query."""
         if self.needs_all:
             return int(self.candidates.sum())
-        certain, least = True if self.certain is None else self.certain, 0
-        for (version, readers), is_open in zip(self._views(), self._open(), strict=True):
-            candidates = (self.candidates & version.counted & certain).astype(np.float32)
-            gradable = is_open & (readers.reads @ candidates > 0)
-            votes = readers.reads.T @ gradable.astype(np.float32)
-            most, systems = (candidates * votes).max(axis=0, initial=0), gradable.sum(axis=0)
-            least = max(least, int(np.ceil(systems / np.maximum(most, 1)).sum()))
+        least = 0
+        for (version, readers), is_open in zip(self._parts(), self._open(), strict=True):
+            cells = self.candidates & ~version.decided
+            gradable = is_open & readers.reach(cells)
+            most = (readers.votes(gradable, cells.shape) * cells).max(axis=0, initial=0)
+            least = max(least, int((-(-gradable.sum(axis=0) // np.maximum(most, 1))).sum()))
         return least
 
     def next_round(self) -> list[Cell]:
@@ -106,38 +134,19 @@ class QueryNeeds:
             self.candidates[:] = False
             return rest
         chosen: list[Cell] = []
-        left = self._open()
+        left = [is_open.copy() for is_open in self._open()]
         while True:
-            votes = np.where(self.candidates, self._votes(left), 0)
-            if not votes.size or not votes.any():
+            votes = self._votes(left) * self.candidates
+            if not votes.any():
                 return chosen
-            items = np.flatnonzero(votes.max(axis=0))
-            passages = votes[:, items].argmax(axis=0)
-            cells = list(zip(passages.tolist(), items.tolist(), strict=True))
+            items = votes.max(axis=0).nonzero()[0]
+            cells = list(zip(votes[:, items].argmax(axis=0).tolist(), items.tolist(), strict=True))
             chosen += cells
-            if more := [other for one in cells for other in self.shared.get(one, ())]:
-                passages, items = np.array([*cells, *more]).T
-            self.candidates[passages, items] = False
-            for (version, readers), is_open in zip(self._views(), left, strict=True):
-                closing = (readers.reads[:, passages] > 0) & version.counted[passages, items]
-                # several passages may close one item
-                np.logical_and.at(is_open.T, items, ~closing.T)
-
-    @property
-    def skipped(self) -> Bools:
-        """Return the candidates that could change a value, but are skipped."""
-        if self.skips is None:
-            return np.zeros(self.candidates.shape, np.bool_)
-        every = np.broadcast_to(np.True_, self.candidates.shape)
-        # of each pair of versions, either counts all cells
-        versions = [one._replace(counted=every) for one in self.versions[::2]]
-        left: Bools = replace(self, versions=versions, skips=None).needed & ~self.needed
-        return left
-
-    @property
-    def automatic(self) -> Ratings:
-        """Return the ratings without human decisions."""
-        return self.versions[-1].ratings
+            # several passages may close one item
+            for cell in cells:
+                for passage, item in self.shared.get(cell, (cell,)):
+                    self.candidates[passage, item] = False
+                    self._close(left, passage, item)
 
     def forget_candidates(self) -> None:
         """Drop grades of candidates: they are for an earlier text of the query."""
@@ -146,30 +155,37 @@ class QueryNeeds:
 
     def rate(self, passage: int, item: int, rating: int) -> None:
         """Record the grade of a cell."""
-        for version in self.versions:
-            if not version.decided[passage, item]:
-                version.ratings[passage, item] = rating
+        if rating >= self.threshold:
+            self._close(self._open(), passage, item)
 
-    def _views(self) -> Iterator[tuple[_Version, _Readers]]:
-        return ((version, readers) for version in self.versions for readers in self.readers)
+    def _parts(self) -> Iterator[tuple[_Version, _Readers]]:
+        return product(self.versions, self.readers)
 
     def _open(self) -> list[Bools]:
         """Return the open items of each system, [systems, items], by version and readers."""
-        covering = [
-            ((one.ratings >= self.threshold) & one.counted).astype(np.float32)
-            for one in self.versions
+        self._is_open = self._is_open or [
+            readers.items & ~readers.reach(version.ratings >= self.threshold)
+            for version, readers in self._parts()
         ]
-        return [
-            (readers.reads @ cells == 0) & readers.items
-            for cells in covering
-            for readers in self.readers
-        ]
+        return self._is_open
 
-    def _votes(self, is_open: Sequence[Bools]) -> Floats:
+    def _open_to(
+        self, is_open: Sequence[Bools], passage: int, item: int
+    ) -> Iterator[tuple[Bools, NDArray[np.intp]]]:
+        """Yield the open items and the systems that read a cell, where its grade counts."""
+        for (version, readers), one in zip(self._parts(), is_open, strict=True):
+            if not version.decided[passage, item]:
+                yield one, readers.of(passage)
+
+    def _close(self, is_open: Sequence[Bools], passage: int, item: int) -> None:
+        for one, systems in self._open_to(is_open, passage, item):
+            one[systems, item] = False
+
+    def _votes(self, is_open: Sequence[Bools]) -> Counts:
         """Return the number of open systems that read each passage, [passages, items]."""
-        votes = np.zeros(self.candidates.shape, np.float32)
-        for (version, readers), systems in zip(self._views(), is_open, strict=True):
-            votes += readers.reads.T @ systems.astype(np.float32) * version.counted
+        votes = np.zeros(self.candidates.shape, np.intp)
+        for (version, readers), one in zip(self._parts(), is_open, strict=True):
+            votes += readers.votes(one, self.candidates.shape) * ~version.decided
         return votes
 
 
@@ -196,16 +212,18 @@ def query_needs(
             readers += _readers(book, measure, subtopics, policy)
         else:
             needs_all = True
-    graded = [(query.ratings.copy(), _decided(query))]
+    versions = [_Version(query.ratings.copy(), _decided(query))]
     if query.decided:
         (automatic,) = without_decisions(book).queries
-        graded.append((automatic.ratings, np.zeros(query.ratings.shape, np.bool_)))
-    shape = query.ratings.shape
-    counted: list[Bools] = [np.broadcast_to(np.True_, shape)]
+        versions.append(_Version(automatic.ratings, np.zeros(query.ratings.shape, np.bool_)))
     if skips is not None:
-        counted = [~skips.cells, np.broadcast_to(skips.drawn, shape)]
-    versions = [_Version(*one, cells) for one in graded for cells in counted]
-    return QueryNeeds(candidates, threshold, readers, needs_all, versions, skips=skips)
+        ignored = skips.cells, np.broadcast_to(~skips.drawn, candidates.shape)
+        versions = [
+            _Version(np.where(cells, MISSING, one.ratings), one.decided | cells)
+            for one in versions
+            for cells in ignored
+        ]
+    return QueryNeeds(candidates, threshold, readers, needs_all, versions)
 
 
 def _readers(
@@ -218,13 +236,22 @@ def _readers(
         items[exam.items] = True
         if measure.name in NUGGET_SCORES and exam.query.importances:
             items &= shares_of(measure, exam.query.importances) > 0
-        ranked = [one for one in exam.passages if one is not None]
-        reads = np.zeros((len(ranked), passages), np.float32)
-        for row, one in zip(reads, ranked, strict=True):
-            row[one if policy.ranks_as_written else one[:k]] = 1
-        yield _Readers(reads, items)
+        depth = None if policy.ranks_as_written else k
+        layout = lay_out([one for one in exam.passages if one is not None], depth)
+        pairs = (layout.passages, layout.system), len(layout.answered)
+        yield _by_passage(*pairs, passages, items)
         if measure.name == "nCover":
-            yield _Readers(np.ones((1, passages), np.float32), items)
+            pool = np.arange(passages)
+            yield _by_passage((pool, np.zeros_like(pool)), 1, passages, items)
+
+
+def _by_passage(
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]], systems: int, passages: int, items: Bools
+) -> _Readers:
+    order = pairs[0].argsort(kind="stable")
+    read = pairs[0][order]
+    starts = read.searchsorted(np.arange(passages + 1)).tolist()
+    return _Readers(read, pairs[1][order], starts, systems, items)
 
 
 def _decided(query: QueryGrades) -> Bools:

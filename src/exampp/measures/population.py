@@ -14,7 +14,7 @@ are linear only in whole queries.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from exampp.measures.names import Measure
 from exampp.measures.needs import check_needed_cells
 from exampp.records.decisions import UnitKind
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, judged_without_grade
+from exampp.stats.sampling import Coefficients
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,7 +48,7 @@ class Population:
     Attributes:
         names: (query id, passage or item id).
         groups: Indices of their queries in `query_ids`.
-        coefficients: A, [systems, units].
+        coefficients: A.
         graded: y according to the grades.
         bins: Predictors of human verdicts: for passages [units], for items [systems, units].
         judged: y according to the judgments of passages, NaN if there are none (always for items).
@@ -62,7 +63,7 @@ class Population:
     query_ids: tuple[str, ...]
     names: tuple[tuple[str, str], ...]
     groups: NDArray[np.intp]
-    coefficients: Floats
+    coefficients: Coefficients
     graded: Floats
     bins: Ints
     judged: Floats
@@ -162,16 +163,17 @@ def _passages(
     answered = _answered(book, k)
     discounts = _discounts(measure, k) / max(1, len(answered))
     names: list[tuple[str, str]] = []
-    parts: list[tuple[Floats, Floats, Ints, Floats]] = []
+    parts: list[tuple[Floats, Ints, Floats]] = []
+    entries: list[tuple[NDArray[np.intp], NDArray[np.intp], Floats]] = []
     for query, passages in answered:
         layout = lay_out(passages)
         pool = sorted(set(layout.passages.tolist()), key=lambda one: query.passage_ids[one])
         place = np.zeros(len(query.passage_ids), np.intp)
         place[pool] = np.arange(len(pool))
-        counted = np.zeros((len(book.systems), len(pool)))
-        counted[layout.system, place[layout.passages]] = discounts[layout.position]
+        units = len(names) + place[layout.passages]
+        entries.append((layout.system, units, discounts[layout.position]))
         names += [(query.query_id, query.passage_ids[one]) for one in pool]
-        parts.append((counted, *_people_labels(query, pool, min_rating, min_relevant)))
+        parts.append(_people_labels(query, pool, min_rating, min_relevant))
     if not names:
         raise _no_units_error()
     return Population(
@@ -181,12 +183,24 @@ def _passages(
         systems=book.systems,
         query_ids=tuple(query.query_id for query, _ in answered),
         names=tuple(names),
-        groups=np.repeat(np.arange(len(parts)), [part[0].shape[1] for part in parts]),
-        coefficients=np.concatenate([part[0] for part in parts], axis=1),
-        graded=np.concatenate([part[1] for part in parts]),
-        bins=np.concatenate([part[2] for part in parts]),
-        judged=np.concatenate([part[3] for part in parts]),
+        groups=np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts]),
+        coefficients=_coefficients(entries, len(book.systems), len(names)),
+        graded=np.concatenate([part[0] for part in parts]),
+        bins=np.concatenate([part[1] for part in parts]),
+        judged=np.concatenate([part[2] for part in parts]),
         lists=_lists(answered),
+    )
+
+
+def _coefficients(
+    entries: Sequence[tuple[NDArray[np.intp], NDArray[np.intp], Floats]], systems: int, count: int
+) -> Coefficients:
+    """Return the coefficients of (systems, units, values) of every query."""
+    system, units, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+    order = np.lexsort((units, system))
+    ends = np.cumsum(np.bincount(system, minlength=systems))[:-1]
+    return Coefficients(
+        tuple(np.split(units[order], ends)), tuple(np.split(values[order], ends)), count
     )
 
 
@@ -240,7 +254,7 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
         query_ids=tuple(sorted(of_mean)),
         names=tuple(names),
         groups=np.repeat(np.arange(len(weights)), [len(one) for one in weights]),
-        coefficients=np.tile(np.concatenate(weights), (len(book.systems), 1)),
+        coefficients=Coefficients.of(np.tile(np.concatenate(weights), (len(book.systems), 1))),
         graded=(covering > 0).astype(np.float64),
         bins=np.minimum(covering, MOST_BINS),
         judged=np.full(covering.shape, np.nan),

@@ -179,12 +179,14 @@ class GradingTarget(NamedTuple):
 
     With `may_miss`, cells with a smaller chance of covering their item are skipped, except those of
     a random share `audit` of the items, which estimates the covered items that are missed.
+    `audit_seed` is the seed of the draw.
     """
 
     measures: tuple[str, ...]
     min_ratings: tuple[int, ...]
     may_miss: float = 0.0
     audit: float = 0.0
+    audit_seed: int = 0
 
     @property
     def stored(self) -> dict[str, Any]:
@@ -252,6 +254,13 @@ def notes_of_vote(grader: GraderIdentity) -> tuple[str, ...]:
         return ()
     vote = grader.settings["vote"]
     names = ", ".join(sorted(_with_weight(one) for one in members))
+    if vote["rule"] == "cascade":
+        first, second = (one["name"] for one in members)
+        return (
+            f"{grader.name} has the ratings of {first}, and of {second} where {first} is within "
+            f"{vote['unsure']:g} of {vote['min_rating'] - 0.5:g} or has no grade, and in a random "
+            f"audit of {vote['audit']:.3g} of the other cells (seed {vote['seed']}).",
+        )
     least, steps = vote["at_least"], steps_of(grader)
     needed = f"graded by {'all' if least == len(members) else f'at least {least}'} of them"
     what = "weighted mean" if vote["rule"] == "weighted" else vote["rule"]

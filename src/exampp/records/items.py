@@ -148,6 +148,16 @@ class BankTexts:
     sealed: frozenset[tuple[str, str]] | None = None
 
 
+def origin_tags(extra: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return "generated" for an item that a model wrote, and "paraphrase" if it was marked so."""
+    origin = extra.get("generated")
+    if not isinstance(origin, Mapping) or not origin.get("machine_made"):
+        return ()
+    near = origin.get("near")
+    marked = isinstance(near, Mapping) and bool(near.get("differs"))
+    return ("generated", *("paraphrase",) * marked)
+
+
 SAME, DIFFERENT = "same_as", "different_from"
 """Keys of `Item.extra`: the ids of items that people marked as duplicates, or as different."""
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from exampp.records.cascade import CASCADE_RULES
 from exampp.records.graders import CONTENT_SETTING, GraderIdentity, State
 from exampp.records.wording import counted, excerpt, quoted
 
@@ -24,7 +25,7 @@ CALIBRATED = "calibrated"
 """The label is computed by a calibration."""
 VOTED = "voted"
 """The rating is combined from grades of other graders."""
-WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED, VOTED}
+WITHOUT_EXAMPLE = PLAIN | {IMPORTED, CALIBRATED, VOTED, *CASCADE_RULES}
 LITTLE_MASS = "little mass"
 """The labels of the prompt have too little probability for a grade."""
 EVIDENCE_NOT_FOUND, WITHOUT_EVIDENCE = "evidence not found", "without evidence"
@@ -61,6 +62,7 @@ _OTHERS: Mapping[str, tuple[str, str]] = {
     IMPORTED: ("is copied from the file", "are copied from the file"),
     VOTED: ("is combined from other grades", "are combined from other grades"),
     CALIBRATED: ("is a label of the calibration", "are labels of the calibration"),
+    **CASCADE_RULES,
 }
 """Phrases (singular, plural) for rules with an indirect rating."""
 _UNPARSED: Mapping[str, str] = {

@@ -35,6 +35,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
 
 
+def duration(seconds: float) -> str:
+    """Return a time in the largest fitting unit: 45 s, 12 min, 3.4 h."""
+    if seconds < 600:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return `Did you mean 'x'?` for the nearest known word, or an empty string."""
     names = {name.lower(): name for name in known}

@@ -173,6 +173,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "grade-readings": (_D, "{text}"),
     "reading-warning": (_W, "{text}"),
     "grades": (_N, "{text}"),
+    "cascade-audit": (_N, "{text}"),
     "bank-inferred": (
         _W,
         "No bank given; using the items found in the grades, so Cover may be overestimated.",

@@ -32,6 +32,7 @@ LEAST_VARIANCE = 0.05
 
 _PRN_DIGITS = 13
 _FOLD_DIGITS = 8
+_UNITS_AT_ONCE = 1 << 16
 _NOTHING = 1e-12
 """Weights below this share of the largest count as 0."""
 
@@ -102,15 +103,18 @@ def inclusion(weights: Floats | None, units: int, expected: float) -> Floats:
     return at(high)
 
 
-def influence(coefficients: Floats) -> Floats:
+def influence(coefficients: Coefficients) -> Floats:
     """Return the effect of units on differences of systems: root mean square over pairs.
 
-    `coefficients` is [systems, units]. For a single system, it is the effect on its score.
+    For a single system, it is the effect on its score.
     """
-    if len(coefficients) < 2:
-        alone: Floats = np.abs(coefficients).sum(axis=0)
-        return alone
-    return np.asarray(np.sqrt(2) * coefficients.std(axis=0), np.float64)
+    alone = len(coefficients.units) < 2
+    effect = np.empty(coefficients.count)
+    for start in range(0, coefficients.count, _UNITS_AT_ONCE):
+        units = np.arange(start, min(start + _UNITS_AT_ONCE, coefficients.count))
+        some = coefficients.columns(units)
+        effect[units] = np.abs(some).sum(axis=0) if alone else np.sqrt(2) * some.std(axis=0)
+    return effect
 
 
 def uncertainty(chances: Floats) -> Floats:
@@ -131,13 +135,65 @@ class Sample:
     places: NDArray[np.intp]
     pi: Floats
 
+    @property
+    def uncertain(self) -> Sample:
+        """The units that could have been missed: only they tell of the error."""
+        missed = self.pi < 1
+        return Sample(self.places[missed], self.pi[missed])
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """A, [systems, units]: the units of each system with a value other than 0, and these values.
+
+    A system returns few of all units, so all values would take much more memory.
+    """
+
+    units: tuple[NDArray[np.intp], ...]
+    values: tuple[Floats, ...]
+    count: int
+
+    @classmethod
+    def of(cls, dense: Floats) -> Coefficients:
+        """Return the coefficients of an array."""
+        units = tuple(np.flatnonzero(row) for row in dense)
+        values = tuple(row[at] for row, at in zip(dense, units, strict=True))
+        return cls(units, values, dense.shape[1])
+
+    def rows(self, rows: NDArray[np.intp]) -> Coefficients:
+        """Return the coefficients of some systems."""
+        units = tuple(self.units[row] for row in rows)
+        return Coefficients(units, tuple(self.values[row] for row in rows), self.count)
+
+    def columns(self, units: NDArray[np.intp]) -> Floats:
+        """Return the coefficients of some units, [systems, units]."""
+        dense, row = np.empty((len(self.units), len(units))), np.zeros(self.count)
+        for number, (at, values) in enumerate(zip(self.units, self.values, strict=True)):
+            row[at] = values
+            dense[number] = row[units]
+            row[at] = 0
+        return dense
+
+    def __matmul__(self, y: Floats) -> Floats:
+        """Return the sum over units of A y, [systems]; y is [units] or [systems, units]."""
+        sums, row = np.empty(len(self.units)), np.zeros(self.count)
+        for number, (at, values) in enumerate(zip(self.units, self.values, strict=True)):
+            row[at] = values * _row(y, number)[at]
+            sums[number] = row.sum()
+            row[at] = 0
+        return sums
+
+
+def _row(values: Floats, number: int) -> Floats:
+    return values[number] if values.ndim > 1 else values
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Scores of systems, [systems], and the covariance of their errors, [systems, systems].
 
-    `residuals` are e_s / pi of the sampled units, [systems, sampled]; `parts` are theta by group
-    of units (queries), [systems, groups].
+    `residuals` are e_s / pi of the uncertain units of the sample, [systems, uncertain]; `parts`
+    are theta by group of units (queries), [systems, groups].
     """
 
     scores: Floats
@@ -147,7 +203,7 @@ class Totals:
 
 
 def totals(
-    coefficients: Floats,
+    coefficients: Coefficients,
     predicted: Floats,
     sample: Sample,
     labels: Floats,
@@ -156,8 +212,8 @@ def totals(
 ) -> Totals:
     """Return the corrected totals.
 
-    `coefficients` is [systems, units]; `predicted` [units], or [systems, units]; `labels` the same
-    of the sampled units. `groups` numbers the query of every unit.
+    `predicted` is [units], or [systems, units]; `labels` the same of the sampled units. `groups`
+    numbers the query of every unit.
 
     A score is a sum over units, sum_u A[s, u] y_u, with y known on a sample that was drawn with
     known inclusion probabilities pi, and predicted (f) everywhere:
@@ -174,20 +230,30 @@ def totals(
     fitting); Carterette, Pavlu, Kanoulas, Aslam & Allan (2008), Evaluation over thousands of
     queries (pools).
     """
-    at = sample.places
-    weighed = coefficients * predicted
-    errors = coefficients[:, at] * (labels - predicted[..., at])
-    residuals = errors / sample.pi
-    spread = residuals * np.sqrt(1 - sample.pi)
-    parts = _by_group(weighed, groups, group_count) + _by_group(residuals, groups[at], group_count)
-    return Totals(weighed.sum(axis=1) + residuals.sum(axis=1), spread @ spread.T, residuals, parts)
-
-
-def _by_group(values: Floats, groups: NDArray[np.intp], count: int) -> Floats:
-    """Return sums over the units of each group, [systems, groups]."""
-    at = np.arange(len(values))[:, None] * count + groups
-    sums = np.bincount(at.ravel(), values.ravel(), len(values) * count)
-    return np.asarray(sums, np.float64).reshape(-1, count)
+    sampled = np.full(coefficients.count, -1)
+    sampled[sample.places] = np.arange(len(sample.places))
+    uncertain = sample.pi < 1
+    systems = len(coefficients.units)
+    scores, parts = np.empty(systems), np.empty((systems, group_count))
+    residuals = np.empty((systems, int(uncertain.sum())), order="F")
+    weighed, drawn = np.zeros(coefficients.count), np.zeros(len(sample.places))
+    for number, (at, values) in enumerate(
+        zip(coefficients.units, coefficients.values, strict=True)
+    ):
+        f = _row(predicted, number)[at]
+        place = sampled[at]
+        own = np.flatnonzero(place >= 0)
+        place = place[own]
+        weighed[at] = values * f
+        drawn[place] = values[own] * (_row(labels, number)[place] - f[own]) / sample.pi[place]
+        # another order of additions would round some halves the other way
+        scores[number] = weighed.sum() + drawn.cumsum()[-1:].sum()
+        parts[number] = np.bincount(groups[at], weighed[at], group_count)
+        parts[number] += np.bincount(groups[at[own]], drawn[place], group_count)
+        residuals[number] = drawn[uncertain]
+        weighed[at], drawn[place] = 0, 0
+    spread = residuals * np.sqrt(1 - sample.pi[uncertain])
+    return Totals(scores, spread @ spread.T, residuals, parts)
 
 
 ScoreLimits = tuple[Floats, Floats]
@@ -207,22 +273,23 @@ class DrawnUnits(NamedTuple):
     high: Floats
 
 
-def drawn_units(coefficients: Floats, predicted: Floats, sample: Sample) -> DrawnUnits:
+def drawn_units(coefficients: Coefficients, predicted: Floats, sample: Sample) -> DrawnUnits:
     """Return the evidence of the drawn units on the error of each score.
 
-    `coefficients` is [systems, units]; `predicted` [units], or [systems, units].
+    `predicted` is [units], or [systems, units].
     """
-    at, pi = sample.places, sample.pi
-    own = (coefficients[:, at] > 0) & (pi < 1)
+    missed = sample.uncertain
+    values = coefficients.columns(missed.places)
+    own = values > 0
     units = own.sum(axis=1)
-    chance: Floats = np.where(own, (1 - pi) / pi**2, 0.0)
-    variance = chance * coefficients[:, at] ** 2 / np.maximum(units, 1)[:, None]
-    f = predicted[..., at]
+    chance: Floats = np.where(own, (1 - missed.pi) / missed.pi**2, 0.0)
+    variance = chance * values**2 / np.maximum(units, 1)[:, None]
+    f = predicted[..., missed.places]
     return DrawnUnits(units, (variance * f**2).sum(axis=1), (variance * (1 - f) ** 2).sum(axis=1))
 
 
 def pool_limits(one: Totals, pi: Floats, drawn: DrawnUnits, level: float) -> ScoreLimits:
-    """Return limits of scores over a pool; `pi` are the inclusion probabilities.
+    """Return limits of scores over a pool; `pi` are the probabilities of the uncertain units.
 
     Uses Student's t with the variance and degrees of freedom of one more drawn unit. The degrees of
     freedom are 2 (sum v)^2 / sum v^2 for unequal variances v, because few relevant units, or the

@@ -57,14 +57,14 @@ class JudgedPool:
 
     `label` and `judgment` [passages] are numbers, `exam` [passages] is the ranking that a passage
     was returned for (a query or a subtopic), `query` [passages] the query that exam belongs to,
-    both numbered from 0; `returned` is [systems, passages].
+    both numbered from 0; `returned` has the passages of each system.
     """
 
     label: Floats
     judgment: Floats
     exam: Ints
     query: Ints
-    returned: Bools
+    returned: Sequence[Ints]
 
 
 class SystemBiases(NamedTuple):
@@ -101,7 +101,7 @@ def system_biases(pool: JudgedPool, level: float = LEVEL) -> SystemBiases:
             break
         suspects.append(more)
     matched = _view(pool, pool.label, strata, suspects, level)
-    clean = ~pool.returned[suspects].any(axis=0)
+    clean = _unreturned(pool, suspects)
     ratio = _spread(pool.label[clean], pool.exam[clean]) / (
         _spread(pool.judgment[clean], pool.exam[clean]) or np.inf
     )
@@ -142,21 +142,29 @@ def _view(
 
     Passages of an earlier suspect are ignored for a later one.
     """
-    suspected = pool.returned[suspects].any(axis=0)
-    clean = _Reference.of(values, stratum, pool.query, np.logical_not(suspected))
+    clean = _Reference.of(values, stratum, pool.query, _unreturned(pool, suspects))
     estimates = np.full((3, len(pool.returned)), np.nan)
     for system, mine in enumerate(pool.returned):
         reference = clean
         if system in suspects:
             if not with_suspects:
                 continue
-            earlier = pool.returned[suspects[: suspects.index(system)]].any(axis=0)
-            used = clean.used | (mine & ~earlier)
+            unseen = _unreturned(pool, suspects[: suspects.index(system)])
+            used = clean.used.copy()
+            used[mine] |= unseen[mine]
             reference = _Reference.of(values, stratum, pool.query, used)
         estimates[:, system] = reference.difference(mine)
     estimate, error, freedom = estimates
     reach = student_reach(level, np.where(np.isfinite(freedom), freedom, 1.0))
     return _View(estimate, error, reach * error)
+
+
+def _unreturned(pool: JudgedPool, systems: Sequence[int]) -> Bools:
+    """Return which passages none of these systems returns."""
+    others = np.ones(len(pool.label), np.bool_)
+    for system in systems:
+        others[pool.returned[system]] = False
+    return others
 
 
 def _suspect(matched: _View) -> int | None:
@@ -171,36 +179,39 @@ def _suspect(matched: _View) -> int | None:
 class _Reference(NamedTuple):
     """The passages that systems are compared on, `used` of all.
 
-    `off` is a value less the mean of its stratum; `size`, `variance` and `query` are by stratum.
+    `mean`, `size`, `variance` and `query` are by stratum.
     """
 
     used: Bools
-    off: Floats
+    values: Floats
     stratum: Ints
+    mean: Floats
     size: Ints
     variance: Floats
     query: Ints
 
     @classmethod
     def of(cls, values: Floats, stratum: Ints, query: Ints, used: Bools) -> _Reference:
-        where = stratum[used]
+        where, those = stratum[used], values[used]
         query_of = np.zeros(int(stratum.max(initial=0)) + 1, np.intp)
         query_of[stratum] = query
         size = np.maximum(np.bincount(where, minlength=len(query_of)), 1)
-        off = values - (np.bincount(where, values[used], len(size)) / size)[stratum]
-        variance = np.bincount(where, off[used] ** 2, len(size)) / np.maximum(size - 1, 1)
-        return cls(used, off, stratum, size, variance, query_of)
+        mean = np.bincount(where, those, len(size)) / size
+        squares = np.bincount(where, (those - mean[where]) ** 2, len(size))
+        variance = squares / np.maximum(size - 1, 1)
+        return cls(used, values, stratum, mean, size, variance, query_of)
 
-    def difference(self, mine: Bools) -> tuple[float, float, float]:
+    def difference(self, mine: Ints) -> tuple[float, float, float]:
         """Return (estimate, error, freedom) of how much higher `mine` are than others of a stratum.
 
         Only `mine` are read: the differences from the mean of a stratum add up to 0.
         """
-        (place,) = np.nonzero(mine & self.used)
+        place = mine[self.used[mine]]
         where = self.stratum[place]
+        off = self.values[place] - self.mean[where]
         own = np.bincount(where, minlength=len(self.size))
         weight = own * (1 - own / self.size)
-        sums = np.bincount(self.query[where], self.off[place], int(self.query.max()) + 1)
+        sums = np.bincount(self.query[where], off, int(self.query.max()) + 1)
         weights = np.bincount(self.query, weight)
         total = weights.sum()
         if total <= _ROUNDING:

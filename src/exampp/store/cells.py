@@ -13,7 +13,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
+from exampp.records.cascade import CascadeRule
 from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
+from exampp.store.runs import cascade_of
 from exampp.store.sql import column, exists, from_json
 
 DEPTH = 20
@@ -112,7 +114,8 @@ class GradingScope(NamedTuple):
     whose extracted answers are graded instead of passages. `verifies`: answer keys matter; if the
     bank has any, items without one are skipped. `max_queries` limits the scope to the first queries
     with items and passages, `shard` to a share of the passages. `each_cell` requests every cell,
-    even for equal texts.
+    even for equal texts. `after` is the key of the first grader of a cascade and its rule: only the
+    cells that the rule leaves to the second grader are in the scope.
     """
 
     kind: str
@@ -125,6 +128,7 @@ class GradingScope(NamedTuple):
     shard: Shard | None = None
     each_cell: bool = False
     pool: Pool = "ranked"
+    after: tuple[int, CascadeRule] | None = None
 
 
 class PendingIds(NamedTuple):
@@ -183,7 +187,7 @@ def pending_cells(
 
 def count_pending(connection: sqlite3.Connection, grader: int | None, exam: GradingScope) -> int:
     """Count the pending cells of a grader without reading texts."""
-    if exam.answers_of is not None or exam.by_query or exam.shard is not None:
+    if exam.answers_of is not None or exam.by_query or exam.shard or exam.after:
         return sum(len(one.cells) for one in pending_cells(connection, grader, exam))
     from exampp.store.pages import count_graded
 
@@ -277,8 +281,23 @@ def scope_of(
     keys = {stored.identity.key: stored.key for stored in others}
     verifies = reading_rules(connection, grader.key) is not None
     return GradingScope(
-        grader.identity.kind, bank, depth, answers_of=keys.get(str(source)), verifies=verifies
+        grader.identity.kind,
+        bank,
+        depth,
+        answers_of=keys.get(str(source)),
+        verifies=verifies,
+        after=_after(connection, cascade_of(connection, grader.key, bank)),
     )
+
+
+def _after(
+    connection: sqlite3.Connection, rule: CascadeRule | None
+) -> tuple[int, CascadeRule] | None:
+    """Return the key of the first grader and the rule of a cascade."""
+    if rule is None:
+        return None
+    first = (one.key for one in graders(connection) if one.identity.key == rule.first)
+    return next(((key, rule) for key in first), None)
 
 
 def confidences(
@@ -316,6 +335,8 @@ def _due_of_items(
     passage_ids: dict[int, str] = {}
     waiting: dict[tuple[_Texts, Cell | None], dict[Cell, int | None]] = {}
     texts: dict[bytes, str] = {}
+    query_id, query_text = _query(connection, query)
+    first = _first_ratings(connection, query, exam)
     for passage_version, digest, title, text, passage_id in connection.execute(_POOL, names):
         if exam.shard and not exam.shard.holds(digest):
             continue
@@ -325,11 +346,14 @@ def _due_of_items(
             state = states.get((*cell, None), states.get((*cell, answers)))
             if not _wanted(state, select):
                 continue
+            if exam.after and not exam.after[1].takes_second(
+                first.get(cell), (query_id, item_ids[item_version][0], passage_id)
+            ):
+                continue
             if digest not in texts:
                 texts[digest] = f"{title}\n{text}" if title else text
             same = _Texts(digest, item_text, answers)
             waiting.setdefault((same, cell if exam.each_cell else None), {})[cell] = state
-    query_id, query_text = _query(connection, query)
     for (same, _), cells in waiting.items():
         item, passage = next(iter(cells))
         item_id, subtopic = item_ids[item]
@@ -346,6 +370,22 @@ def _due_of_items(
             PendingIds(query_id, item_id, passage_ids[passage], subtopic),
             rating,
         )
+
+
+def _first_ratings(
+    connection: sqlite3.Connection, query: int, exam: GradingScope
+) -> dict[Cell, float]:
+    """Return the ratings of the first grader of a cascade, expected ones where it has them."""
+    if exam.after is None:
+        return {}
+    rows = connection.execute(
+        "SELECT g.item_version, g.passage_version, "
+        "coalesce(json_extract(g.detail, '$.expected'), g.rating) FROM item i "
+        f"CROSS JOIN grade g ON g.grader = ? AND g.item_version = i.version AND {IN_FORCE} "
+        "WHERE i.query = ? AND i.active AND g.state = 0",
+        (exam.after[0], query),
+    )
+    return {(item, passage): rating for item, passage, rating in rows}
 
 
 def _earlier_state(states: Iterable[int | None]) -> int | None:

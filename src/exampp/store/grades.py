@@ -366,7 +366,7 @@ WHERE b.name = :bank AND i.kind = :kind AND i.active
 ORDER BY i.item
 """
 _RATED = f"""
-SELECT g.passage_version, g.answer_key, g.grader, g.state,
+SELECT g.passage_version, p.passage_id, g.answer_key, g.grader, g.state,
     CASE WHEN :expected THEN json_extract(g.detail, '$.expected') ELSE g.rating END
 FROM item i
 JOIN grade g ON g.item_version = i.version AND {IN_FORCE}
@@ -385,6 +385,7 @@ class RatedCell(NamedTuple):
 
     query_id: str
     item_id: str
+    passage_id: str
     item_version: int
     passage_version: int
     answer_key: int
@@ -409,9 +410,9 @@ def rated_cells(
     for item, item_id, query_id, version, today in items:
         values = {"item": item, "graders": keys, "expected": expected}
         rows = connection.execute(_RATED, values).fetchall()
-        for passage_version, some in groupby(rows, key=itemgetter(0)):
+        for (passage_version, passage_id), some in groupby(rows, key=itemgetter(0, 1)):
             cell = list(some)
-            key = today if any(row[1] for row in cell) else 0
-            graded = (row for row in cell if row[3] == State.GRADED)
-            ratings = {row[2]: row[4] for row in graded if row[4] is not None}
-            yield RatedCell(query_id, item_id, version, passage_version, key, ratings)
+            key = today if any(row[2] for row in cell) else 0
+            graded = (row for row in cell if row[4] == State.GRADED)
+            ratings = {row[3]: row[5] for row in graded if row[5] is not None}
+            yield RatedCell(query_id, item_id, passage_id, version, passage_version, key, ratings)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 
+from exampp.records.cascade import CascadeRule
 from exampp.records.graders import GradingTarget
 from exampp.records.wording import counted
 from exampp.store.sql import column, extra_json, from_json, insert, records, select_integer
@@ -106,16 +107,57 @@ def start_run(connection: sqlite3.Connection, grader: int, at: str, detail: Any)
     )
 
 
+class ActiveRun(NamedTuple):
+    """A run with leases, as stored at its last commit; `total` cells were pending at its start."""
+
+    grader: int
+    owner: str
+    total: int
+    usage: RunUsage
+
+
+def active_detail(owner: str, total: int) -> dict[str, Any]:
+    """Return the details of a run that `active_runs` reads."""
+    return {"owner": owner, "total": total}
+
+
+def active_runs(connection: sqlite3.Connection) -> list[ActiveRun]:
+    """Return the runs of other processes with valid leases."""
+    here = f"{socket.gethostname()}:{os.getpid()}:"
+    rows = connection.execute(
+        "SELECT grader, json_extract(detail, '$.owner') AS owner, "
+        "coalesce(json_extract(detail, '$.total'), 0), seconds, asked, cells, tokens_read, "
+        "tokens_cached, tokens_written, requests, cost FROM run "
+        "WHERE owner IN (SELECT owner FROM lease WHERE until >= ?) ORDER BY run",
+        (time.time(),),
+    )
+    found = [
+        ActiveRun(grader, owner, total, RunUsage(*usage)) for grader, owner, total, *usage in rows
+    ]
+    return [one for one in found if not (one.owner.startswith(here) or is_gone(one.owner))]
+
+
 def target_of(connection: sqlite3.Connection, grader: int, bank: str) -> GradingTarget | None:
     """Return the target of the newest run of a grader on a bank; None if it needed all cells."""
+    target = _detail_of_newest(connection, grader, bank, "$.for")
+    return None if target is None else GradingTarget.read(target)
+
+
+def cascade_of(connection: sqlite3.Connection, grader: int, bank: str) -> CascadeRule | None:
+    """Return the cascade for which the newest run of a grader on a bank graded, as the second."""
+    rule = _detail_of_newest(connection, grader, bank, "$.after")
+    return None if rule is None else CascadeRule(**rule)
+
+
+def _detail_of_newest(connection: sqlite3.Connection, grader: int, bank: str, path: str) -> Any:
+    """Return a detail of the newest run of a grader on a bank; None if it has none."""
     row = connection.execute(
-        "SELECT json_extract(detail, '$.for') FROM run WHERE grader = :grader "
+        "SELECT json_extract(detail, :path) FROM run WHERE grader = :grader "
         "AND coalesce(json_extract(detail, '$.bank'), :bank) = :bank "
         "ORDER BY started DESC, run DESC LIMIT 1",
-        {"grader": grader, "bank": bank},
+        {"grader": grader, "bank": bank, "path": path},
     ).fetchone()
-    target = None if row is None else from_json(row[0])
-    return None if target is None else GradingTarget.read(target)
+    return None if row is None else from_json(row[0])
 
 
 def models_of(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from asyncio import CancelledError
+from asyncio import CancelledError, timeout
 from http import HTTPStatus
 from importlib import import_module
 from pathlib import PurePosixPath
@@ -16,14 +17,21 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exampp.errors import CollectionBusy, ExamError, InputError, environment_fault
 from exampp.web import pages
-from exampp.web.access import Access, is_own_request
+from exampp.web.access import Access, needed_action
 from exampp.web.live_collection import LiveCollection, NothingYet
-from exampp.web.page_request import StillComputing, limit_pages, page_request
+from exampp.web.page_request import (
+    StillComputing,
+    limit_pages,
+    page_request,
+    refused_action,
+)
+from exampp.web.people import session_of
 from exampp.web.rendering import render_template, sentence, static_files
 
 READING = (
@@ -36,6 +44,10 @@ READING = (
 YEAR = 31_536_000
 BODY_BYTES = 1 << 20
 """Maximum bytes of a request body."""
+BODY_SECONDS = 30.0
+"""Seconds that a request body may take to arrive."""
+COMPRESSION = 5
+"""Level of compression: higher ones take twice the time for a few percent."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -52,6 +64,7 @@ HEADERS = {
 }
 PUBLIC = "/static/"
 """Paths that need no session: styles and icons, nothing from the collection."""
+SIGN_OUT = "/sign-out"
 
 
 def import_pages() -> list[ModuleType]:
@@ -70,7 +83,7 @@ def create_app(live: LiveCollection, access: Access) -> ASGIApp:
         title="exampp", docs_url=None, redoc_url=None, openapi_url=None, lifespan=limit_pages
     )
     app.state.live = live
-    app.state.people = tuple(access.sessions.values())
+    app.state.people = access.people
     for page in import_pages():
         # not `include_router`, which copies every route at the first request
         app.router.routes += page.router.routes
@@ -78,7 +91,10 @@ def create_app(live: LiveCollection, access: Access) -> ASGIApp:
     for kind in (ExamError, OSError, MemoryError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _error)
     app.add_exception_handler(StillComputing, _opening)
-    return Gate(app, access)
+    gate: ASGIApp = Gate(app, access)
+    if access.prefix:
+        gate = Prefixed(gate, access.prefix)
+    return GZipMiddleware(gate, compresslevel=COMPRESSION)
 
 
 async def _static(name: str) -> Response:
@@ -102,7 +118,7 @@ def _error(request: Request, error: Exception) -> HTMLResponse:
     """Return an error page, or just its text for a request of a part of a page."""
     status, text, title = _explained(request, error)
     context = {"title": title or HTTPStatus(status).phrase, "text": text}
-    page = None if request.scope.get("assessor") is None else page_request(request)
+    page = None if request.scope.get("person") is None else page_request(request)
     if page is None or page.wants_part:
         answer = HTMLResponse(render_template("failed_part.html", request=page, **context), status)
     else:
@@ -146,8 +162,8 @@ def _explained(request: Request, error: Exception) -> tuple[int, str, str]:
 class Gate:
     """ASGI middleware that lets only assessors through.
 
-    It adds the name of the assessor (`assessor`) and of the session cookie (`cookie`) to the scope,
-    and security headers to every response.
+    It adds the person (`person`), the name of the session cookie (`cookie`) and whether the browser
+    uses TLS (`secure`) to the scope, and security headers to every response.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -183,68 +199,98 @@ class Gate:
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         answer = self._refusal(scope, headers) or self._entrance(scope, headers)
         if answer is None:
-            body = await _body(receive, headers)
-            if body is None:
-                answer = _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too large.")
-            else:
-                receive = _replayed(body, receive)
+            try:
+                async with timeout(BODY_SECONDS):
+                    body = await _body(receive, headers)
+                if body is None:
+                    answer = _refused(TOO_LARGE, "The request is too large.")
+                else:
+                    receive = _replayed(body, receive)
+            except TimeoutError:
+                answer = _refused(TOO_SLOW, "The request took too long.")
         await (answer or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.access.answers_to(hosts[0]):
             return _refused(HTTPStatus.FORBIDDEN, "Unknown host name.")
-        if not is_own_request(scope["method"], hosts[0], headers):
+        if not self.access.is_own_request(scope["method"], hosts[0], headers):
             return _refused(HTTPStatus.FORBIDDEN, "The request came from another site.")
         return None
 
     def _entrance(self, scope: Scope, headers: Headers) -> Response | None:
-        """Identify the assessor, exchange a token for a session, or refuse."""
+        """Identify the person, exchange a token for a session, or refuse."""
         if scope["path"].startswith(PUBLIC):
             return None
-        query = scope["query_string"].decode("latin-1")
-        token = parse_qs(query).get("token") if scope["path"] == "/" else None
-        if token:
-            return self._exchange(token[0], headers)
+        client, scope["secure"] = self.access.forwarded((scope["client"] or ("",))[0], headers)
+        scope["client"] = (client, 0)
         # other servers on this machine may have set malformed cookies
         session = cookie_parser(headers.get("cookie", "")).get(self.access.cookie, "")
-        scope["assessor"] = self.access.assessor(session)
-        scope["cookie"] = self.access.cookie
-        if scope["assessor"] is not None:
-            return None
-        if headers.get("sec-fetch-site") == "cross-site":
-            # browsers send a strict cookie only with requests from this site
+        person = scope["person"] = self.access.people.signed_in(session)
+        scope["cookie"], scope["prefix"] = self.access.cookie, self.access.prefix
+        query = scope["query_string"].decode("latin-1")
+        token = parse_qs(query).get("token") if scope["path"] == "/" else None
+        # browsers send a strict cookie only with requests from this site
+        arrives = headers.get("sec-fetch-site") == "cross-site"
+        if arrives and (token or person is None):
             to = quote(scope["path"]) + (f"?{query}" if query else "")
             # a path with two leading slashes would redirect to another host
-            return HTMLResponse(
-                render_template("arriving.html", to="/" if to.startswith("//") else to)
+            to = "/" if to.startswith("//") else to
+            return HTMLResponse(render_template("arriving.html", to=to), headers=NO_REFERRER)
+        if token:
+            return self._exchange(token[0], scope)
+        if person is None:
+            return _refused(
+                HTTPStatus.UNAUTHORIZED,
+                "Open the address that exampp printed at start, or your invitation; it signs this "
+                "browser in.",
             )
-        return _refused(
-            HTTPStatus.UNAUTHORIZED,
-            "Open the address that exampp printed at start; it signs this browser in.",
-        )
+        if scope["path"] == SIGN_OUT and scope["method"] == "POST":
+            answer = _refused(HTTPStatus.OK, "Open your invitation to sign in again.", "Signed out")
+            answer.delete_cookie(self.access.cookie, path=f"{self.access.prefix}/")
+            return answer
+        action = needed_action(scope["method"], scope["path"])
+        if action is not None and not person.may(action):
+            return _refused(HTTPStatus.FORBIDDEN, refused_action(person, action))
+        return None
 
-    def _exchange(self, token: str, headers: Headers) -> Response:
-        session = self.access.enter(token)
-        if session is None:
+    def _exchange(self, token: str, scope: Scope) -> Response:
+        session, current = session_of(token), scope["person"]
+        person = self.access.people.signed_in(session)
+        if person is None:
             return _refused(
                 HTTPStatus.FORBIDDEN,
-                "Invalid token. Every start of exampp creates new tokens: use the last address "
-                "that it printed.",
+                "This invitation is not valid. Use your newest one, or the last address that "
+                "exampp printed at start.",
             )
-        answer: Response
-        if headers.get("sec-fetch-site") == "cross-site":
-            answer = HTMLResponse(render_template("arriving.html", to="/"))
-        else:
-            answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
-        answer.headers["referrer-policy"] = "no-referrer"
-        answer.set_cookie(self.access.cookie, session, path="/", httponly=True, samesite="strict")
+        if current is not None and current.name != person.name:
+            # a link in a mail must not make somebody decide under another name
+            page = render_template("signed_in.html", current=current, person=person)
+            return HTMLResponse(page, HTTPStatus.CONFLICT)
+        answer = RedirectResponse("/", HTTPStatus.SEE_OTHER, NO_REFERRER)
+        answer.set_cookie(
+            self.access.cookie,
+            session,
+            path=f"{self.access.prefix}/",
+            httponly=True,
+            samesite="strict",
+            secure=scope["secure"],
+        )
         return answer
 
 
-def _refused(status: HTTPStatus, text: str) -> Response:
-    page = render_template("refused.html", title=status.phrase, text=text)
-    return HTMLResponse(page, status, {"connection": "close"} if status >= 413 else None)
+TOO_SLOW, TOO_LARGE = HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+NO_REFERRER = {"referrer-policy": "no-referrer"}
+"""Header of a response to an address with a token."""
+
+
+def _refused(status: HTTPStatus, text: str, title: str = "") -> Response:
+    page = render_template("refused.html", title=title or status.phrase, text=text)
+    return HTMLResponse(
+        page,
+        status,
+        {"connection": "close"} if status in (TOO_SLOW, TOO_LARGE) or status >= 500 else None,
+    )
 
 
 async def _body(receive: Receive, headers: Headers) -> bytes | None:
@@ -275,3 +321,51 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return again
+
+
+# ---- a path in front of all addresses ------------------------------------------------------------
+
+_ADDRESS = re.compile(
+    rb'(\s(?:href|src|action|formaction|content|hx-[a-z]+|data-[a-z-]+)="(?:0;url=)?)/(?!/)'
+)
+"""An attribute with an address on this server; quotes in texts are escaped."""
+
+
+class Prefixed:
+    """ASGI middleware for an application that a proxy offers below a path.
+
+    It removes the prefix from requests, unless the proxy has, and adds it to all addresses in
+    responses.
+    """
+
+    def __init__(self, app: ASGIApp, prefix: str) -> None:
+        self.app = app
+        self.prefix = prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on without the prefix."""
+        if scope["type"] == "http" and f"{scope['path']}/".startswith(f"{self.prefix}/"):
+            scope["path"] = scope["path"].removeprefix(self.prefix) or "/"
+        start: Message = {}
+
+        async def send_with_prefix(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if headers.get("location", "").startswith("/"):
+                    headers["location"] = self.prefix + headers["location"]
+                if headers.get("content-type", "").startswith("text/html"):
+                    start.update(message)
+                    return
+            elif start:
+                body = _ADDRESS.sub(rb"\1" + self.prefix.encode() + b"/", message.get("body", b""))
+                if "headers" in start:
+                    headers = MutableHeaders(scope=start)
+                    del headers["content-length"]
+                    if not message.get("more_body", False):
+                        headers["content-length"] = str(len(body))
+                    await send(dict(start))
+                    del start["headers"]
+                message = {**message, "body": body}
+            await send(message)
+
+        await self.app(scope, receive, send_with_prefix)

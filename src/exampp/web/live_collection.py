@@ -43,6 +43,7 @@ from exampp.review.missing import MissingEntry
 from exampp.review.queue import DEFAULT_SHARE, Candidate, CellName
 from exampp.store.bank import bank_names
 from exampp.store.connection import data_version
+from exampp.web.background import BackgroundTasks
 from exampp.web.rendering import read_guidelines
 
 _LOG = logging.getLogger("exampp.web")
@@ -529,6 +530,7 @@ class LiveCollection:
         self._min_rating = min_rating
         self._cache = PageCache()
         self._used: dict[str, tuple[Choice, float]] = {}
+        self.tasks = BackgroundTasks(self.path)
         self.open().close()
         if choices := self._read_choices():
             first = self.choice("", choices)
@@ -547,7 +549,8 @@ class LiveCollection:
         return Collection(self.path)
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop the tasks, then watching."""
+        self.tasks.close()
         self._watcher.close()
 
     def changed(self) -> None:

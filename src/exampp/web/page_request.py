@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Depends, Request, Response
+from fastapi import Depends, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from exampp.collection import Collection
@@ -24,6 +24,7 @@ from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
 from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.live_collection import Choice, CollectionCounts, LiveCollection, Snapshot
+from exampp.web.people import ACTIONS, ROLES, Action, Person, may
 from exampp.web.rendering import link, render_template
 
 P = ParamSpec("P")
@@ -64,6 +65,7 @@ PLACES = (
     Place("t", "/trust", "Trust"),
     Place("l", "/lists", "Lists"),
     Place("h", "/history", "History"),
+    Place("r", "/runs", "Runs"),
     Place("e", "/export", "Export"),
 )
 """The navigation, in order. Each key is used once; `f` is the search."""
@@ -74,6 +76,8 @@ PLACE_OF = {
     "/judge": "/queue",
     "/compare": "/",
     "/duplicates": "/items",
+    "/write": "/items",
+    "/grade": "/runs",
 }
 """The navigation entry of pages that are not listed in it."""
 
@@ -112,11 +116,11 @@ def page_of(entries: Sequence[T], page: int, size: int) -> PageOfEntries[T]:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """One request of one assessor; `http` is the request itself."""
+    """One request of one person; `http` is the request itself."""
 
     http: Request
     live: LiveCollection
-    assessor: str
+    person: Person
     began: float = field(default_factory=time.time)
 
     def open(self) -> Collection:
@@ -197,9 +201,24 @@ class PageRequest:
 
     @property
     def people(self) -> tuple[str, ...]:
-        """All people with access."""
-        people: tuple[str, ...] = self.http.app.state.people
-        return people
+        """The people who share the queue: the assessors, or everybody if there are none."""
+        everybody: tuple[Person, ...] = self.http.app.state.people.everybody()
+        names = tuple(one.name for one in everybody if one.role == "assessor")
+        return names or tuple(one.name for one in everybody)
+
+    @property
+    def assessor(self) -> str:
+        """The name of the person, under which decisions and edits are stored."""
+        return self.person.name
+
+    def may(self, action: Action) -> bool:
+        """Return whether the role of the person permits an action."""
+        return self.person.may(action)
+
+    def require(self, action: Action) -> None:
+        """Refuse the request if the role of the person does not permit an action."""
+        if not self.may(action):
+            raise HTTPException(403, refused_action(self.person, action))
 
     @property
     def read_at(self) -> datetime:
@@ -233,7 +252,14 @@ class PageRequest:
     def set_cookie(self, answer: Response, name: str, value: str) -> None:
         """Set a cookie until the browser is closed."""
         key = self._cookie_name(name)
-        answer.set_cookie(key, value, path="/", httponly=True, samesite="strict")
+        answer.set_cookie(
+            key,
+            value,
+            path=f"{self.http.scope['prefix']}/",
+            httponly=True,
+            samesite="strict",
+            secure=self.http.scope["secure"],
+        )
 
     def _cookie_name(self, name: str) -> str:
         # prefixed like the session cookie: browsers share cookies between ports of a host
@@ -281,8 +307,14 @@ def is_own(address: str) -> bool:
 
 
 def page_request(http: Request) -> PageRequest:
-    """Return the request of the assessor in the scope."""
-    return PageRequest(http, http.app.state.live, http.scope["assessor"])
+    """Return the request of the person in the scope."""
+    return PageRequest(http, http.app.state.live, http.scope["person"])
+
+
+def refused_action(person: Person, action: Action) -> str:
+    """Return the sentence for an action that a person's role does not permit."""
+    roles = " or ".join(role for role in ROLES if may(role, action))
+    return f"As {person.role} you may not {ACTIONS[action]}. Ask for the role {roles}."
 
 
 async def _page_request(request: Request) -> PageRequest:

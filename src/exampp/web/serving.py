@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import getpass
+import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -16,7 +17,16 @@ from typing import TYPE_CHECKING
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.review.queue import DEFAULT_SHARE
-from exampp.web.access import Access, host_names, is_address, is_loopback
+from exampp.web.access import (
+    Access,
+    host_names,
+    is_address,
+    is_loopback,
+    path_prefix,
+    proxy_network,
+    public_host,
+)
+from exampp.web.people import People
 
 if TYPE_CHECKING:
     import uvicorn
@@ -59,26 +69,41 @@ def serve(
     min_rating: int | None = None,
     shared: float = DEFAULT_SHARE,
     guidelines: str | Path | None = None,
+    allowed_hosts: Sequence[str] = (),
+    prefix: str = "",
+    proxies: Sequence[str] = (),
+    access_log: str | Path | None = None,
     announce: Callable[[str], None] = say,
 ) -> None:
     """Serve a collection to browsers until interrupted (Ctrl-C), then return.
 
-    Only this machine can reach it unless `host` is set; then `assessors` must be named. Each
-    assessor gets a separate address with a token, passed to `announce`. By default the user is the
-    only assessor. Port 0 selects a free port. `shared` is the share of cells that every assessor
-    decides, `guidelines` a Markdown file with instructions. Raises InputError if the extra `web` is
-    not installed, the port is in use, or an option is wrong.
+    The user is its owner. Only this machine can reach it unless `host` is set; then `assessors`
+    must be named or people invited (`People.invite`). The owner and each assessor get a separate
+    address with a token, passed to `announce`; it is valid until the server stops. Port 0 selects a
+    free port. `shared` is the share of cells that every assessor decides, `guidelines` a Markdown
+    file with instructions. Behind a reverse proxy, `allowed_hosts` are the host names that browsers
+    use, `prefix` is the path of the pages there, and `proxies` are the addresses whose
+    X-Forwarded-For and X-Forwarded-Proto are believed. `access_log` is a file of requests. Raises
+    InputError if the extra `web` is not installed, the port is in use, or an option is wrong.
     """
     _check_installed()
     from exampp.web.app import import_pages
     from exampp.web.live_collection import LiveCollection
 
     import_pages()
-    if not is_loopback(host) and not assessors:
+    people = People(path)
+    for name in assessors:
+        people.add(name, "owner" if name == _user() else "assessor")
+    if not is_loopback(host) and not people.everybody():
         raise InputError(
-            f"other machines can reach {host}, but no assessor is named",
-            hint="Name each person: --assessor NAME",
+            f"other machines can reach {host}, but nobody is invited",
+            hint=f"Invite each person: exampp people {path} --invite NAME, or name them: "
+            "--assessor NAME",
         )
+    if _user() not in people.tokens.values():
+        people.add(_user(), "owner")
+    # files made from now on are private: new logs, exports and collections
+    os.umask(0o077)
     listener = listen(host, port)
     with listener:
         live = LiveCollection(
@@ -93,7 +118,16 @@ def serve(
             guidelines=guidelines,
         )
         try:
-            served = prepare(live, listener, host, assessors or [_user()])
+            served = prepare(
+                live,
+                listener,
+                host,
+                people,
+                allowed_hosts=allowed_hosts,
+                prefix=prefix,
+                proxies=proxies,
+                access_log=access_log,
+            )
             for line in _welcome(live, served, host):
                 announce(line)
             served.run()
@@ -105,7 +139,7 @@ def serve(
 
 @dataclass(frozen=True)
 class Served:
-    """A server that is ready to run, with its address and the people with access."""
+    """A server that is ready to run, with its address and who has access."""
 
     server: uvicorn.Server
     listener: socket.socket
@@ -113,10 +147,9 @@ class Served:
     address: str
 
     def addresses(self) -> dict[str, str]:
-        """Return the address of each assessor, with the token."""
-        return {
-            name: f"{self.address}/?token={token}" for token, name in self.access.tokens.items()
-        }
+        """Return the address of everybody who was added at start, with the token."""
+        tokens = self.access.people.tokens
+        return {name: f"{self.address}/?token={token}" for token, name in tokens.items()}
 
     def run(self) -> None:
         """Serve until stopped."""
@@ -131,12 +164,21 @@ class Served:
 
 
 def prepare(
-    live: LiveCollection, listener: socket.socket, host: str, assessors: Sequence[str]
+    live: LiveCollection,
+    listener: socket.socket,
+    host: str,
+    people: People,
+    *,
+    allowed_hosts: Sequence[str] = (),
+    prefix: str = "",
+    proxies: Sequence[str] = (),
+    access_log: str | Path | None = None,
 ) -> Served:
     """Return a server for a collection on a listening socket."""
     import uvicorn
 
     from exampp.web.app import create_app
+    from exampp.web.limits import AccessLog, LimitedProtocol, limit_logs
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -145,21 +187,33 @@ def prepare(
                 super().handle_exit(sig, frame)
 
     port = listener.getsockname()[1]
-    access = Access.of(assessors, host_names(host), cookie=f"exampp-{port}")
+    access = Access(
+        people,
+        host_names(host),
+        f"exampp-{port}",
+        tuple(map(public_host, allowed_hosts)),
+        path_prefix(prefix),
+        tuple(map(proxy_network, proxies)),
+    )
+    app = create_app(live, access)
+    limit_logs()
     config = uvicorn.Config(
-        create_app(live, access),
-        http="h11",
+        app if access_log is None else AccessLog(app, access_log),
+        http=LimitedProtocol,
         ws="none",
         lifespan="on",
         log_level="warning",
-        # no access log: addresses contain tokens, ids and texts
+        # uvicorn would log whole addresses, which contain tokens, ids and texts
         access_log=False,
         server_header=False,
         proxy_headers=False,
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return Served(Server(config), listener, access, f"http://{_shown(host)}:{port}")
+    address = f"http://{_shown(host)}:{port}"
+    if access.public:
+        address = f"{'https' if proxies else 'http'}://{access.public[0]}"
+    return Served(Server(config), listener, access, address + access.prefix)
 
 
 def _check_installed() -> None:
@@ -201,16 +255,25 @@ def _shown(host: str) -> str:
 
 
 def _welcome(live: LiveCollection, served: Served, host: str) -> list[str]:
-    addresses = served.addresses()
+    addresses, everybody = served.addresses(), served.access.people.everybody()
     if len(addresses) == 1:
         lines = [f"{live.path} is open at {next(iter(addresses.values()))}"]
     else:
-        width = max(map(len, addresses))
+        width, roles = max(map(len, addresses)), {one.name: one.role for one in everybody}
         lines = [f"{live.path} is open to {len(addresses)} people, each at a separate address:"]
-        lines += [f"  {name:{width}}  {address}" for name, address in addresses.items()]
-    if not is_loopback(host):
+        lines += [f"  {n:{width}}  {roles[n]:8}  {address}" for n, address in addresses.items()]
+    if invited := len(everybody) - len(addresses):
+        people = "1 person" if invited == 1 else f"{invited} people"
+        lines.append(f"{people} can also use an invitation: exampp people {live.path}")
+    if not is_loopback(host) and not served.access.proxies:
         lines.append(
             "The connection is not encrypted. Use it only in a trusted network or through a tunnel."
+        )
+    mode = live.path.stat().st_mode
+    if mode & 0o077 and (not is_loopback(host) or served.access.proxies):
+        lines.append(
+            f"Other accounts of this machine can read {live.path} (mode {mode & 0o777:o}): "
+            f"chmod 600 {live.path}"
         )
     return [*lines, "Press Ctrl-C to stop."]
 

@@ -20,7 +20,7 @@ from exampp.review.assessor_agreement import (
 )
 from exampp.web.cells import read_cells
 from exampp.web.page_request import LARGEST, CurrentRequest, PageOfEntries, PageRequest, page_of
-from exampp.web.pages.judge import comparison_of, session_decisions
+from exampp.web.pages.judge import comparison_of, session_decisions, undo_decision
 
 router = APIRouter()
 PAGE = 100
@@ -83,7 +83,7 @@ def _undoable(request: PageRequest, collection: Collection, query: str | None) -
         one.number
         for decisions in on_cell.values()
         for at, one in enumerate(decisions)
-        if (one.adjudicates or one.author == request.assessor)
+        if (request.may("adjudicate") if one.adjudicates else one.author == request.assessor)
         and one.rating is not None
         and not any(replaces(later, one) for later in decisions[at + 1 :])
     )
@@ -119,14 +119,15 @@ def undo(
     request: CurrentRequest, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]
 ) -> Response:
     """Undo a decision or an edit by appending the previous state."""
-    author = request.assessor
+    if what == "edits":
+        request.require("edit")
     with request.open() as collection:
         try:
             if what == "decisions":
-                collection.decisions.undo(number, author=author)
+                undo_decision(request, collection, number)
             else:
                 bank = collection.bank(request.bank)
-                bank.undo(number, author=author, reason=f"undo of edit {number}")
+                bank.undo(number, author=request.assessor, reason=f"undo of edit {number}")
         except InputError as error:
             return request.render("undo_failed.html", status=409, what=what, text=str(error))
     request.live.changed()

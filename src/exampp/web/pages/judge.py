@@ -33,7 +33,7 @@ from exampp.review.assessor_agreement import PersonComparison
 from exampp.review.evidence import passage_order
 from exampp.review.queue import Assignment, Candidate, by_passage
 from exampp.store.bank import known_queries
-from exampp.store.decisions import JudgedCell, decisions_on
+from exampp.store.decisions import JudgedCell, decision_of_number, decisions_on
 from exampp.store.inputs import highest_judgment
 from exampp.web.cells import (
     CellIds,
@@ -217,6 +217,8 @@ def decide(
     A decision is blind if the grade was hidden and the person had never decided the cell before.
     """
     place, texts = CellIds.unpacked(cell), parse_versions(versions)
+    if adjudicates == "1":
+        request.require("adjudicate")
     with request.open() as collection:
         if request.assessor not in request.live.sessions:
             start_session(request, collection)
@@ -244,8 +246,15 @@ def undo(
 ) -> Response:
     """Undo a decision and return to its cell."""
     with request.open() as collection:
-        collection.decisions.undo(number, author=request.assessor)
+        undo_decision(request, collection, number)
         return _after_decision(request, collection, order, back)
+
+
+def undo_decision(request: PageRequest, collection: Collection, number: int) -> None:
+    """Undo a decision; an adjudication only for those who may adjudicate."""
+    if decision_of_number(collection.connection, number).decision.adjudicates:
+        request.require("adjudicate")
+    collection.decisions.undo(number, author=request.assessor)
 
 
 def _after_decision(request: PageRequest, collection: Collection, order: str, to: str) -> Response:
@@ -685,7 +694,7 @@ def undo_sampled(
         if plan.unit == "passage":
             request.choice.of(collection).decisions.unjudge(number, author=request.assessor)
         else:
-            collection.decisions.undo(number, author=request.assessor)
+            undo_decision(request, collection, number)
         return _sample_decided(request, collection, plan, back)
 
 

@@ -11,10 +11,13 @@
   const isTyping = (element) =>
     element.matches("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
 
-  // fetch a part of this page, for the grader and bank that it shows
+  const KEPT_CHARACTERS = 30_000;
+
+  // fetch a part of this page, for the grader and bank that it shows; a decision outlives the page
   window.part = (address, options = {}) =>
     fetch(address, {
       ...options,
+      keepalive: options.method === "POST" && String(options.body).length < KEPT_CHARACTERS,
       headers: { "HX-Request": "true", "X-Choice": document.body.dataset.choice ?? "" },
     });
 

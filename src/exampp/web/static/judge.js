@@ -18,6 +18,7 @@
   let at = 0;
   let sending = Promise.resolve();
   let unsent = 0;
+  let lost = false;
   let acting = Promise.resolve();
   let waiting = 0;
 
@@ -58,8 +59,7 @@
   async function show(n, again = false) {
     if (n >= places.length) {
       // no more cells on this page: load the next ones
-      await sending;
-      location.assign(stage.dataset.more);
+      leave(() => location.assign(stage.dataset.more));
       return;
     }
     at = Math.max(0, n);
@@ -93,6 +93,9 @@
     sending = sending.then(async () => {
       try {
         return await post(address, body);
+      } catch (error) {
+        lost = true;
+        throw error;
       } finally {
         unsent -= 1;
       }
@@ -110,7 +113,17 @@
       document.getElementById(fresh.id)?.replaceWith(fresh);
     }
     const { over } = document.getElementById("progress").dataset;
-    if (over) sending.then(() => location.assign(over));
+    if (over) leave(() => location.assign(over));
+  }
+
+  // leave the page when every decision is stored; stay if one was refused, to show it
+  async function leave(go) {
+    lost = false;
+    while (unsent) {
+      announce("Saving …");
+      await sending;
+    }
+    if (!lost) go();
   }
 
   // update the progress of a sample a moment later: decisions do not wait for it
@@ -228,6 +241,18 @@
     if (event.target.id !== "undo") return;
     event.preventDefault();
     inTurn(undo);
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!unsent || !link || event.defaultPrevented || link.target || link.download) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    leave(() => location.assign(link.href));
+  });
+  document.addEventListener("submit", (event) => {
+    if (!unsent || event.defaultPrevented || event.target.method === "dialog") return;
+    event.preventDefault();
+    leave(() => event.target.submit());
   });
   window.addEventListener("beforeunload", (event) => {
     if (unsent) event.preventDefault();

@@ -1,0 +1,125 @@
+"""Forms from the records of options, with the types, choices and help of the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import Depends, Request
+
+from exampp.errors import InputError
+from exampp.graders.options import Option, dashed, shown_options
+from exampp.graders.registry import BUILT_IN
+from exampp.records.wording import suggest
+
+GRADERS = {
+    "openai": "A model on a server",
+    "draft": "Draft grader (no model, for trials)",
+}
+"""Graders that pages offer: those that need no files of the server's machine."""
+FIRST = ("model", "base_url", "price_read", "price_written", "max_cost")
+"""Options that are shown at first."""
+CHOSEN_APART = ("kind", "prompt")
+"""Options that have a separate field: a prompt may be a file of the server's machine."""
+LABELS = {
+    "base_url": "Address of the server",
+    "price_read": "Price of a million input tokens",
+    "price_written": "Price of a million output tokens",
+    "max_cost": "Most that it may cost",
+}
+HELPS = {
+    "model": "The name that the server knows it by.",
+    "base_url": "Such as http://localhost:8000/v1. Empty: the one that the environment names, or "
+    "api.openai.com.",
+}
+
+
+async def _submitted(request: Request) -> dict[str, str]:
+    form = await request.form()
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+SubmittedForm = Annotated[Mapping[str, str], Depends(_submitted)]
+"""The submitted form: the last value of each field."""
+
+
+class FormField(NamedTuple):
+    """One field of a form; `value` is the submitted text."""
+
+    name: str
+    label: str
+    help: str
+    type: str
+    choices: tuple[str, ...]
+    value: str
+    first: bool
+
+
+def model_fields(values: Mapping[str, str], *, writes: bool) -> list[FormField]:
+    """Return the fields of a model on a server."""
+    options = shown_options(BUILT_IN["openai"].options, writes=writes)
+    ordered = dict.fromkeys((*FIRST, *options))
+    return [
+        FormField(
+            name,
+            LABELS.get(name, name.replace("_", " ").capitalize()),
+            HELPS.get(name, one.help),
+            "number" if one.type in (int, float) else "text",
+            one.choices,
+            values.get(name, ""),
+            name in FIRST,
+        )
+        for name, one in ((name, options[name]) for name in ordered)
+        if name not in CHOSEN_APART
+    ]
+
+
+def model_options(values: Mapping[str, str], *, writes: bool) -> dict[str, Any]:
+    """Return the options in a submitted form, as Python takes them.
+
+    The key of the environment goes only to the server that the environment names. Raises
+    InputError for a value of the wrong type.
+    """
+    declared = shown_options(BUILT_IN["openai"].options, writes=writes)
+    options = {
+        name: _value(name, text.strip(), declared[name])
+        for name, text in values.items()
+        if name in declared and name not in CHOSEN_APART and text.strip()
+    }
+    if key := values.get("api_key", "").strip():
+        options["api_key"] = key
+    elif "base_url" in options and options["base_url"].rstrip("/") != _server_of_environment():
+        options["api_key"] = "none"
+    return options
+
+
+def _server_of_environment() -> str:
+    from exampp.graders.openai.client import OPENAI_URL
+
+    return (os.environ.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/")
+
+
+def _value(name: str, text: str, declared: Option) -> Any:
+    try:
+        if declared.type in (int, float):
+            return declared.type(text)
+        return text if declared.type is str else json.loads(text)
+    except (ValueError, RecursionError):
+        kinds = {int: "a whole number", float: "a number"}
+        hint = f"It must be {kinds.get(declared.type, 'a JSON object')}"
+        raise InputError(f"{dashed(name)} is {text!r}", hint=hint) from None
+
+
+def whole(name: str, form: Mapping[str, str]) -> int:
+    """Return a number in a form; 0 if the field is empty."""
+    text = form.get(name, "").strip()
+    return int(_value(name, text, Option("", type=int))) if text else 0
+
+
+def checked_choice(what: str, value: str, known: Sequence[str]) -> str:
+    """Return one of the choices of a form. Raises InputError for another value."""
+    if value in known:
+        return value
+    raise InputError(f"unknown {what} {value!r}", hint=suggest(value, known))

@@ -1,0 +1,143 @@
+"""`/grade`: choose a grader, see the price, and start grading in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, Response
+from fastapi.responses import HTMLResponse
+
+from exampp.collection import Collection
+from exampp.errors import InputError
+from exampp.grading.plan import GradingEstimate, Prices, estimate
+from exampp.grading.run import GradingRun
+from exampp.prompts.catalogue import all_prompts
+from exampp.prompts.prompt import Prompt
+from exampp.store.cells import DEPTH
+from exampp.web.background import TaskOutcome, TaskPlan
+from exampp.web.forms import (
+    GRADERS,
+    SubmittedForm,
+    checked_choice,
+    model_fields,
+    model_options,
+    whole,
+)
+from exampp.web.page_request import CurrentRequest, PageRequest
+
+router = APIRouter()
+
+
+@router.get("/grade")
+def grade(request: CurrentRequest) -> HTMLResponse:
+    """Show the form."""
+    return _page(request, {})
+
+
+@router.post("/grade/price")
+def price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
+    """Show what grading will send and cost; nothing is sent."""
+    try:
+        options = _options(form)
+        prices = [options.get(f"price_{name}") for name in ("read", "cached", "written")]
+        with request.open() as collection:
+            run = _plan(form, options, collection, dry_run=True)
+            found = estimate(run, Prices(*prices))
+    except InputError as error:
+        return _page(request, form, 400, trouble=str(error))
+    return _page(request, form, found=found, notes=run.notes)
+
+
+@router.post("/grade/start")
+def start(request: CurrentRequest, form: SubmittedForm) -> Response:
+    """Start grading in the background."""
+    try:
+        options = _options(form)
+        with request.open() as collection:
+            name = _plan(form, options, collection, dry_run=True).grading.identity.name
+        make = partial(_plan, form, options)
+        plan = TaskPlan(f"Grade with {name}", request.assessor, make, _outcome)
+        request.live.tasks.start(plan)
+    except InputError as error:
+        return _page(request, form, 400, trouble=str(error))
+    return request.redirect("/runs")
+
+
+def _options(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options of the grader in a form."""
+    if checked_choice("grader", form.get("grader", ""), tuple(GRADERS)) == "draft":
+        return {}
+    options = model_options(form, writes=False)
+    if prompt := form.get("prompt"):
+        options["prompt"] = checked_choice("prompt", prompt, [one.name for one in _prompts()])
+    return options
+
+
+def _plan(
+    form: Mapping[str, str],
+    options: Mapping[str, Any],
+    collection: Collection,
+    dry_run: bool = False,
+) -> GradingRun:
+    """Plan the grading of a form: the call of `Collection.grading`."""
+    return collection.grading(
+        form["grader"],
+        bank=form.get("bank") or None,
+        measures=form.get("measures", "").split(),
+        select="failed" if form.get("retry_failed") else "pending",
+        max_queries=whole("max_queries", form) or None,
+        depth=whole("depth", form) or DEPTH,
+        dry_run=dry_run,
+        **options,
+    )
+
+
+def _outcome(_run: GradingRun, steps: list[Any]) -> TaskOutcome:
+    return TaskOutcome(str(steps[-1]) if steps else "")
+
+
+def _prompts() -> list[Prompt]:
+    """Return the prompts that a model can grade items or queries with."""
+    prompts = (one for one in all_prompts() if isinstance(one, Prompt))
+    return [one for one in prompts if one.user and "answer" not in one.grades]
+
+
+def _page(
+    request: PageRequest,
+    form: Mapping[str, str],
+    status: int = 200,
+    *,
+    trouble: str = "",
+    found: GradingEstimate | None = None,
+    notes: tuple[str, ...] = (),
+) -> HTMLResponse:
+    facts = _facts(found) if found else {}
+    price: dict[str, Any] = {"found": found, "facts": facts, "notes": notes, "trouble": trouble}
+    if request.wants_part:
+        return request.render("_price.html", **price)
+    with request.open() as collection:
+        contents = {str(name): count for name, count in collection.contents().rows}
+        banks = list(dict.fromkeys(str(row[0]) for row in collection.banks().rows))
+    return request.render(
+        "grade.html",
+        status,
+        form=form,
+        graders=GRADERS,
+        fields=model_fields(form, writes=False),
+        prompts=_prompts(),
+        banks=banks,
+        contents=contents,
+        **price,
+    )
+
+
+def _facts(found: GradingEstimate) -> dict[str, str]:
+    return {
+        "cells": f"{found.cells:,}",
+        "requests": f"{found.requests:,}",
+        "prompt tokens": f"{'' if found.exact else 'about '}{found.tokens:,}",
+        "reply tokens": f"about {found.written:,}",
+        "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
+    }
