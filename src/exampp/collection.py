@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from exampp.grades.grades import Grades
     from exampp.grades.panel import Panel
     from exampp.grading.batches import Batches
+    from exampp.grading.costs import GradingCosts
     from exampp.grading.derived import Calibrated, Frozen
     from exampp.grading.merge import Merged
     from exampp.grading.regrade import Reparsed
@@ -608,6 +610,27 @@ class Collection:
         for progress in self.grading(grader, **options).steps():
             tell(progress)
         return progress
+
+    @with_grader_options("grading")
+    def grading_costs(
+        self,
+        grader: str | Grader | Callable[..., Any],
+        *,
+        price_hour: float | None = None,
+        **options: Any,
+    ) -> GradingCosts:
+        """Return what grading would cost in several ways; nothing is sent.
+
+        The ways are one or several items a request, for all cells or for `measures` (default Cover
+        at the depth). Takes the options of `grading`, and the price of an hour of the machine.
+
+        Example:
+            collection.grading_costs("openai", model="m", price_read=0.15, price_written=0.6)
+        """
+        from exampp.grading.costs import grading_costs
+
+        plan = partial(self.grading, grader, dry_run=True)
+        return grading_costs(plan, options, price_hour)
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
         """Label passages by a calibration or its file; the labels become a new grader."""

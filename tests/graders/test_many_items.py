@@ -24,7 +24,7 @@ from exampp.graders.base import Request
 from exampp.graders.openai.modes import Mode
 from exampp.graders.options import OpenAIOptions
 from exampp.graders.scripted import ScriptedGrader
-from exampp.grading.plan import estimate
+from exampp.grading.costs import estimate
 from exampp.prompts import fill, load_grading_prompt
 from exampp.prompts.prompt import item_slots, parse_prompt
 from exampp.prompts.reply_fields import split_reply

@@ -510,7 +510,7 @@ def test_max_requests_and_max_cost_hold_before_sending(tmp_path: Path, openai: B
 
 
 def test_the_estimate_is_half(tmp_path: Path, openai: BatchStub) -> None:
-    from exampp.grading.plan import Prices, estimate
+    from exampp.grading.costs import Prices, estimate
 
     with exams.make(tmp_path) as exam:
         name, options = "openai", {"model": "tiny", "base_url": openai.url, **USUAL}

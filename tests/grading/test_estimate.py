@@ -12,7 +12,7 @@ from support.servers import FaultServer, capable, rating
 import exampp
 from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.scripted import ScriptedGrader
-from exampp.grading.plan import Prices, estimate
+from exampp.grading.costs import Prices, estimate
 from exampp.grading.run import GradingRun
 
 QUERIES, PASSAGES, ITEMS = 10, 50, 4
@@ -63,9 +63,11 @@ def test_what_was_graded_tells_what_the_rest_takes(exam: Path) -> None:
         asked = len(grader.calls)
         found = estimate(run, Prices(read=1, cached=0.5, written=10, hour=0))
         assert (found.cells, found.requests) == (2000 - asked, 2000 - asked)
-        assert (found.tokens, found.written) == (100 * found.requests, 2 * found.requests)
+        # the texts of later queries are a little longer
+        assert found.tokens == pytest.approx(100 * found.requests, rel=0.005)
+        assert found.written == 2 * found.requests
         # 60 fresh at 1, 40 cached at .5, 2 written at 10, in millionths
-        assert found.cost == pytest.approx((60 + 20 + 20) * found.requests / 1e6)
+        assert found.cost == pytest.approx((60 + 20 + 20) * found.requests / 1e6, rel=0.005)
         assert found.replies == asked
         assert estimate(run, Prices(hour=3600)).cost == pytest.approx(found.seconds)
 

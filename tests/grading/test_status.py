@@ -11,7 +11,7 @@ from support.commands import Commands
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.grading.plan import estimate
+from exampp.grading.costs import estimate
 from exampp.grading.status import grading_status
 from exampp.measures.qrels import exam_labels
 from exampp.store.cells import DEPTH, GradingScope, count_pending, pending_cells, scope_of

@@ -84,6 +84,7 @@ def test_the_price_is_shown_and_nothing_is_sent(
         assert server.requests == []
     assert answer.status == 200
     assert shown in answer.text
+    assert ("question-rating-many" in answer.text) == address.startswith("/grade")
     assert "unknown (no prices given)" not in answer.text
     assert KEY not in answer.text
 

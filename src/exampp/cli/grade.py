@@ -36,6 +36,7 @@ from exampp.stopping import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from exampp.grading.cascade import Cascaded
+    from exampp.grading.costs import GradingCosts, Prices
     from exampp.grading.derived import Voted
     from exampp.grading.regrade import Reparsed
     from exampp.grading.run import GradingRun, Progress
@@ -365,11 +366,11 @@ def grade(
     Example: exampp grade my.exam --grader draft
     """
     from exampp.grading.batches import Batches
+    from exampp.grading.costs import Prices
 
     batches = batch or batch_file is not None or replies is not None or cancel_batches
     with exampp.Collection(collection) as opened:
-        run = opened.grading(
-            grader,
+        chosen: dict[str, Any] = dict(
             bank=bank,
             depth=depth,
             pool=pool,
@@ -380,7 +381,6 @@ def grade(
             shard=shard,
             on=None if on is None else exampp.Cluster(on, workers),
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
-            dry_run=dry_run,
             measures=measure or (),
             min_rating=min_rating,
             may_miss=may_miss,
@@ -390,10 +390,12 @@ def grade(
             audit_seed=audit_seed,
             **options,
         )
+        run = opened.grading(grader, dry_run=dry_run, **chosen)
         print_message(_describe(run))
         if dry_run:
             _print_notes(run)
-            _print_estimate(run, options, price_hour)
+            costs = opened.grading_costs(grader, price_hour=price_hour, **chosen)
+            _print_estimate(run, costs, Prices.of_options(options, price_hour))
             return
         progress = work(run, grace)
     if note := run.late_note:
@@ -425,11 +427,10 @@ def _describe(run: GradingRun) -> str:
     return f"Grader: {grader.name}{mode}, on the {graded}.{cells}"
 
 
-def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: float | None) -> None:
-    from exampp.grading.plan import Prices, estimate
+def _print_estimate(run: GradingRun, costs: GradingCosts, prices: Prices) -> None:
+    from exampp.grading.costs import estimate
 
-    read, cached, written = (options.get(f"price_{name}") for name in ("read", "cached", "written"))
-    found = estimate(run, Prices(read, cached, written, price_hour))
+    found = estimate(run, prices)
     about = "" if found.exact else "about "
     seconds = "unknown (no earlier run)"
     if found.seconds is not None:
@@ -453,7 +454,8 @@ def _print_estimate(run: GradingRun, options: Mapping[str, Any], price_hour: flo
         "time": seconds,
         "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
     }
-    print_dry_run(values, found.prompts)
+    table = costs.render().rstrip("\n") if len(costs.ways) > 1 else ""
+    print_dry_run(values, found.prompts, table)
 
 
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:

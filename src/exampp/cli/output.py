@@ -115,11 +115,13 @@ def end_where_undefined(values: Iterable[object], reasons: Iterable[str]) -> Non
         raise Undefined(f"nothing could be computed: {why}")
 
 
-def print_dry_run(values: Mapping[str, str], prompts: Iterable[str]) -> None:
-    """Print the values of a dry run that are not empty, and its first prompts."""
+def print_dry_run(values: Mapping[str, str], prompts: Iterable[str], table: str = "") -> None:
+    """Print the values of a dry run that are not empty, a table, and its first prompts."""
     for name, value in values.items():
         if value:
             print_line(f"{name:<15} {value}")
+    if table:
+        print_line(f"\n{table}")
     for number, text in enumerate(prompts, 1):
         print_line(f"\n--- prompt {number} ---\n{text}")
 

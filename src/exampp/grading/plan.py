@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -25,7 +25,6 @@ from exampp.grading.requests import (
     SELF_RATING,
     Grading,
     ReplyRules,
-    SentPrompt,
     build_request,
     check_prompt_fits,
     matching_mode,
@@ -66,7 +65,6 @@ from exampp.store.cells import (
     PendingCells,
     Pool,
     Shard,
-    count_judged_only,
     items_without_key,
     items_without_text,
     pending_cells,
@@ -79,7 +77,7 @@ from exampp.store.grades import (
     known_grader,
     reading_rules,
 )
-from exampp.store.runs import FILE, OPEN, PREPARED, RunUsage, describe_batches, usage_of
+from exampp.store.runs import FILE, OPEN, PREPARED, describe_batches
 
 if TYPE_CHECKING:
     from exampp.graders.openai import OpenAICompatibleGrader
@@ -737,160 +735,3 @@ def first_cells(
 
 def _has_grade(rules: ReplyRules, cells: PendingCells, reply: Reply) -> bool:
     return rules.read(cells, reply).state is State.GRADED
-
-
-SAMPLE = 200
-CHARACTERS_PER_TOKEN = 4
-REPLY_TOKENS = 4
-"""Tokens of a reply if this grader has no earlier runs: a rating and its end."""
-
-
-@dataclass(frozen=True, slots=True)
-class GradingEstimate:
-    """Pending cells, the requests that grade them, and an estimate of their cost.
-
-    Attributes:
-        tokens: Tokens of the prompts, counted by the model's own tokenizer if `exact`, from a
-            sample or from earlier replies.
-        written: Tokens of the replies.
-        seconds: Time of one machine, from the `replies` of the grader's earlier runs; None without
-            any.
-        cost: Cost from the given prices; None without them.
-        prompts: Two filled prompts.
-        judged_only: Pending cells of passages that people judged but no run ranks, even if the run
-            skips them.
-        at_least: A lower bound on the requests, as many end the run if each grade covers its item.
-            Without a target, it is the number of requests; with one, that is an upper bound.
-        not_needed: Pending cells that the target does not need.
-        skipped: Pending cells that hardly cover.
-    """
-
-    cells: int
-    requests: int
-    tokens: int
-    exact: bool
-    written: int
-    replies: int
-    seconds: float | None
-    cost: float | None
-    prompts: tuple[str, ...]
-    judged_only: int = 0
-    at_least: int = 0
-    not_needed: int = 0
-    skipped: int = 0
-
-
-def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
-    """Estimate the cost of a run without sending a request."""
-    planned = run.count_pending()
-    grader = run.grading.grader
-    measured = grader.limit is not None
-    sample = list(_sample(run))
-    lengths = [_tokens(grader, some, measured) for some in sample]
-    key = find_grader(run.connection, run.grading.identity)
-    spent = usage_of(run.connection, key) if key is not None else RunUsage()
-    each = _Each.of(spent, lengths, sum(map(len, sample)) / max(1, len(sample)))
-    return GradingEstimate(
-        planned.cells,
-        planned.requests,
-        round(each.read * planned.requests),
-        measured and grader.exact_tokens and not spent.tokens_read,
-        round(each.written * planned.requests),
-        spent.asked,
-        None if each.seconds is None else each.seconds * planned.requests,
-        (prices or Prices()).at(grader.share).of(each, planned.requests),
-        tuple(_texts_of(some[0]) for some in sample[:2]),
-        count_judged_only(run.connection, key, run.exam)[0],
-        planned.at_least,
-        planned.not_needed,
-        planned.skipped,
-    )
-
-
-class _Each(NamedTuple):
-    """Averages of one request: tokens read, cached and written; seconds."""
-
-    read: float
-    cached: float
-    written: float
-    seconds: float | None
-
-    @classmethod
-    def of(cls, spent: RunUsage, lengths: Sequence[int], items: float) -> _Each:
-        """Return them from earlier runs, or else from the lengths of prompts.
-
-        `items` is the average number of items of a request.
-        """
-        looked = sum(lengths) / len(lengths) if lengths else 0.0
-        # the replies to the items of one request are counted apart
-        sent = spent.requests if items > 1 else spent.asked
-        if not sent:
-            return cls(looked, 0.0, REPLY_TOKENS * max(1.0, items), None)
-        read, cached, written = (
-            tokens / sent
-            for tokens in (spent.tokens_read, spent.tokens_cached, spent.tokens_written)
-        )
-        return cls(read or looked, cached, written, spent.seconds / sent)
-
-
-class Prices(NamedTuple):
-    """Prices of a million tokens (read, cached and written), and of an hour of a machine."""
-
-    read: float | None = None
-    cached: float | None = None
-    written: float | None = None
-    hour: float | None = None
-
-    def at(self, share: float) -> Prices:
-        """Return a fraction of the prices of tokens, as for batches."""
-        read, cached, written = (None if one is None else one * share for one in self[:3])
-        return Prices(read, cached, written, self.hour)
-
-    def of(self, each: _Each, requests: int) -> float | None:
-        """Return the cost of this number of requests; None without prices or if the time is
-        unknown.
-        """
-        cost, known = 0.0, False
-        if self.read is not None and self.written is not None:
-            cached = self.read if self.cached is None else self.cached
-            fresh = each.read - each.cached
-            millions = fresh * self.read + each.cached * cached + each.written * self.written
-            cost, known = cost + millions * requests / 1e6, True
-        if self.hour is not None and each.seconds is not None:
-            cost, known = cost + each.seconds * requests / 3600 * self.hour, True
-        return cost if known else None
-
-
-def _sample(run: GradingRun) -> Iterator[list[SentPrompt]]:
-    """Yield the prompts of the first requests; cells that cannot be requested are skipped."""
-    numbers = count()
-    for some in run.grading.bundles(islice(filter(run.needs_request, run.pending()), SAMPLE)):
-        prompts: list[SentPrompt] = []
-        for one in some:
-            with suppress(InputError):
-                prompts.append(run.grading.request(next(numbers), one))
-        if prompts:
-            yield prompts
-
-
-def _tokens(grader: Grader, prompts: Sequence[SentPrompt], measured: bool) -> int:
-    """Count the tokens of a request; every further item adds a line with its number."""
-    request = prompts[0].request
-    text = f"{request.system}{request.user}" or f"{request.item}{request.passage}"
-    more = "".join(f"10. {one.request.item}\n" for one in prompts[1:])
-    if measured:
-        return grader.length(request.user, request.system) + len(
-            grader.offsets(more) if more else ()
-        )
-    return -(-len(text + more) // CHARACTERS_PER_TOKEN)
-
-
-def _texts_of(prompt: SentPrompt) -> str:
-    request = prompt.request
-    if request.user:
-        return (
-            f"[system]\n{request.system}\n\n[user]\n{request.user}"
-            if request.system
-            else request.user
-        )
-    return f"[item]\n{request.item}\n\n[passage]\n{request.passage}"

@@ -308,10 +308,10 @@ class GradingRun:
             if plan is not None:
                 skipped += plan.skipped
                 not_needed += plan.cells - graded - plan.skipped
-        not_needed += self._left_to_first(cells)
+        not_needed += self.left_to_first(cells)
         return PendingCount(cells, requests, least, not_needed, skipped)
 
-    def _left_to_first(self, pending: int) -> int:
+    def left_to_first(self, pending: int) -> int:
         """Count the cells without a grade that a cascade leaves to its first grader."""
         if self.exam.after is None:
             return 0
@@ -377,7 +377,7 @@ class GradingRun:
                 self._progress.total += len(one.cells)
                 if one.before is not None:
                     self._tried.update(one.cells)
-            self._progress.not_needed = self._left_to_first(self._progress.total)
+            self._progress.not_needed = self.left_to_first(self._progress.total)
         yield self._progress
         if self.dry_run or not (self._progress.total or self._changes_target()):
             return

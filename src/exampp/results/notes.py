@@ -170,6 +170,25 @@ _CHANCE = "Chance level of {measure}: {drawn} score {values}{average}."
 NOTES: Mapping[str, tuple[Severity, str]] = {
     # grades
     "draft": (_W, "These are draft grades: good for trying things out, not for conclusions."),
+    "costs-many-items": (
+        _N,
+        "A prompt for several items is another grader: grade a few queries with both, and compare "
+        "them with exampp analyze agreement.",
+    ),
+    "costs-target": (
+        _N,
+        "Cells needed for a measure depend on the grades: limits until some queries are graded "
+        "(--max-queries 5), an estimate afterwards.",
+    ),
+    "costs-replayed": (
+        _N,
+        "Cells needed for a measure are estimated from the grades of {source} on {queries} "
+        "queries.",
+    ),
+    "costs-tokens": (
+        _N,
+        "A token is counted as {characters} characters; after a first run, as the server counts.",
+    ),
     "grade-readings": (_D, "{text}"),
     "reading-warning": (_W, "{text}"),
     "grades": (_N, "{text}"),

@@ -237,6 +237,11 @@ def cells_in_scope(
     return items, column(connection, f"{MEMBERS} {_VERSIONS}", names) if items else []
 
 
+def has_rankings(connection: sqlite3.Connection) -> bool:
+    """Return whether any system has a ranking."""
+    return exists(connection, "SELECT 1 FROM ranking")
+
+
 def has_subtopics(connection: sqlite3.Connection, bank: str, kind: str) -> tuple[bool, bool]:
     """Return whether any ranking and any item is for a subtopic."""
     items = (

@@ -22,7 +22,7 @@ from itertools import accumulate, permutations
 from typing import Any, NamedTuple, TypeGuard
 
 from exampp.errors import InputError
-from exampp.graders.base import LEAST_MASS, MOST_TOKENS, Reply, Request, Usage
+from exampp.graders.base import LEAST_MASS, MOST_TOKENS, ApproximateTokens, Reply, Request, Usage
 from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
 from exampp.prompts.prompt import Filled, Prompt, fill, item_slots
@@ -150,6 +150,21 @@ class Mode:
     def least_mass(self) -> float:
         """Minimum total probability of the labels."""
         return LEAST_MASS if self.options.least_mass is None else self.options.least_mass
+
+    def reply_tokens(self, items: int) -> int:
+        """Return the tokens of a short reply to some items, and of its end."""
+        if self.decode in ("labels", "choice"):
+            return 1
+        label = next(iter(self.labels), "support")
+        if self.shared and self.shared.reading == "support":
+            example = str([label] * items)
+        elif self.shared or self.decode == "json":
+            rating = int(label) if label.isdigit() else label
+            fields = map(str, range(1, items + 1)) if self.shared else (self.field,)
+            example = json.dumps(dict.fromkeys(fields, rating))
+        else:
+            example = label
+        return len(ApproximateTokens.offsets(example)) + 1
 
     def settings(self) -> dict[str, Any]:
         """Return what determines a reply; `top` only limits how much of it is visible."""

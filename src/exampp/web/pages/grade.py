@@ -11,10 +11,11 @@ from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.grading.plan import GradingEstimate, Prices, estimate
+from exampp.grading.costs import GradingEstimate, Prices, estimate
 from exampp.grading.run import GradingRun
 from exampp.prompts.catalogue import all_prompts
 from exampp.prompts.prompt import Prompt
+from exampp.results.result import Table
 from exampp.store.cells import DEPTH
 from exampp.web.background import TaskOutcome, TaskPlan
 from exampp.web.forms import (
@@ -41,13 +42,14 @@ def price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
     """Show what grading will send and cost; nothing is sent."""
     try:
         options = _options(form)
-        prices = [options.get(f"price_{name}") for name in ("read", "cached", "written")]
         with request.open() as collection:
             run = _plan(form, options, collection, dry_run=True)
-            found = estimate(run, Prices(*prices))
+            found = estimate(run, Prices.of_options(options))
+            costs = collection.grading_costs(form["grader"], **_choices(form), **options)
     except InputError as error:
         return _page(request, form, 400, trouble=str(error))
-    return _page(request, form, found=found, notes=run.notes)
+    table = costs.tables()["ways"] if len(costs.ways) > 1 else None
+    return _page(request, form, found=found, notes=run.notes, table=table)
 
 
 @router.post("/grade/start")
@@ -82,16 +84,18 @@ def _plan(
     dry_run: bool = False,
 ) -> GradingRun:
     """Plan the grading of a form: the call of `Collection.grading`."""
-    return collection.grading(
-        form["grader"],
-        bank=form.get("bank") or None,
-        measures=form.get("measures", "").split(),
-        select="failed" if form.get("retry_failed") else "pending",
-        max_queries=whole("max_queries", form) or None,
-        depth=whole("depth", form) or DEPTH,
-        dry_run=dry_run,
-        **options,
-    )
+    return collection.grading(form["grader"], dry_run=dry_run, **_choices(form), **options)
+
+
+def _choices(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is graded, as options of `Collection.grading`."""
+    return {
+        "bank": form.get("bank") or None,
+        "measures": form.get("measures", "").split(),
+        "select": "failed" if form.get("retry_failed") else "pending",
+        "max_queries": whole("max_queries", form) or None,
+        "depth": whole("depth", form) or DEPTH,
+    }
 
 
 def _outcome(_run: GradingRun, steps: list[Any]) -> TaskOutcome:
@@ -112,9 +116,11 @@ def _page(
     trouble: str = "",
     found: GradingEstimate | None = None,
     notes: tuple[str, ...] = (),
+    table: Table | None = None,
 ) -> HTMLResponse:
     facts = _facts(found) if found else {}
     price: dict[str, Any] = {"found": found, "facts": facts, "notes": notes, "trouble": trouble}
+    price["table"] = table
     if request.wants_part:
         return request.render("_price.html", **price)
     with request.open() as collection:

@@ -1,0 +1,738 @@
+"""What a grading run costs, and what other ways of grading the same exam would cost.
+
+The characters of all requests are counted exactly. The tokens of a sample, or of earlier runs, say
+how many tokens a character has. The cells that a target needs depend on the grades: their number
+lies between two simulated runs, in which every grade covers its item, or none. Where queries have
+grades, the run is replayed on them, and the share of cells that it grades is used for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any, NamedTuple
+
+from exampp.errors import InputError
+from exampp.graders.base import Grader, Request
+from exampp.grading.requests import Grading, SentPrompt, prompt_slots
+from exampp.grading.run import UNSTORED, GradingRun
+from exampp.grading.target import QueryPlan, TargetCells
+from exampp.prompts import fill
+from exampp.records.gradebook import MISSING
+from exampp.records.graders import GradingTarget
+from exampp.records.wording import duration
+from exampp.results.notes import Note, note
+from exampp.results.result import Result, Table
+from exampp.results.view import Column, Interval
+from exampp.stats.means import student_quantile
+from exampp.store.cells import (
+    PendingCells,
+    count_judged_only,
+    has_rankings,
+    pending_of_query,
+    query_order,
+)
+from exampp.store.grades import StoredGrader, find_grader, graders, graders_with_grades
+from exampp.store.read_model import query_gradebook
+from exampp.store.runs import RunUsage, usage_of
+
+SAMPLE = 200
+SHOWN_PROMPTS = 2
+BATCH_SHARE = 0.5
+"""Price of a request in a batch, as a share of the usual price."""
+CHARACTERS_PER_TOKEN = 4
+REPLY_TOKENS = 4
+"""Tokens of a reply if this grader has no earlier runs: a rating and its end."""
+ITEM_MARKS = 4
+"""Characters around an item in a request for several: its number and the line break."""
+SIMULATED_QUERIES = 100
+"""Maximum number of queries on which a target is simulated."""
+COVERING_SHARES = (0.0, 0.05, 0.2)
+"""Shares of grades that cover their item, for the upper limit of requests for several items."""
+LEAST_REPLAYED = 3
+"""Minimum number of graded queries for an error of the estimate."""
+MANY_ITEMS = {
+    "question-self-rating": "question-rating-many",
+    "nugget-self-rating": "nugget-rating-many",
+    "nuggetizer-assigner": "nuggetizer-assigner-many",
+    "nuggetizer-assigner-2grade": "nuggetizer-assigner-many-2grade",
+}
+"""Prompts for one item a request, and those for several on the same scale."""
+
+
+class Prices(NamedTuple):
+    """Prices of a million tokens (read, cached and written), and of an hour of a machine."""
+
+    read: float | None = None
+    cached: float | None = None
+    written: float | None = None
+    hour: float | None = None
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any], hour: float | None = None) -> Prices:
+        """Return the prices in the options of a grader."""
+        read, cached, written = (options.get(f"price_{n}") for n in ("read", "cached", "written"))
+        return cls(read, cached, written, hour)
+
+    def of(self, used: _Usage, share: float = 1.0) -> float | None:
+        """Return the cost at this share of the token prices; None without prices or if the time is
+        unknown.
+        """
+        cost, known = 0.0, False
+        if self.read is not None and self.written is not None:
+            cached = self.read if self.cached is None else self.cached
+            fresh = used.read - used.cached
+            millions = fresh * self.read + used.cached * cached + used.written * self.written
+            cost, known = share * millions / 1e6, True
+        if self.hour is not None and used.seconds is not None:
+            cost, known = cost + used.seconds / 3600 * self.hour, True
+        return cost if known else None
+
+
+class _Usage(NamedTuple):
+    """Requests, and the tokens and time that they take; `seconds` are None if unknown."""
+
+    requests: float
+    read: float
+    cached: float
+    written: float
+    seconds: float | None
+
+
+class RequestLoad(NamedTuple):
+    """Cells, the requests that grade them, and their characters.
+
+    `items` are the replies: equal texts share one. `own` are the characters of the items alone.
+    """
+
+    cells: float = 0
+    requests: float = 0
+    items: float = 0
+    characters: float = 0
+    own: float = 0
+
+    @classmethod
+    def total(cls, loads: Iterable[RequestLoad]) -> RequestLoad:
+        """Return the sum of some loads."""
+        return cls(*map(sum, zip(cls(), *loads, strict=True)))
+
+    def without(self, part: RequestLoad) -> RequestLoad:
+        """Return the load less a part of it."""
+        return RequestLoad(*(one - other for one, other in zip(self, part, strict=True)))
+
+    def times(self, factors: Iterable[float]) -> RequestLoad:
+        """Return the load with every part multiplied by its factor."""
+        return RequestLoad(*(one * factor for one, factor in zip(self, factors, strict=True)))
+
+
+class TargetLoads(NamedTuple):
+    """The load of the cells that a target needs: the least, the most, and an estimate.
+
+    The estimate comes from the grades of `source` on `queries`; `error` is its relative 95 % error,
+    None if unknown.
+    """
+
+    least: RequestLoad
+    most: RequestLoad
+    estimate: RequestLoad | None = None
+    error: float | None = None
+    source: str = ""
+    queries: int = 0
+
+
+@dataclass(slots=True)
+class _TargetSurvey:
+    """Simulates the grading of the cells that a target needs, query by query."""
+
+    run: GradingRun
+    cells: TargetCells
+    ungraded: TargetCells
+    source: StoredGrader | None
+    random: Random
+    at_least: int = 0
+    skipped: int = 0
+    needed: list[RequestLoad] = field(default_factory=list)
+    least: list[RequestLoad] = field(default_factory=list)
+    most: dict[float, list[RequestLoad]] = field(default_factory=dict)
+    replayed: list[tuple[RequestLoad, RequestLoad]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, run: GradingRun, key: int | None, target: GradingTarget) -> _TargetSurvey:
+        """Return the survey of a run without any query yet."""
+        own, new = (
+            TargetCells(run.connection, StoredGrader(one, run.grading.identity), run.exam, target)
+            for one in (key or UNSTORED, UNSTORED)
+        )
+        # of a grader that learns which cells to skip, only limits are known
+        source = None if target.may_miss else _graded_before(run, key)
+        return cls(run, own, new, source, Random(0))
+
+    def count(self, query: int, found: Sequence[PendingCells]) -> None:
+        """Count the needed cells of a query."""
+        plan = self.cells.plan(query, found, counting=True)
+        self.skipped += plan.skipped
+        self.needed.append(_load(self.run, plan.needed))
+        least = -(-plan.at_least // self.run.grading.grader.most_items)
+        self.at_least += min(int(self.needed[-1].requests), least)
+
+    def simulate(self, query: int, found: Sequence[PendingCells]) -> None:
+        """Simulate the grades of a query, and replay known grades."""
+        low, high = self.run.grading.prompt.lowest, self.run.grading.prompt.highest
+        self.least.append(_simulated(self.run, self.cells.plan(query, found), lambda _: high))
+        several = self.run.grading.grader.most_items > 1
+        for share in COVERING_SHARES if several else COVERING_SHARES[:1]:
+
+            def rating(_: PendingCells, share: float = share) -> int:
+                return high if self.random.random() < share else low
+
+            loads = self.most.setdefault(share, [])
+            plan = self.cells.plan(query, found, counting=True)
+            loads.append(_simulated(self.run, plan, rating))
+        if self.source is not None:
+            self._replay(self.source, query)
+
+    def _replay(self, source: StoredGrader, query: int) -> None:
+        """Replay the grades of a query, if it has all that the target needs."""
+        run = self.run
+        rows, book = query_gradebook(run.connection, source, run.exam.bank, query)
+        ratings = book.queries[0].ratings
+
+        def rating(one: PendingCells) -> int:
+            item, passage = one.cells[0]
+            found = int(ratings[rows.row[passage], rows.column[item]])
+            if found == MISSING:
+                raise LookupError
+            return found
+
+        every = list(pending_of_query(run.connection, query, None, run.exam, "pending"))
+        most = _load(run, self.ungraded.plan(query, every).needed)
+        with suppress(LookupError):
+            self.replayed.append((_simulated(run, self.ungraded.plan(query, every), rating), most))
+
+    def loads(self, share: float) -> TargetLoads:
+        """Return the loads of all queries, of which `share` as many cells as these are pending."""
+        needed = RequestLoad.total(self.needed)
+        every = RequestLoad(*(share for _ in needed))
+        least = RequestLoad.total(self.least).times(every)
+        most = RequestLoad(
+            *map(max, zip(*map(RequestLoad.total, self.most.values()), strict=True))
+        ).times(every)
+        # the simulation of no covering grade asks every needed cell
+        most = most._replace(cells=needed.cells, items=needed.items, own=needed.own)
+        if self.source is None or not any(before.items for _, before in self.replayed):
+            return TargetLoads(least, most)
+        after, before = (RequestLoad.total(loads) for loads in zip(*self.replayed, strict=True))
+        factors = [one / max(1, other) for one, other in zip(after, before, strict=True)]
+        is_own = self.source.identity == self.run.grading.identity
+        return TargetLoads(
+            least,
+            most,
+            needed.times(factors),
+            self._error(factors[1], len(self.needed)) if is_own else None,
+            self.source.identity.name,
+            len(self.replayed),
+        )
+
+    def _error(self, factor: float, queries: int) -> float | None:
+        """Return the relative error of requests that a factor predicts, at 95 %.
+
+        The residual of a ratio estimate over queries, for as many new queries.
+        """
+        count = len(self.replayed)
+        if count < LEAST_REPLAYED or not factor:
+            return None
+        residuals = [one.requests - factor * other.requests for one, other in self.replayed]
+        spread = math.sqrt(sum(one * one for one in residuals) / (count - 1))
+        reach = student_quantile(0.95, count - 1) * math.sqrt(1 / count + 1 / max(1, queries))
+        mean = sum(one.requests for one, _ in self.replayed) / count
+        return reach * spread / mean
+
+
+def _simulated(
+    run: GradingRun, plan: QueryPlan, rating: Callable[[PendingCells], int]
+) -> RequestLoad:
+    """Return the load of a query if its cells get these ratings."""
+    loads = list[RequestLoad]()
+    while requests := plan.next_round():
+        for one in requests:
+            plan.rate(one, rating(one) if one.twin_rating is None else one.twin_rating)
+        loads.append(_load(run, requests))
+    return RequestLoad.total(loads)
+
+
+def _load(run: GradingRun, found: Iterable[PendingCells]) -> RequestLoad:
+    """Return the load of some pending cells of one query."""
+    found = list(found)
+    requests = items = characters = own = 0
+    limit = run.grading.grader.limit
+    most = math.inf if limit is None else limit * CHARACTERS_PER_TOKEN
+    for bundle in run.grading.bundles(filter(run.needs_request, found)):
+        requests, items = requests + 1, items + len(bundle)
+        more = [len(one.item) + ITEM_MARKS for one in bundle]
+        own += sum(more)
+        characters += int(min(most, _characters(run.grading, bundle[0]) + sum(more[1:])))
+    return RequestLoad(sum(len(one.cells) for one in found), requests, items, characters, own)
+
+
+def _characters(grading: Grading, one: PendingCells) -> int:
+    """Return the length of a request for one item, with the whole passage."""
+    if not grading.prompt.user:
+        return len(one.item) + len(one.passage)
+    filled = fill(grading.prompt, prompt_slots(one, grading.identity.kind))
+    return len(filled.system) + len(filled.user)
+
+
+def _graded_before(run: GradingRun, key: int | None) -> StoredGrader | None:
+    """Return a grader with grades on the same scale: the same, or else the newest but drafts."""
+    mine, graded = run.grading.identity, graders_with_grades(run.connection)
+    same = [
+        one
+        for one in graders(run.connection)
+        if one.key in graded
+        and (one.identity.kind, one.identity.lowest, one.identity.highest)
+        == (mine.kind, mine.lowest, mine.highest)
+        and (one.identity.model != "draft" or one.key == key)
+    ]
+    return next((one for one in same if one.key == key), same[-1] if same else None)
+
+
+@dataclass(slots=True)
+class _Sample:
+    """Requests at equal distances, at least `SAMPLE` if there are so many, and the first ones."""
+
+    taken: list[list[PendingCells]] = field(default_factory=list)
+    first: list[list[PendingCells]] = field(default_factory=list)
+    seen: int = 0
+    step: int = 1
+
+    def add(self, bundles: Iterable[list[PendingCells]]) -> None:
+        """Add the requests of a query."""
+        for bundle in bundles:
+            if len(self.first) < SHOWN_PROMPTS:
+                self.first.append(bundle)
+            if self.seen % self.step == 0:
+                self.taken.append(bundle)
+            if len(self.taken) == 2 * SAMPLE:
+                self.taken = self.taken[::2]
+                self.step *= 2
+            self.seen += 1
+
+
+class _Survey(NamedTuple):
+    """What grades the pending cells of a run: all of them, and those that its target needs.
+
+    Tokens are counted in the `sample`, requests at equal distances; `first` are the first two.
+    `graded` is what earlier runs have graded of some queries.
+    """
+
+    everything: RequestLoad
+    target: TargetLoads | None
+    at_least: int
+    skipped: int
+    sample: Sequence[list[PendingCells]]
+    first: Sequence[list[PendingCells]]
+    graded: RequestLoad
+    spent: RunUsage
+
+    @classmethod
+    def of(cls, run: GradingRun) -> _Survey:
+        """Return the survey of a run. Nothing is sent."""
+        key = find_grader(run.connection, run.grading.identity)
+        queries = query_order(run.connection, run.exam)
+        step = max(1, -(-len(queries) // SIMULATED_QUERIES))
+        target = None if run.target is None else _TargetSurvey.of(run, key, run.target)
+        spent = RunUsage() if key is None else usage_of(run.connection, key)
+        loads, sample, graded = list[RequestLoad](), _Sample(), list[RequestLoad]()
+        for number, query in enumerate(queries):
+            found = list(pending_of_query(run.connection, query, key, run.exam, run.select))
+            loads.append(_load(run, found))
+            sample.add(run.grading.bundles(filter(run.needs_request, found)))
+            if target is not None:
+                target.count(query, found)
+            if number % step:
+                continue
+            if target is not None:
+                target.simulate(query, found)
+            if spent.asked:
+                whole = _load(
+                    run, pending_of_query(run.connection, query, None, run.exam, "pending")
+                )
+                graded.append(whole.without(loads[-1]))
+        every, some = RequestLoad.total(loads), RequestLoad.total(loads[::step])
+        before = RequestLoad.total(graded)
+        least, skipped, needed = int(every.requests), 0, None
+        if target is not None:
+            least, skipped = target.at_least, target.skipped
+            needed = target.loads(every.items / max(1.0, some.items))
+        return cls(every, needed, least, skipped, sample.taken, sample.first, before, spent)
+
+
+class _Rates(NamedTuple):
+    """Tokens of a character and of a reply, the cached share, and the seconds of a request.
+
+    `measured` is the factor between the tokens of earlier runs and the estimate; 1 without any.
+    """
+
+    read: float
+    written: float
+    cached: float = 0.0
+    seconds: float | None = None
+    measured: float = 1.0
+    replies: int = 0
+
+    @classmethod
+    def of(cls, run: GradingRun, survey: _Survey) -> _Rates:
+        """Return the rates of a run: from earlier runs of its grader, or its first requests."""
+        grader, spent = run.grading.grader, survey.spent
+        read = _tokens_per_character(run, survey.sample)
+        # the replies to the items of one request are counted apart
+        sent = spent.requests if grader.most_items > 1 else spent.asked
+        if not sent:
+            items = survey.everything.items / max(1, survey.everything.requests)
+            return cls(read, _reply_tokens(grader, items) / max(1, items))
+        like = survey.graded if survey.graded.requests else survey.everything
+        fixed = (like.characters - like.own) / max(1, like.requests)
+        expected = read * (fixed + like.own / max(1, like.items) * spent.asked / sent)
+        measured = spent.tokens_read / sent / expected if spent.tokens_read and expected else 1.0
+        return cls(
+            read * measured,
+            spent.tokens_written / max(1, spent.asked),
+            spent.tokens_cached / max(1, spent.tokens_read),
+            spent.seconds / sent,
+            measured,
+            spent.asked,
+        )
+
+    def usage(self, load: RequestLoad) -> _Usage:
+        """Return the tokens and the time of a load."""
+        read = load.characters * self.read
+        seconds = None if self.seconds is None else load.requests * self.seconds
+        return _Usage(load.requests, read, read * self.cached, load.items * self.written, seconds)
+
+
+def _tokens_per_character(run: GradingRun, bundles: Iterable[Sequence[PendingCells]]) -> float:
+    """Return the tokens of a character, after truncation, by the model's tokenizer if known."""
+    grader, numbers = run.grading.grader, count()
+    measured = grader.limit is not None
+    tokens = characters = 0.0
+    for bundle in bundles if measured else ():
+        with suppress(InputError):
+            first, *more = (run.grading.request(next(numbers), one) for one in bundle)
+            tokens += _tokens(grader, first, more)
+            characters += _load(run, bundle).characters
+    return tokens / characters if characters else 1 / CHARACTERS_PER_TOKEN
+
+
+def _tokens(grader: Grader, prompt: SentPrompt, more: Sequence[SentPrompt]) -> float:
+    """Count the tokens of a request; every further item adds a line with its number."""
+    request = prompt.request
+    lines = "".join(f"10. {one.request.item}\\n" for one in more)
+    if not grader.exact_tokens:
+        return len(request.system + request.user + lines) / CHARACTERS_PER_TOKEN
+    further = grader.offsets(lines) if lines else ()
+    return grader.length(request.user, request.system) + len(further)
+
+
+def _reply_tokens(grader: Grader, items: float) -> float:
+    """Return the tokens of a reply to some items, by an example of it."""
+    mode = getattr(grader, "mode", None)
+    if mode is None:
+        return REPLY_TOKENS * items
+    return float(mode.reply_tokens(max(1, round(items))))
+
+
+# ---- one run -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GradingEstimate:
+    """Pending cells, the requests that grade them, and an estimate of their cost.
+
+    Attributes:
+        tokens: Tokens of the prompts, counted by the model's own tokenizer if `exact`, from a
+            sample or from earlier replies.
+        written: Tokens of the replies.
+        seconds: Time of one machine, from the `replies` of the grader's earlier runs; None without
+            any.
+        cost: Cost from the given prices; None without them.
+        prompts: Two filled prompts.
+        judged_only: Pending cells of passages that people judged but no run ranks, even if the run
+            skips them.
+        at_least: A lower bound on the requests, as many end the run if each grade covers its item.
+            Without a target, it is the number of requests; with one, that is an upper limit.
+        not_needed: Pending cells that the target does not need.
+        skipped: Pending cells that hardly cover.
+    """
+
+    cells: int
+    requests: int
+    tokens: int
+    exact: bool
+    written: int
+    replies: int
+    seconds: float | None
+    cost: float | None
+    prompts: tuple[str, ...]
+    judged_only: int = 0
+    at_least: int = 0
+    not_needed: int = 0
+    skipped: int = 0
+
+
+def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
+    """Estimate the cost of a run without sending a request."""
+    survey = _Survey.of(run)
+    rates, grader = _Rates.of(run, survey), run.grading.grader
+    load = survey.target.most if survey.target else survey.everything
+    used = rates.usage(load)
+    key = find_grader(run.connection, run.grading.identity)
+    numbers, prompts = count(), list[str]()
+    for bundle in survey.first:
+        with suppress(InputError):
+            prompts.append(_texts_of(run.grading.request(next(numbers), bundle[0]).request))
+    return GradingEstimate(
+        round(load.cells),
+        round(load.requests),
+        round(used.read),
+        grader.limit is not None and grader.exact_tokens and rates.measured == 1,
+        round(used.written),
+        rates.replies,
+        used.seconds,
+        (prices or Prices()).of(used, grader.share),
+        tuple(prompts),
+        count_judged_only(run.connection, key, run.exam)[0],
+        survey.at_least,
+        round(survey.everything.cells - load.cells)
+        - survey.skipped
+        + run.left_to_first(round(load.cells)),
+        survey.skipped,
+    )
+
+
+def _texts_of(request: Request) -> str:
+    if not request.user:
+        return f"[item]\\n{request.item}\\n\\n[passage]\\n{request.passage}"
+    system = f"[system]\\n{request.system}\\n\\n[user]\\n" if request.system else ""
+    return f"{system}{request.user}"
+
+
+# ---- all ways ------------------------------------------------------------------------------------
+
+
+class WayToGrade(NamedTuple):
+    """A way of grading the pending cells: its prompt and target, and what it takes.
+
+    `items` is the maximum number of items in a request, `target` the measures that are graded for,
+    empty for all cells. Numbers are estimates with limits; without limits, they are exact, or the
+    error is unknown. `batch_cost` is the cost by batches of the provider.
+    """
+
+    prompt: str
+    items: int
+    target: str
+    cells: Interval
+    requests: Interval
+    read: Interval
+    written: Interval
+    seconds: Interval
+    cost: Interval
+    batch_cost: Interval
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GradingCosts(Result):
+    """The ways of grading the pending cells of an exam, and their costs."""
+
+    ways: tuple[WayToGrade, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The cheapest way, beside the price of one request a cell for all cells."""
+        name, amount = ("cost", _money) if self.ways[0].cost != _UNKNOWN else ("read", _text)
+        what = "cost" if name == "cost" else "tokens to read"
+        first, best = self.ways[0], min(self.ways, key=lambda way: _middle(getattr(way, name)))
+        if not first.requests.value:
+            return "Nothing is pending."
+        lowest, usual = (amount(getattr(one, name)) for one in (best, first))
+        if best is first:
+            return f"One request a cell has the lowest {what}: {usual}."
+        which = f"{best.prompt} for {best.target}" if best.target else best.prompt
+        return f"Lowest {what}: {lowest} by {which}, instead of {usual}."
+
+    def tables(self) -> dict[str, Table]:
+        """Return a row per way."""
+        names = ("cells", "requests", "read", "written", "seconds", "cost", "batch_cost")
+        shown: Mapping[str, tuple[str, str, Callable[[Interval], str]]] = {
+            "requests": ("requests", "", _text),
+            "read": ("read", "tokens", _text),
+            "written": ("written", "tokens", _text),
+            "seconds": ("time", "", _time),
+            "cost": ("cost", "", _money),
+            "batch_cost": ("by batches", "", _money),
+        }
+        known = {
+            name: one
+            for name, one in shown.items()
+            if any(getattr(way, name) != _UNKNOWN for way in self.ways)
+        }
+        columns = [
+            Column("prompt"),
+            Column("items", key="items_a_request"),
+            Column("for"),
+            *(Column(name, group=group, readers="people") for name, group, _ in known.values()),
+            *(Column(name, readers="programs", interval=True) for name in names),
+        ]
+        rows = [
+            [
+                way.prompt,
+                way.items,
+                way.target or "all cells",
+                *(form(getattr(way, name)) for name, (*_, form) in known.items()),
+                *(getattr(way, name) for name in names),
+            ]
+            for way in self.ways
+        ]
+        caption = "Ways to grade the pending cells"
+        return {"ways": Table.of(columns, rows, caption, self.notes, verdict=self.headline)}
+
+
+_UNKNOWN = Interval(None)
+
+
+def _middle(one: Interval) -> float:
+    """Return an estimate, or else the middle of its limits."""
+    return ((one.low or 0.0) + (one.high or 0.0)) / 2 if one.value is None else one.value
+
+
+def _limits(form: Callable[[float], str], one: Interval) -> str:
+    """Return a number with its limits, or limits alone."""
+    if one.low is None or one.high is None:
+        return "-" if one.value is None else form(one.value)
+    if one.value is None:
+        return f"{form(one.low)} to {form(one.high)}"
+    return f"{form(one.value)} [{form(one.low)}, {form(one.high)}]"
+
+
+def _text(one: Interval) -> str:
+    return _limits(lambda value: f"{value:,.0f}", one)
+
+
+def _money(one: Interval) -> str:
+    return _limits(lambda value: f"{value:,.2f}" if value >= 0.1 else f"{value:.2g}", one)
+
+
+def _time(one: Interval) -> str:
+    return _limits(duration, one)
+
+
+def grading_costs(
+    plan: Callable[..., GradingRun], options: Mapping[str, Any], hour: float | None = None
+) -> GradingCosts:
+    """Compare the ways of grading with the options of a run: prompts and targets.
+
+    `plan` returns the dry run of some options. The first way is the prompt of the options for all
+    cells; the default target is Cover at the depth of the run. `hour` is the price of an hour of
+    the machine. Nothing is sent.
+    """
+    measures = options.get("measures") or ()
+    prices = Prices.of_options(options, hour)
+    first = plan(**options)
+    prompt = first.grading.prompt.name
+    ways, measured, found = list[WayToGrade](), 1.0, list[TargetLoads]()
+    for name in _prompts(prompt, first.grading.grader):
+        chosen = dict(options)
+        if name != prompt:
+            one_label = chosen.get("decode") in ("labels", "choice")
+            chosen |= {"prompt": name, "unnumbered": None} | ({"decode": None} if one_label else {})
+        run = _with_target(plan, chosen, measures, first.exam.depth)
+        survey = _Survey.of(run)
+        rates = _Rates.of(run, survey)
+        measured = rates.measured if rates.replies else measured
+        if not rates.replies:
+            rates = rates._replace(read=rates.read * measured)
+        ways.append(_way(run, rates, prices, survey.everything))
+        if survey.target is not None:
+            found.append(survey.target)
+            ways.append(_way(run, rates, prices, survey.target))
+    return GradingCosts(tuple(ways), tuple(_notes(ways, found, measured)))
+
+
+def _prompts(prompt: str, grader: Grader) -> Iterator[str]:
+    """Yield a prompt and its counterpart for several items, or for one."""
+    yield prompt
+    pairs = MANY_ITEMS | {many: one for one, many in MANY_ITEMS.items()}
+    if hasattr(grader, "mode") and prompt in pairs:
+        yield pairs[prompt]
+
+
+def _with_target(
+    plan: Callable[..., GradingRun],
+    options: Mapping[str, Any],
+    measures: Sequence[Any],
+    depth: int,
+) -> GradingRun:
+    """Return the dry run with its target, or without one if the exam has none by default."""
+    if measures:
+        return plan(**options)
+    usual = {**options, "measures": [f"Cover@{depth}"]}
+    with suppress(InputError):
+        run = plan(**usual)
+        if has_rankings(run.connection):
+            return run
+    return plan(**options)
+
+
+def _way(
+    run: GradingRun, rates: _Rates, prices: Prices, load: RequestLoad | TargetLoads
+) -> WayToGrade:
+    """Return a way with its costs; equal limits are exact."""
+    several = run.grading.grader.most_items
+    if isinstance(load, RequestLoad):
+        load, target = TargetLoads(load, load, load), ""
+    else:
+        target = str(run.target)
+    least, most, middle = (None if one is None else (one, rates.usage(one)) for one in load[:3])
+
+    def interval(value: Callable[[RequestLoad, _Usage], float | None]) -> Interval:
+        low, high, mean = (None if one is None else value(*one) for one in (least, most, middle))
+        if low is None or high is None or mean is None or low == high:
+            return Interval(high if low == high else None, *((low, high) if low != high else ()))
+        if load.error is None:
+            return Interval(mean)
+        return Interval(mean, max(low, mean * (1 - load.error)), min(high, mean * (1 + load.error)))
+
+    def batched(_: RequestLoad, used: _Usage) -> float | None:
+        return prices.of(used, BATCH_SHARE) if several == 1 else None
+
+    has_batches = hasattr(run.grading.grader, "batch_adapter")
+    return WayToGrade(
+        run.grading.prompt.name,
+        several,
+        target,
+        interval(lambda one, _: one.cells),
+        interval(lambda one, _: one.requests),
+        interval(lambda _, used: used.read),
+        interval(lambda _, used: used.written),
+        interval(lambda _, used: used.seconds),
+        interval(lambda _, used: prices.of(used, run.grading.grader.share)),
+        interval(batched) if has_batches else _UNKNOWN,
+    )
+
+
+def _notes(
+    ways: Sequence[WayToGrade], found: Sequence[TargetLoads], measured: float
+) -> Iterator[Note]:
+    if any(one.items > 1 for one in ways):
+        yield note("costs-many-items")
+    known = next((one for one in found if one.source), None)
+    if known is not None:
+        yield note("costs-replayed", source=known.source, queries=known.queries)
+    elif found:
+        yield note("costs-target")
+    if measured == 1:
+        yield note("costs-tokens", characters=CHARACTERS_PER_TOKEN)

@@ -1,0 +1,195 @@
+"""What ways of grading cost: planned, and then counted by a server."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import Commands
+from support.counted_tokens import CountingBatches, drawn, server
+
+import exampp
+from exampp.grading.batches import Batches
+from exampp.grading.costs import WayToGrade
+from exampp.prompts import load_grading_prompt
+from exampp.results.view import Interval
+
+QUERIES, ITEMS, SYSTEMS, DEPTH = 6, 12, 4, 5
+OPTIONS: dict[str, Any] = {
+    "model": "m",
+    "decode": "text",
+    "price_read": 0.15,
+    "price_written": 0.6,
+    "depth": DEPTH,
+}
+ONE, MANY = "question-self-rating", "question-rating-many"
+
+
+@pytest.fixture(scope="module")
+def exam(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Queries with passages of very different lengths, some of them equal."""
+    path = tmp_path_factory.mktemp("costs") / "my.exam"
+    passages = {
+        f"q{query}-p{n}": " ".join(
+            [f"text {query} {n % 9}", "word " * (40 * (n % 9) * (query + 1))]
+        )
+        for query in range(QUERIES)
+        for n in range(10)
+    }
+    with exampp.create(path) as made:
+        made.add(
+            queries={f"q{n}": f"query {n}" for n in range(QUERIES)},
+            passages=passages,
+            runs={
+                f"s{system}": {
+                    f"q{query}": [f"q{query}-p{(system * 3 + n) % 10}" for n in range(DEPTH)]
+                    for query in range(QUERIES)
+                }
+                for system in range(SYSTEMS)
+            },
+            bank=[
+                {"query_id": f"q{query}", "question": f"What is {query} of {item}?"}
+                for query in range(QUERIES)
+                for item in range(ITEMS)
+            ],
+        )
+    return path
+
+
+def inside(one: Interval, value: float) -> bool:
+    return one.low is not None and one.high is not None and one.low < value < one.high
+
+
+def planned(path: Path, **more: Any) -> dict[tuple[str, bool], WayToGrade]:
+    with exampp.Collection(path) as exam:
+        costs = exam.grading_costs("openai", **{**OPTIONS, **more})
+    return {(way.prompt, bool(way.target)): way for way in costs.ways}
+
+
+@pytest.fixture
+def copy(exam: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copyfile(exam, tmp_path / "copy.exam"))
+
+
+def spent(path: Path, url: str, prompt: str, target: bool, **more: Any) -> list[float]:
+    """Grade; return requests, tokens read and written, and the cost."""
+    with exampp.Collection(path) as exam:
+        options = {**OPTIONS, **more, "prompt": prompt, "measures": ["Cover@5"] * target}
+        used = exam.grade("openai", base_url=url, **options).spent
+    return [used.requests, used.tokens_read, used.tokens_written, used.cost or 0.0]
+
+
+@pytest.mark.parametrize("prompt", [ONE, MANY])
+@pytest.mark.parametrize("limit", [None, 600])
+def test_all_cells_cost_what_is_planned(prompt: str, limit: int | None, copy: Path) -> None:
+    way = planned(copy, limit=limit)[prompt, False]
+    with server(drawn) as plain:
+        found = spent(copy, plain.url, prompt, False, limit=limit)
+    expected = [one.value for one in (way.requests, way.read, way.written, way.cost)]
+    assert expected[0] == found[0]
+    assert expected == pytest.approx(found, rel=0.05)
+    assert way.cells.value == QUERIES * ITEMS * 10
+
+
+def test_batches_cost_what_is_planned(copy: Path) -> None:
+    way = planned(copy)[ONE, False]
+    with CountingBatches(drawn) as provider:
+        found = spent(copy, provider.url, ONE, False, batches=Batches(poll=0))
+    assert way.batch_cost.value == pytest.approx(found[3], rel=0.05)
+    assert way.cost.value == pytest.approx(2 * found[3], rel=0.05)
+
+
+@pytest.mark.parametrize("prompt", [ONE, MANY])
+def test_the_cost_of_a_target_lies_between_its_limits(prompt: str, copy: Path) -> None:
+    way = planned(copy)[prompt, True]
+    with server(drawn) as plain:
+        found = spent(copy, plain.url, prompt, True)
+    for one, actual in zip((way.requests, way.read, way.written, way.cost), found, strict=True):
+        assert one.value is None
+        assert inside(one, actual)
+
+
+@pytest.mark.parametrize(("rating", "limit"), [(5, "low"), (0, "high")])
+def test_the_limits_are_reached_if_all_grades_cover_or_none(
+    rating: int, limit: str, copy: Path
+) -> None:
+    way = planned(copy)[ONE, True]
+    with server(lambda *_: rating) as plain:
+        found = spent(copy, plain.url, ONE, True)
+    assert found[0] == getattr(way.requests, limit)
+
+
+def test_known_grades_are_replayed(copy: Path) -> None:
+    with server(drawn) as plain:
+        spent(copy, plain.url, ONE, False)
+        with exampp.Collection(copy) as exam:
+            costs = exam.grading_costs("openai", **{**OPTIONS, "model": "other"})
+        ways = {(way.prompt, bool(way.target)): way for way in costs.ways}
+        assert any("m:question-self-rating on 6 queries" in note for note in costs.notes)
+        for prompt in (ONE, MANY):
+            way = ways[prompt, True]
+            found = spent(copy, plain.url, prompt, True, model="other")
+            expected = [one.value for one in (way.requests, way.read, way.written, way.cost)]
+            assert expected == pytest.approx(found, rel=0.05)
+
+
+def test_a_trial_gives_an_estimate_with_an_interval(copy: Path) -> None:
+    with server(drawn) as plain:
+        spent(copy, plain.url, ONE, True, max_queries=4)
+        way = planned(copy)[ONE, True]
+        found = spent(copy, plain.url, ONE, True)
+    assert way.requests.value is not None
+    assert inside(way.requests, way.requests.value)
+    assert inside(way.requests, found[0])
+    assert way.seconds.value is not None
+
+
+def test_costs_by_hand(tmp_path: Path) -> None:
+    """One passage and two questions: two requests, or one."""
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(
+            queries={"q": "the query"},
+            passages={"p": "x" * 400},
+            runs={"s": {"q": ["p"]}},
+            bank=[{"query_id": "q", "question": one * 40} for one in "ab"],
+        )
+        costs = exam.grading_costs("openai", **OPTIONS)
+    one, many = (way for way in costs.ways if not way.target)
+    length = len(load_grading_prompt(ONE).user) - len("{question}{context}") + 440
+    assert one.requests.value == 2
+    assert one.read.value == pytest.approx(2 * length / 4)
+    # the digit and the end of the reply
+    assert one.written.value == 4
+    assert one.cost.value == pytest.approx((0.15 * 2 * length / 4 + 0.6 * 4) / 1e6)
+    assert (many.requests.value, many.items) == (1, 10)
+    # {"1": 0, "2": 0} has 13 marks and digits, and its end
+    assert many.written.value == 14
+    assert "instead of" in costs.headline
+    (table,) = costs.tables().values()
+    target = "Cover@5 at min rating 4"
+    assert [row[:3] for row in table.rows] == [
+        (prompt, items, which)
+        for prompt, items in ((ONE, 1), (MANY, 10))
+        for which in ("all cells", target)
+    ]
+    assert table.to_frame().loc[2, "requests"] == 1
+
+
+def test_graders_without_shared_requests_have_a_target_alone(exam: Path) -> None:
+    with exampp.Collection(exam) as opened:
+        costs = opened.grading_costs("draft", price_hour=2.0, depth=DEPTH)
+    assert [(way.items, bool(way.target)) for way in costs.ways] == [(1, False), (1, True)]
+    assert all(way.batch_cost == (None, None, None) for way in costs.ways)
+
+
+def test_the_command_prints_the_table(exam: Path, exampp_command: Commands) -> None:
+    grade = ("grade", exam, "--grader", "openai", "--model", "m", "--dry-run")
+    ran = exampp_command(*grade, "--price-read", 0.15, "--price-written", 0.6)
+    assert ran.code == 0, ran.err
+    assert "Lowest cost: " in ran.out
+    assert ran.out.index("Ways to grade") < ran.out.index("--- prompt 1")
+    assert "by batches" in ran.out
+    without = exampp_command(*grade)
+    assert "Lowest tokens to read: " in without.out
