@@ -139,6 +139,10 @@ class ChosenGrades:
             from exampp.grading.chances import with_skipped_cells
 
             book = with_skipped_cells(self.connection, self.stored, self.bank, book)
+        if book.target is not None and book.target.until:
+            from exampp.measures.query_sample import described_sample
+
+            book = described_sample(book)
         book = replace(book, bank=self.bank_name, notes=(*book.notes, *self._notes(book)))
         book = book if self.with_decisions else without_decisions(book)
         return choose_systems(with_run_files(book, self.runs), self.systems, self.without)

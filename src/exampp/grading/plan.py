@@ -31,7 +31,7 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.grading.run import UNSTORED, GradingRun
-from exampp.grading.target import CellDraw, check_whole_scope, grading_target
+from exampp.grading.target import CellDraw, Stop, check_stop, check_whole_scope, grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
 from exampp.measures.names import Measure
 from exampp.plugins import describe_error
@@ -421,7 +421,7 @@ class FunctionOptions(NamedTuple):
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
     *("on", "batches", "dry_run", "measures", "min_rating", "may_miss"),
-    *("after", "unsure", "audit", "audit_seed"),
+    *("after", "unsure", "audit", "audit_seed", "until", "margin", "baseline_system"),
     *FunctionOptions._fields,
 )
 """Options of a run, which a misspelt option of a grader may mean."""
@@ -448,6 +448,7 @@ def plan_run(
     measures: Sequence[Measure | str] = (),
     min_rating: int | Sequence[int] | None = None,
     may_miss: float | None = None,
+    until: Stop | None = None,
     after: str | None = None,
     unsure: float = UNSURE_WITHIN,
     audit: float | None = None,
@@ -466,6 +467,14 @@ def plan_run(
     answers = source.identity.key if source else None
     cluster = Cluster(on) if isinstance(on, str) else on
     chosen_batches = Batches() if batches is True else batches or None
+    excluding = {
+        "--max-queries": max_queries is not None,
+        "--shard": shard is not None,
+        "--retry-failed": select != "pending",
+        "--after": after is not None,
+        "--batch": chosen_batches is not None,
+    }
+    check_stop(connection, until, [option for option, is_set in excluding.items() if is_set])
     if cluster is not None and chosen_batches:
         raise InputError("a cluster does not support batches", hint="Remove on or batches")
     if dry_run and grader == "openai":
@@ -506,7 +515,7 @@ def plan_run(
     target = None
     if after is None:
         draw = CellDraw(may_miss, audit, audit_seed)
-        target = grading_target(measures, min_rating, grading.identity, depth, draw)
+        target = grading_target(measures, min_rating, grading.identity, depth, draw, until)
         check_whole_scope(target, exam)
     elif measures:
         raise InputError("--for and --after choose different cells", hint="Remove one of them")

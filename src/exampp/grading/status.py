@@ -179,6 +179,8 @@ def _progress(one: GraderStatus) -> str:
     rest = f"; {one.not_needed:,} are not needed" if one.not_needed else ""
     if one.skipped and one.target:
         rest += f"; {one.skipped:,} are skipped at risk {one.target.may_miss:g}"
+    if rest and one.target and one.target.until:
+        rest += f" (--until {one.target.until})"
     bank = f", bank {one.bank}" if one.bank else ""
     return f"{cells} graded by {one.grader.name}{bank}{rest}."
 
