@@ -183,6 +183,11 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --on",
         lambda given: given["on"] is not None,
     ),
+    OptionRule(("--until",), "beside --for", lambda given: bool(given["measure"])),
+    OptionRule(("--margin",), "beside --until order", lambda given: given["until"] == "order"),
+    OptionRule(
+        ("--baseline-system",), "beside --until gate", lambda given: given["until"] == "gate"
+    ),
     OptionRule(
         ("--min-rating",),
         "beside --for or --after",
@@ -223,6 +228,30 @@ def grade(
         keyword(
             help="Lowest rating that counts as an answer for --for or --after. Repeat for several. "
             "[default: 4 on a scale of 0-5, two thirds up another scale]",
+            rare=True,
+        ),
+    ] = None,
+    until: Annotated[
+        Literal["order", "gate"] | None,
+        keyword(
+            help="Grade queries in random order until all of them would give the same order of "
+            "systems, or the same verdict on the requirements of --for. [default: grade all]",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        keyword(
+            min=0,
+            help="Leave the order open for systems whose means differ by at most this. "
+            "[default: 0]",
+            rare=True,
+        ),
+    ] = None,
+    baseline_system: Annotated[
+        str | None,
+        keyword(
+            metavar="NAME",
+            help="Compare with this system in requirements such as Cover@20>=baseline-0.02.",
             rare=True,
         ),
     ] = None,
@@ -362,6 +391,9 @@ def grade(
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
             measures=measure or (),
             min_rating=min_rating,
+            until=until,
+            margin=margin,
+            baseline_system=baseline_system,
             after=after,
             unsure=unsure,
             audit=audit,
@@ -400,6 +432,8 @@ def _describe(run: GradingRun) -> str:
     mode = f" (decode {decode})" if decode else ""
     graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
     cells = f" Only cells that {run.target} needs." if run.target else ""
+    if run.target and run.target.until:
+        cells += f" Queries in random order, until the {run.target.until} is decided."
     if run.exam.after:
         cells = " Only cells where the first grader of the cascade is unsure, and a random audit."
     return f"Grader: {grader.name}{mode}, on the {graded}.{cells}"

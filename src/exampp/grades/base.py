@@ -136,6 +136,10 @@ class ChosenGrades:
         from exampp.store.read_model import read_gradebook
 
         book = read_gradebook(self.connection, self.stored, self.bank, self.part)
+        if book.target is not None and book.target.until:
+            from exampp.measures.query_sample import described_sample
+
+            book = described_sample(book)
         book = replace(book, bank=self.bank_name, notes=(*book.notes, *self._notes(book)))
         book = book if self.with_decisions else without_decisions(book)
         return choose_systems(with_run_files(book, self.runs), self.systems, self.without)

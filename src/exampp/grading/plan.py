@@ -31,7 +31,7 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.grading.run import UNSTORED, GradingRun
-from exampp.grading.target import grading_target
+from exampp.grading.target import Stop, check_stop, grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
 from exampp.measures.names import Measure
 from exampp.plugins import describe_error
@@ -421,7 +421,7 @@ class FunctionOptions(NamedTuple):
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
     *("on", "batches", "dry_run", "measures", "min_rating"),
-    *("after", "unsure", "audit", "audit_seed"),
+    *("after", "unsure", "audit", "audit_seed", "until", "margin", "baseline_system"),
     *FunctionOptions._fields,
 )
 """Options of a run, which a misspelt option of a grader may mean."""
@@ -447,6 +447,7 @@ def plan_run(
     dry_run: bool = False,
     measures: Sequence[Measure | str] = (),
     min_rating: int | Sequence[int] | None = None,
+    until: Stop | None = None,
     after: str | None = None,
     unsure: float = UNSURE_WITHIN,
     audit: float = AUDITED,
@@ -465,6 +466,14 @@ def plan_run(
     answers = source.identity.key if source else None
     cluster = Cluster(on) if isinstance(on, str) else on
     chosen_batches = Batches() if batches is True else batches or None
+    excluding = {
+        "--max-queries": max_queries is not None,
+        "--shard": shard is not None,
+        "--retry-failed": select != "pending",
+        "--after": after is not None,
+        "--batch": chosen_batches is not None,
+    }
+    check_stop(connection, until, [option for option, is_set in excluding.items() if is_set])
     if cluster is not None and chosen_batches:
         raise InputError("a cluster does not support batches", hint="Remove on or batches")
     if dry_run and grader == "openai":
@@ -504,7 +513,7 @@ def plan_run(
     exam = scope_of_prompt(grading.prompt, kind, each_cell=not grading.grader.same_text_same_grade)
     target = None
     if after is None:
-        target = grading_target(measures, min_rating, grading.identity, depth)
+        target = grading_target(measures, min_rating, grading.identity, depth, until)
     elif measures:
         raise InputError("--for and --after choose different cells", hint="Remove one of them")
     else:

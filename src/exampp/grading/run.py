@@ -91,6 +91,7 @@ class Progress:
         recovered: Those that then got a grade.
         not_needed: Pending cells that the target does not need. With a target, the total is at
             first an upper bound.
+        outcome: What ended the grading before all queries were graded.
     """
 
     total: int
@@ -107,6 +108,7 @@ class Progress:
     repeated: int = 0
     recovered: int = 0
     not_needed: int = 0
+    outcome: str = ""
 
     def count(self, cells: int, state: State, first: State | None) -> None:
         """Count cells by state; `first` is the state before a repeat, None for a first reply."""
@@ -145,6 +147,7 @@ class Progress:
         if self.ungraded:
             text += f", {self.ungraded} without a grade (pending; exampp status lists the reasons)"
             text += f", the last: {self.last_failure}" if self.last_failure else ""
+        text += f". {self.outcome}" if self.outcome else ""
         return text + self._took()
 
     __repr__ = __str__
@@ -170,6 +173,8 @@ class Progress:
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
+GROUPS = 20
+"""Groups of queries that are graded one after the other with `--until`."""
 UNSTORED = 0
 """Key of a grader that has not graded yet; stored keys start at 1."""
 _KEPT = "All grades so far are stored; the same command continues"
@@ -327,7 +332,8 @@ class GradingRun:
         for query in query_order(self.connection, self.exam):
             found = list(pending_of_query(self.connection, query, key, self.exam, self.select))
             plan = cells.plan(query, found) if cells else None
-            yield (plan.needed if plan else found), plan
+            needed = plan.needed if plan else found
+            yield ([] if cells and cells.is_decided else needed), plan
 
     def _target_cells(self) -> TargetCells | None:
         if self.target is None:
@@ -428,18 +434,32 @@ class GradingRun:
             yield self._progress
         # failed cells join the batch of the rest; otherwise they would take another day
         order = (self.select,) if self.grading.grader.prepaid else _SELECT_ORDER[self.select]
-        for select in order:
-            yield from self._select(select)
+        for queries in self._query_groups():
+            for select in order:
+                yield from self._select(queries, select)
         if (cells := self._target_cells()) is not None:
             needed, self._progress.not_needed = cells.count()
+            self._progress.outcome = cells.outcome
             left = max(0, needed - self._progress.ungraded)
             self._progress.total = self._progress.done + left
         elif not self.stopped:
             self._progress.elsewhere = max(0, self._progress.total - self._progress.done)
         yield self._progress
 
-    def _select(self, select: str) -> Iterator[Progress]:
-        queries = query_order(self.connection, self.exam)
+    def _query_groups(self) -> Iterator[list[int]]:
+        """Yield the queries to grade, in groups while what ends the grading is not decided."""
+        cells = self._target_cells()
+        if cells is None or not cells.ends_early:
+            yield query_order(self.connection, self.exam)
+            return
+        queries = cells.query_order()
+        size = -(-len(queries) // GROUPS)
+        for start in range(0, len(queries), size):
+            if self.stopped or (cells := self._target_cells()) is None or cells.is_decided:
+                return
+            yield queries[start : start + size]
+
+    def _select(self, queries: list[int], select: str) -> Iterator[Progress]:
         while (queries or self._repeats) and not self.stopped:
             leased: list[int] = []
             for _ in self._pass(queries, select, leased):

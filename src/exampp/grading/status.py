@@ -173,6 +173,8 @@ def _progress(one: GraderStatus) -> str:
         f"All {total:,} {which} are" if not one.pending else f"{graded:,} of {total:,} {which} are"
     )
     rest = f"; {one.not_needed:,} are not needed" if one.not_needed else ""
+    if rest and one.target and one.target.until:
+        rest += f" (--until {one.target.until})"
     bank = f", bank {one.bank}" if one.bank else ""
     return f"{cells} graded by {one.grader.name}{bank}{rest}."
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +20,11 @@ from exampp.measures.cover import check_partial
 from exampp.measures.exams import default_subtopics
 from exampp.measures.names import CUTOFF, Measure, as_measures, parse_measure
 from exampp.measures.needs import QueryNeeds, query_needs
-from exampp.records.gradebook import MISSING
+from exampp.measures.query_sample import is_decided, outcome, random_order
+from exampp.measures.requirements import parse_requirement
+from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.graders import GraderIdentity, GradingTarget
+from exampp.sanitize import check_choice
 from exampp.store.cells import (
     Cell,
     GradingScope,
@@ -31,7 +36,8 @@ from exampp.store.cells import (
     query_order,
 )
 from exampp.store.grades import StoredGrader
-from exampp.store.read_model import QueryRows, query_gradebook
+from exampp.store.inputs import query_keys, system_keys
+from exampp.store.read_model import QueryRows, query_gradebook, read_gradebook
 from exampp.store.runs import target_of
 
 
@@ -40,6 +46,7 @@ def grading_target(
     min_rating: int | Sequence[int] | None,
     grader: GraderIdentity,
     depth: int,
+    until: Stop | None = None,
 ) -> GradingTarget | None:
     """Return the target of some measures, None without any; the default minimum rating is that of
     the grader. A requirement of a gate, such as `Cover@20>=0.7`, counts by its measure.
@@ -51,12 +58,14 @@ def grading_target(
     if not measures:
         if min_rating is not None:
             raise InputError("--min-rating has no effect without --for", hint="Remove it")
+        if until is not None:
+            raise InputError("--until needs a measure", hint="Add one, such as --for Cover@20")
         return None
     if grader.kind == "query":
         raise InputError(
             "a grader of queries has one cell per passage, and all are needed", hint="Remove --for"
         )
-    names = (re.split("[<>]", str(one))[0].strip() for one in measures)
+    names = (re.split("[<>\u2264\u2265]", str(one))[0].strip() for one in measures)
     chosen = [one.cut(CUTOFF) if one.kind.cover else one for one in as_measures(names)]
     for one in chosen:
         check_partial(one, grader)
@@ -66,9 +75,88 @@ def grading_target(
                 hint=f"Set --depth {one.cutoff}",
             )
     thresholds = [min_rating] if min_rating is None or isinstance(min_rating, int) else min_rating
-    return GradingTarget(
+    target = GradingTarget(
         tuple(dict.fromkeys(map(str, chosen))),
         tuple(sorted(set(map(grader.threshold, thresholds)))),
+    )
+    return target if until is None else _stopping(target, measures, until)
+
+
+class Stop(NamedTuple):
+    """What ends grading before all queries are graded.
+
+    `until` is "order" or "gate". The order of two systems may stay open if their means differ by at
+    most `margin`. Requirements of the gate may be relative to the system `baseline`.
+    """
+
+    until: str
+    margin: float | None = None
+    baseline: str | None = None
+
+
+def check_stop(connection: sqlite3.Connection, stop: Stop | None, excluded: Sequence[str]) -> None:
+    """Reject options that choose other queries or cells, and unknown systems."""
+    if stop is None:
+        return
+    for option in excluded:
+        raise InputError(
+            f"--until does not support {option}, which chooses other cells or queries",
+            hint=f"Remove {option}",
+        )
+    system_keys(connection, [stop.baseline] if stop.baseline is not None else [])
+
+
+def _stopping(
+    target: GradingTarget, measures: Sequence[Measure | str], stop: Stop
+) -> GradingTarget:
+    """Return the target with what ends grading.
+
+    Raises:
+        InputError: The order or gate is not about means of Cover, or an option has no effect.
+    """
+    check_choice("until", stop.until, ("order", "gate"))
+    for name in target.measures:
+        kind = parse_measure(name).kind
+        if not kind.cover or not kind.share or name.startswith("nCover"):
+            raise InputError(
+                f"--until does not support {name}, which is not a mean over all queries of a "
+                "share of items",
+                hint="Use Cover or a nugget score",
+            )
+    if stop.until == "order":
+        if stop.baseline is not None:
+            raise InputError(
+                "--baseline-system has no effect: only a gate has a baseline", hint="Remove it"
+            )
+        margin = stop.margin or 0.0
+        if not 0 <= margin < 1:
+            raise InputError(f"the margin must be at least 0 and less than 1, not {margin}")
+        return target._replace(until="order", margin=margin)
+    if stop.margin is not None:
+        raise InputError(
+            "--margin has no effect: each requirement has its own margin", hint="Leave it out"
+        )
+    if len(target.min_ratings) > 1:
+        raise InputError("a gate has one minimum rating", hint="Give one --min-rating")
+    try:
+        found = [parse_requirement(str(one)) for one in measures]
+    except InputError as error:
+        raise InputError(
+            f"--until gate needs requirements: {error}",
+            hint="Write --for 'Cover@20>=0.7', or --for 'Cover@20>=baseline-0.02'",
+        ) from None
+    relative = any(one.relative for one in found)
+    if relative != (stop.baseline is not None):
+        raise InputError(
+            "a requirement relative to a baseline needs the name of that system"
+            if relative
+            else "--baseline-system has no effect: no requirement is relative to it",
+            hint="Add --baseline-system NAME" if relative else "Remove it",
+        )
+    names = (str(parse_measure(one.measure).cut(CUTOFF)) for one in found)
+    texts = (str(replace(one, measure=name)) for one, name in zip(found, names, strict=True))
+    return target._replace(
+        until="gate", requirements=tuple(dict.fromkeys(texts)), baseline=stop.baseline or ""
     )
 
 
@@ -158,9 +246,43 @@ class TargetCells:
         self._threshold = max(target.min_ratings)
         rankings, items = has_subtopics(connection, exam.bank, exam.kind)
         self._subtopics = default_subtopics(rankings=rankings, items=items)
+        self._target = target
+        if target.until and self._subtopics == "subtopic":
+            raise InputError(
+                "--until does not support rankings of subtopics", hint="Grade without --until"
+            )
+
+    @property
+    def ends_early(self) -> bool:
+        """Return whether grading may end before all queries are graded."""
+        return bool(self._target.until)
+
+    def query_order(self) -> list[int]:
+        """Return the keys of the queries in the random order of the sample."""
+        keys = query_keys(self._connection)
+        names = list(keys)
+        return [keys[names[at]] for at in random_order(names).tolist()]
+
+    @cached_property
+    def is_decided(self) -> bool:
+        """Return whether the graded queries decide what ends the grading."""
+        return self.ends_early and self._grader.key > 0 and is_decided(self._book)
+
+    @property
+    def outcome(self) -> str:
+        """Return a sentence on what ended the grading early; "" if it cannot."""
+        return outcome(self._book) if self.ends_early else ""
+
+    @cached_property
+    def _book(self) -> Gradebook:
+        book = read_gradebook(self._connection, self._grader, self._exam.bank)
+        return replace(book, target=self._target)
 
     def plan(self, query: int, pending: Iterable[PendingCells]) -> QueryPlan:
-        """Return the plan of a query, with the requests that are `pending`."""
+        """Return the plan of a query, with the requests that are `pending`.
+
+        It does not depend on what ends the grading early: see `is_decided`.
+        """
         rows, needs = self._needs(query)
         row, column = rows.row, rows.column
         requests = {
@@ -187,7 +309,7 @@ class TargetCells:
                 needs.candidates[tuple(zip(*places, strict=True))] = True
                 needs.forget_candidates()
             pending += int(needs.candidates.sum())
-            needed += int(needs.needed.sum())
+            needed += 0 if self.is_decided else int(needs.needed.sum())
         return NeedCount(needed, pending - needed)
 
     def _pending(self, query: int, rows: QueryRows, needs: QueryNeeds) -> Iterator[Cell]:
@@ -203,7 +325,7 @@ class TargetCells:
         items, passages = cells_in_scope(self._connection, query, exam)
         graded = needs.automatic != MISSING
         for item, _ in items:
-            for passage in passages:
+            for passage in passages.tolist():
                 if item in rows.column and not graded[rows.row[passage], rows.column[item]]:
                     yield item, passage
 

@@ -253,7 +253,7 @@ def _decided(query: QueryGrades) -> Bools:
     return decided
 
 
-def _count_missing_needed(
+def count_missing_needed(
     book: Gradebook,
     measure: Measure,
     threshold: int,
@@ -304,7 +304,7 @@ def check_needed_cells(
     for measure in measures:
         if same and str(measure) in book.target.measures:
             continue
-        missing = _count_missing_needed(book, measure, threshold, subtopics, k, policy)
+        missing = count_missing_needed(book, measure, threshold, subtopics, k, policy)
         if missing:
             every = dict.fromkeys((*book.target.measures, str(measure)))
             wanted = " ".join(f"--for '{one}'" for one in every)

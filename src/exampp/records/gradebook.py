@@ -121,7 +121,8 @@ class Gradebook:
     `count_readings` counts grades by reading rule, if known, and may read them again. `notes` are
     sentences for all results of this gradebook. `left_out` counts human decisions that were ignored
     on request. `part` is `public` or `sealed`; None for the whole bank. `target`: only cells that
-    these measures need are graded.
+    these measures need are graded. `sampled_from`: the queries are a random sample of so many; 0 if
+    they are all.
     """
 
     grader: GraderIdentity
@@ -135,6 +136,7 @@ class Gradebook:
     left_out: Oversight = NO_OVERSIGHT
     part: str | None = None
     target: GradingTarget | None = None
+    sampled_from: int = 0
 
     @property
     def highest_threshold(self) -> int:

@@ -218,6 +218,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "{change} ({system}); Kendall's tau of both leaderboards is {tau}.",
     ),
     # leaderboards: queries
+    "query-sample": (
+        _W,
+        "Means are over {graded} of {of} queries, in random order: {decision}.",
+    ),
+    "sample-intervals": (_N, "Intervals and p-values do not account for the end of grading."),
     "policy": (_N, "{family} follow the policy {policy}."),
     "subtopics-joined": (
         _D,
@@ -365,6 +370,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _D,
         "Tested is the mean over all queries like these, at {side} on either side. Passed: the "
         "whole interval meets the requirement; failed: none of it does.",
+    ),
+    "gate-sample": (
+        _N,
+        "Not all queries are graded: an interval includes the one that all {of} queries would give "
+        "(probability {chance} for all rows together).",
     ),
     "items-gained": (
         _N,
