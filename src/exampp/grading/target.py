@@ -419,7 +419,7 @@ class TargetCells:
         items, passages = cells_in_scope(self._connection, query, exam)
         graded = without_decisions(book).queries[0].ratings != MISSING
         for item, _ in items:
-            for passage in passages:
+            for passage in passages.tolist():
                 if item in rows.column and not graded[rows.row[passage], rows.column[item]]:
                     yield item, passage
 

@@ -170,6 +170,30 @@ class MeasureColumn:
         """The measure, and the threshold if it depends on one."""
         return heading(str(self.measure), self.min_rating)
 
+    def bounds(self) -> list[tuple[float, float] | None]:
+        """Return per system the lowest and highest possible mean; None where it is not bounded."""
+        if self.low is None or self.high is None:
+            return [None] * len(self.values.means())
+        ends = zip(self.low.means(), self.high.means(), strict=True)
+        return [
+            None if low.mean is None or high.mean is None else (low.mean, high.mean)
+            for low, high in ends
+        ]
+
+    def possible_ranks(self) -> list[tuple[int, int]] | None:
+        """Return per system its best and worst rank over all possible missing grades.
+
+        Equal scores share the better rank. None if missing grades have no bounds.
+        """
+        bounds = self.bounds()
+        ends = [one for one in bounds if one is not None]
+        if len(ends) < len(bounds) or not ends:
+            return None
+        return [
+            (1 + sum(other > high for other, _ in ends), sum(other >= low for _, other in ends))
+            for low, high in ends
+        ]
+
     def of_pool(self) -> MeasureColumn | None:
         """Return the same measure with the whole pool as its only system; None without a pool."""
         if self.overall is None:
