@@ -356,6 +356,45 @@ def read_texts(
     return texts
 
 
+class QueryTexts(NamedTuple):
+    """The texts of a query, its items and its passages."""
+
+    query: str
+    items: Sequence[str]
+    passages: Sequence[str]
+
+
+def texts_of_query(
+    connection: sqlite3.Connection,
+    bank: str,
+    kind: str,
+    query_id: str,
+    item_ids: Sequence[str],
+    passage_ids: Sequence[str],
+) -> QueryTexts:
+    """Return the texts of a query, and of items and passages in this order; "" if missing."""
+    (text,) = column(connection, "SELECT text FROM query WHERE query_id = ?", (query_id,))
+    items = pairs(
+        connection,
+        "SELECT i.item_id, v.text FROM item i JOIN bank b USING (bank) "
+        "JOIN query q ON q.query = i.query JOIN item_version v ON v.version = i.version "
+        "WHERE b.name = ? AND i.kind = ? AND q.query_id = ?",
+        (bank, kind, query_id),
+    )
+    passages = pairs(
+        connection,
+        "SELECT p.passage_id, w.title || ' ' || w.text FROM passage p "
+        "JOIN passage_version w ON w.version = p.version "
+        "WHERE p.passage_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(passage_ids),),
+    )
+    return QueryTexts(
+        text,
+        [items.get(one) or "" for one in item_ids],
+        [passages.get(one) or "" for one in passage_ids],
+    )
+
+
 def _dossier(
     connection: sqlite3.Connection,
     grader: StoredGrader,
