@@ -346,11 +346,12 @@ class _Survey(NamedTuple):
             loads.append(_load(run, found))
             sample.add(run.grading.bundles(filter(run.needs_request, found)))
             if target is not None:
-                target.count(query, found)
+                needed = [] if target.cells.is_decided else found
+                target.count(query, needed)
             if number % step:
                 continue
             if target is not None:
-                target.simulate(query, found)
+                target.simulate(query, needed)
             if spent.asked:
                 whole = _load(
                     run, pending_of_query(run.connection, query, None, run.exam, "pending")
@@ -359,10 +360,12 @@ class _Survey(NamedTuple):
         every, some = RequestLoad.total(loads), RequestLoad.total(loads[::step])
         before = RequestLoad.total(graded)
         if target is None:
-            least, needed = int(every.requests), None
+            least, loads_of_target = int(every.requests), None
         else:
-            least, needed = target.at_least, target.loads(every.items / max(1.0, some.items))
-        return cls(every, needed, least, sample.taken, sample.first, before, spent)
+            share = every.items / max(1.0, some.items)
+            least, loads_of_target = target.at_least, target.loads(share)
+            least = run.count_pending().at_least if target.cells.ends_early else least
+        return cls(every, loads_of_target, least, sample.taken, sample.first, before, spent)
 
 
 class _Rates(NamedTuple):
