@@ -16,6 +16,7 @@ from support.forked import forked
 from support.replayed import CheckedGrader, Killed, NeededOracle, RandomExam, graded_cells, scores
 
 import exampp
+from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.batches import Batches
 from exampp.grading.run import GradingRun
@@ -193,6 +194,18 @@ def test_an_edit_makes_the_needed_cells_pending(tmp_path: Path, grader: Scripted
         assert exam.grade(grader, measures=["Cover"]).done == 3
 
 
+def test_the_effect_of_an_edit_is_that_on_the_measures_of_the_target(
+    tmp_path: Path, grader: ScriptedGrader
+) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade(grader, measures=["Cover"])
+        bank, first = exam.bank(), exam.bank().items("q1")[0]
+        (effect,) = bank.trial(lambda bank: bank.edit("retire", first.item_id)).effects
+        assert [str(one.measure) for one in effect.impact.shifts] == ["Cover@20"]
+        with pytest.raises(InputError, match="nDCG@20 needs 1 cell without a grade"):
+            bank.trial(lambda bank: bank.edit("retire", first.item_id), measures=["nDCG@20"])
+
+
 def test_measures_that_need_other_cells_are_refused(tmp_path: Path, grader: ScriptedGrader) -> None:
     with exams.make(tmp_path) as exam:
         exam.grade(grader, measures=["Cover"], min_rating=3)
@@ -255,6 +268,9 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     assert "at most 8" in exampp_command.line(f"{line} --dry-run").out
     assert "cells done" in exampp_command.line(line).out
     assert "Cover@2" in exampp_command.line(f"exampp evaluate {tmp_path}/my.exam").out
+    wrote = exampp_command.line(f"exampp export {tmp_path}/my.exam {tmp_path}/graded.jsonl")
+    assert "of draft (question" in wrote.err
+    assert "The file does not say so" in " ".join(wrote.err.split())
 
 
 def test_each_batch_is_a_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
