@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.gate import Requirement
+from exampp.measures.requirements import Requirement
 from exampp.stats.means import DIFFERENCE, SHARE, MeanTest, mean_tests
 from exampp.stats.significance import compare_pairs
 

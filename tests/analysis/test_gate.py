@@ -22,9 +22,7 @@ from exampp.analysis.gate import (
     GateResult,
     GateSettings,
     GateUndecided,
-    Requirement,
     judge_systems,
-    parse_requirement,
     required,
     scores_of,
 )
@@ -32,6 +30,7 @@ from exampp.demo import demo_files
 from exampp.formats.leaderboards import QueryScore
 from exampp.graders.scripted import ScriptedGrader
 from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.records.gradebook import Gradebook
 from exampp.records.ids import text_hash
 from exampp.results.result import render

@@ -238,6 +238,28 @@ def test_our_own_graders_come_back_as_themselves(tmp_path: Path) -> None:
     assert [g.rating for g in again.passages[0].sheets[0].grades] == [4, 0]
 
 
+def test_entries_after_a_plain_one_lose_nothing(tmp_path: Path) -> None:
+    (pool,) = workbench.read(file_of(tmp_path / "in.jsonl", ["q", [passage()]]))
+    grader, (plain, *_) = pool.passages[0].sheets[0].grader, pool.passages[0].sheets[0].grades
+    others = (
+        replace(plain, rule="text"),
+        replace(plain, confidence=0.5),
+        replace(plain, reply=None),
+        replace(plain, detail={"span": "x"}),
+        replace(plain, rating=None, state=State.UNPARSED),
+        replace(plain, rating=3),
+    )
+    assert plain.state is State.GRADED
+    alone = []
+    for grade in others:
+        workbench._plain_heads.clear()
+        alone.append(sheet_json(PassageGrades(grader, (grade,))))
+    sheet_json(PassageGrades(grader, (plain,)))
+    assert workbench._plain_heads
+    assert [sheet_json(PassageGrades(grader, (grade,))) for grade in others] == alone
+    assert len({json.dumps(one) for one in alone}) == len(others)
+
+
 def test_gradebook_of_a_file(tmp_path: Path) -> None:
     second = passage(
         paragraph_id="p2",

@@ -111,6 +111,20 @@ def test_a_passage_goes_to_one_worker_in_its_order(start: Callable[..., ProcessW
         assert (keys[0] % 7, keys[-1] % 7) == (0, 6)
 
 
+def test_a_request_has_as_many_items_as_the_workers_take(
+    tmp_path: Path, start: Callable[..., ProcessWorkers]
+) -> None:
+    def shared() -> Grader:
+        grader = scripted()
+        vars(grader)["most_items"] = 10
+        return grader
+
+    with exams.make(tmp_path) as exam:
+        planned = exam.grading(spread(start(shared)), prompt="question-rating-many").count_pending()
+        # two queries with items about three and two passages
+        assert (planned.cells, planned.requests) == (8, 5)
+
+
 def test_what_kills_every_worker_is_given_up(start: Callable[..., ProcessWorkers]) -> None:
     class Deadly(ScriptedGrader):
         def _reply(self, ask: Request) -> Reply:

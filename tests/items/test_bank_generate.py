@@ -415,6 +415,8 @@ def test_a_query_with_too_few_items_is_asked_once_more(path: Path) -> None:
         )
         # nothing is asked a third time
         assert not collection.bank().generation("openai", **chosen).pending
+        collection.bank().generate("openai", **chosen)
+        assert len(server.requests) == 2
 
 
 def test_limits_hold_for_the_second_requests_too(path: Path) -> None:
@@ -427,6 +429,15 @@ def test_limits_hold_for_the_second_requests_too(path: Path) -> None:
         assert again == [f"q-{name}" for name in made[:2]]
         # a failed reply is not repeated at once: the same request would fail again
         assert "have fewer questions than requested" in table.verdict
+        # the second requests that were not sent follow, with those that failed
+        del chosen["max_requests"]
+        run = collection.bank().generation("openai", **chosen)
+        assert f"{len(made) - 2} queries have fewer items than requested" in " ".join(run.notes)
+        before = len(server.requests)
+        table, _ = collection.bank().generate("openai", **chosen)
+        rest = [row[0] for row in table.rows if row[0] not in FAILED]
+        assert rest == [f"q-{name}" for name in made[2:]]
+        assert len(server.requests) == before + len(rest) + len(FAILED)
 
 
 OBEYS = json.dumps({"number": [7531, 7531]})

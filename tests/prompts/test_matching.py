@@ -41,6 +41,31 @@ def test_precision_and_recall_on_labelled_triples(
 @pytest.mark.parametrize(
     ("key", "answer"),
     [
+        ("C", "C++"),
+        ("C++", "C"),
+        ("C#", "It is written in C++."),
+        ("A", "A+"),
+        ("Na+", "Na ions"),
+        ("3.1", "3.10"),
+        ("Python 3.1", "Python 3.10"),
+    ],
+)
+def test_signs_and_versions_distinguish(key: str, answer: str) -> None:
+    assert not accepts(answer, key)
+    assert accepts(f"It is {key}.", key)
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [("$3.1", "$3.10"), ("3.1 m", "3.10 meters"), ("2.0", "2.00"), ("C++", "the C++ language")],
+)
+def test_an_amount_may_have_more_zeros(key: str, answer: str) -> None:
+    assert accepts(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
         ("300,000 km/s", "about 3 x 10^8 metres per second"),
         ("2 to 3 weeks", "14-21 days"),
         ("90 minutes", "an hour and a half"),

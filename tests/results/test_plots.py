@@ -258,6 +258,12 @@ def test_grades_are_shares_of_the_graders_cells() -> None:
     assert "x (4 cells): 75.0% 0, 25.0% 5" in figure.alt
 
 
+def test_equal_systems_of_a_heat_map_are_in_the_order_of_the_leaderboard() -> None:
+    values, counts = np.full((3, 2), 0.5), np.ones((3, 2), np.bool_)
+    figure = heatmap.heatmap(values, counts, ["c", "a", "b"], ["q", "r"], "AP")
+    assert list(dict.fromkeys(row[0] for row in figure.data.rows)) == ["a", "b", "c"]
+
+
 def test_a_heat_map_is_sorted_both_ways_and_keeps_gaps() -> None:
     values = np.array([[0.0, 0.2, 0.0], [0.5, 1.0, 0.3]])
     counts = np.array([[True, True, False], [True, True, True]])

@@ -8,13 +8,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from support import live, pages
 from support.live import Client
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
-from exampp.measures.values import Mean, standard_error_bar
+from exampp.measures.names import parse_measure
+from exampp.measures.values import Mean, MeasureColumn, masked, standard_error_bar
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.pages.overview import error_bar as bar_of
 
@@ -252,3 +254,61 @@ def test_ties_are_those_of_the_significance_tests(demo_exam: Path) -> None:
             time.sleep(0.05)
         assert page.count('class="tied"') == len(found.tied) > 1
         assert f"{len(found.tied)} of {len(found.systems)} systems share a letter" in text_of(page)
+
+
+def test_a_leaderboard_with_missing_grades_is_partial_and_shows_no_open_place(
+    demo_exam: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(demo_exam, tmp_path))
+    words = ScriptedGrader(
+        lambda ask: str(min(5, len({*ask.item.lower().split()} & {*ask.passage.lower().split()}))),
+        name="half",
+        record=False,
+    )
+    with exampp.Collection(path) as collection:
+        for progress in collection.grading(words).steps():
+            if progress.done > 500:
+                break
+        board = collection.grades("ScriptedGrader").evaluate(["Cover@20"])
+    column = board.columns[0]
+    bounds = dict(zip(board.column_systems, column.bounds(), strict=True))
+    with live.visiting(path, grader="ScriptedGrader") as client:
+        page = pages.read(client.get("/").text)
+    said = " ".join(page.text.split())
+    assert "Leaderboard PARTIAL" in said
+    assert "cells behind a score have no grade" in said
+    assert "share a letter" not in said
+    table = next(one for one in page.all("table") if "board" in one.attributes["class"])
+    rows = [[" ".join(cell.text.split()) for cell in row.all("td")] for row in table.all("tr")[1:]]
+    for system, cells in zip(board.systems, rows, strict=True):
+        ends = bounds[system]
+        assert ends is not None
+        assert f"[{ends[0]:.3f}, {ends[1]:.3f}]" in cells
+        assert cells[1] == "", "every interval overlaps another one"
+
+
+def test_possible_ranks_are_those_of_all_missing_grades() -> None:
+    yes = np.ones((3, 1), np.bool_)
+
+    def ranks(*ends: tuple[float, float]) -> list[tuple[int, int]] | None:
+        low, high = (masked(np.array([[one[at]] for one in ends]), yes) for at in (0, 1))
+        column = MeasureColumn(
+            parse_measure("Cover@20"), 4, ("q",), low, (None,) * 3, (None,) * 3, low, high
+        )
+        return column.possible_ranks()
+
+    assert ranks((0.8, 0.9), (0.3, 0.5), (0.4, 0.6)) == [(1, 1), (2, 3), (2, 3)]
+    assert ranks((0.5, 0.5), (0.5, 0.5), (0.1, 0.2)) == [(1, 2), (1, 2), (3, 3)]
+    assert ranks((0.0, 1.0), (0.2, 0.2), (0.1, 0.1)) == [(1, 3), (1, 2), (2, 3)]
+
+
+def test_a_complete_leaderboard_has_places_and_says_why_nothing_differs(tmp_path: Path) -> None:
+    with live.visiting(live.graded(tmp_path)) as client:
+        for _ in range(100):
+            page = text_of(client.get("/?by=2").text)
+            if "Testing which" not in page:
+                break
+            time.sleep(0.1)
+    assert "PARTIAL" not in page
+    assert " 1 alpha " in page
+    assert "no pair can differ significantly" in page

@@ -19,8 +19,6 @@ grows with their number. `benchmarks/statements.py` measures both.
 from __future__ import annotations
 
 import math
-import operator
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,77 +37,22 @@ from exampp.measures.board import Leaderboard, describe_source
 from exampp.measures.cover import OVERALL, Missing
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
+from exampp.measures.query_sample import ERROR, estimate_all
+from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
-from exampp.results.notes import listed, note
+from exampp.results.notes import listed, note, with_code, without_code
 from exampp.results.plots.dots import intervals_figure
 from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, Interval, interval_text, printable
 from exampp.sanitize import or_default
 from exampp.stats.estimate import Estimate
-from exampp.stats.means import mean_test, queries_for
+from exampp.stats.means import Range, mean_test
 from exampp.stats.significance import paired_differences
 
 DEFAULT_MEASURE = "Cover@20"
-_HOLDS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_FORM = re.compile(
-    rf"\s*([^<>]+?)\s*(>=|<=|>|<)\s*"
-    rf"(?:({_NUMBER})|baseline\s*(?:([+-])\s*({_NUMBER}))?)\s*"
-)
-_DIGITS = 10
-"""Decimals that are compared: beyond them is rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A bound on the mean of `measure`, such as nDCG@20 >= 0.4.
-
-    `relative`: the bound applies to the difference to the baseline, on the same queries.
-    """
-
-    measure: str
-    sign: str
-    bound: float
-    relative: bool = False
-
-    def __str__(self) -> str:
-        if not self.relative:
-            return f"{self.measure}{self.sign}{self.bound:g}"
-        return f"{self.measure}{self.sign}baseline{f'{self.bound:+g}' if self.bound else ''}"
-
-    def holds(self, value: float) -> bool:
-        """Return whether a mean, or a difference to the baseline, meets the requirement."""
-        return bool(_HOLDS[self.sign](round(value - self.bound, _DIGITS), 0))
-
-    def fewest_queries(self, level: float) -> int | None:
-        """Return the fewest queries that can meet this; None where it depends on the values.
-
-        For a bound on the mean this assumes ideal values on every query, for a margin no change.
-        """
-        margin = abs(self.bound)
-        if self.relative and not self.holds(0.0):
-            return None
-        if not self.relative and self.sign.startswith(">"):
-            margin = 1 - margin
-        return queries_for(margin, level) if 0 < margin < 1 else None
-
-
-def parse_requirement(text: str) -> Requirement:
-    """Parse a requirement from text. Raises InputError for invalid text."""
-    found = _FORM.fullmatch(text.replace("\u2265", ">=").replace("\u2264", "<="))
-    if found is None:
-        raise InputError(
-            f"{text!r} is not a requirement",
-            hint="Write MEASURE>=NUMBER or MEASURE>=baseline-MARGIN, such as Cover@20>=0.7",
-        )
-    measure, sign, number, side, distance = found.groups()
-    if number is not None:
-        return Requirement(measure.strip(), sign, float(number))
-    bound = float(f"{side}1") * float(distance) if side else 0.0
-    return Requirement(measure.strip(), sign, bound, relative=True)
 
 
 def required(
@@ -309,10 +252,13 @@ class GateResult(Result):
                 for requirement, systems in requirements.items()
             )
             yield note("gate-reason", verdict=verdict.capitalize(), where=where, why=why)
-        if fewest := min((row.queries for row in self.rows if row.low is not None), default=0):
+        fewest = min((row.queries for row in self.rows if row.low is not None), default=0)
+        sample = list(with_code(self.notes, *_OF_SAMPLE))
+        if fewest and not sample:
             yield unseen_failures(fewest, self.level)
+        yield from sample
         yield note("gate-method", side=percent((1 - self.level) / 2))
-        yield from self.notes
+        yield from without_code(self.notes, *_OF_SAMPLE)
 
     def to_junit(self) -> str:
         """Return the result as JUnit XML, the test format of continuous integration.
@@ -353,6 +299,8 @@ class GateResult(Result):
 CUTOFF = 20
 """Of a Cover that has none."""
 _NAMED = 3
+_OF_SAMPLE = ("query-sample", "gate-sample")
+"""Codes of notes that not all queries are graded."""
 _LONGEST = 160
 NO_RANGE = "the measure has no known range, and Student's t does not count with rare failures"
 STRADDLES = "the interval contains values that meet the requirement and values that do not"
@@ -439,15 +387,17 @@ def judge_systems(
         name: _measured(book, name, settings)
         for name in dict.fromkeys(one.measure for one in requirements)
     }
-    check = _RequirementCheck(book, answering(book), measured, baseline, settings)
-    rows = [
-        check.row(system, requirement)
-        for system in systems or _all_systems(book, baseline)
-        for requirement in requirements
-    ]
+    checked = systems or _all_systems(book, baseline)
+    count = len(checked) * len(requirements)
+    check = _RequirementCheck(book, answering(book), measured, baseline, settings, count)
+    rows = [check.row(system, requirement) for system in checked for requirement in requirements]
     boards = [one[0] for one in measured.values() if not isinstance(one, str)]
     bias = grader_bias(book)
     notes = [*bias_notes(bias), *(text for one in boards for text in one.notes)]
+    if book.sampled_from:
+        chance = percent(1 - ERROR)
+        about = note("gate-sample", of=book.sampled_from, chance=chance)
+        notes = [about, *without_code(notes, "sample-intervals")]
     if not systems and (sources := find_pairs(book.systems).values()):
         notes.insert(0, note("gate-sources", names=listed(sources)))
     return GateResult(
@@ -544,6 +494,7 @@ class _Sample(NamedTuple):
     """
 
     values: NDArray[np.float64]
+    query_ids: Sequence[str]
     mean: float | None
     baseline: float | None = None
     same: bool = False
@@ -557,6 +508,7 @@ class _RequirementCheck:
     measured: Mapping[str, MeasureOutcome]
     baseline: EarlierScores | None
     settings: GateSettings
+    rows: int
 
     def row(self, system: str, requirement: Requirement) -> GateRow:
         try:
@@ -595,11 +547,12 @@ class _RequirementCheck:
         self, system: str, requirement: Requirement, column: MeasureColumn, at: int
     ) -> GateRow:
         """Check one requirement by the values of a column, ignoring missing grades."""
-        values = column.values.values[at][column.values.counts[at]]
-        sample, within = _Sample(values, None), column.value_range
+        counts = column.values.counts[at]
+        ids = [one for one, use in zip(column.query_ids, counts, strict=True) if use]
+        sample, within = _Sample(column.values.values[at][counts], ids, None), column.value_range
         if requirement.relative:
             sample, within = self._compared(system, column, at), column.difference_range
-        one = mean_test(sample.values, within, self.settings.level).estimate
+        one = self._estimate(sample, within, column)
         if sample.same:
             one = Estimate(0.0, 0.0, 0.0)
         verdict, why = self._verdict(requirement, one, len(sample.values), column)
@@ -622,12 +575,29 @@ class _RequirementCheck:
             why="; ".join(filter(None, why)),
         )
 
+    def _estimate(self, sample: _Sample, within: Range | None, column: MeasureColumn) -> Estimate:
+        """Return the mean with its interval, or with bounds of the interval of all queries."""
+        book, level = self.book, self.settings.level
+        if not book.sampled_from:
+            return mean_test(sample.values, within, level).estimate
+        bounded = book.target is not None and str(column.measure) in book.target.measures
+        if not bounded or within is None or not 0 < len(sample.values) == len(column.query_ids):
+            graded = f"{len(column.query_ids)} of {counted(book.sampled_from, 'query')}"
+            raise _NotComparableError(
+                f"only {graded} are graded, which do not bound {column.measure} of all of them. "
+                "Grade all: exampp grade without --until"
+            )
+        of = book.sampled_from
+        return estimate_all(sample.values, sample.query_ids, of, within, level, self.rows)
+
     def _compared(self, system: str, column: MeasureColumn, at: int) -> _Sample:
         """Return the differences to the baseline, on the shared queries."""
         values, counts = column.values.values[at].tolist(), column.values.counts[at]
         queries = zip(column.query_ids, values, counts, strict=True)
         mine = {query: value for query, value, use in queries if use}
         theirs = self._earlier(system, column)
+        if self.book.sampled_from:
+            theirs = {query: one for query, one in theirs.items() if query in mine}
         if missing := [query for query in theirs if query not in mine]:
             raise _NotComparableError(f"has no value for {_some(missing)}, which the baseline has")
         shared = [query for query in mine if query in theirs]
@@ -645,6 +615,7 @@ class _RequirementCheck:
         )
         return _Sample(
             difference,
+            shared,
             math.fsum(first.tolist()) / len(shared),
             math.fsum(second.tolist()) / len(shared),
             not difference.any()

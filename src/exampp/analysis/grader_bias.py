@@ -288,8 +288,10 @@ def _by_system(
 ) -> list[NDArray[np.intp]]:
     """Return the distinct passages of each system, in ascending order."""
     order = np.lexsort((passage, system))
-    ends = np.cumsum(np.bincount(system, minlength=count))[:-1]
-    return [np.unique(one) for one in np.split(passage[order], ends)]
+    system, passage = system[order], passage[order]
+    first = (np.diff(system, prepend=-1) | np.diff(passage, prepend=-1)) != 0
+    ends = np.cumsum(np.bincount(system[first], minlength=count))[:-1]
+    return np.split(passage[first], ends)
 
 
 def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -130,6 +130,11 @@ class Significance:
         )
 
     @property
+    def untestable(self) -> tuple[Note, ...]:
+        """A note on why no pair can differ, whatever the scores; empty if one can."""
+        return tuple(_untestable(self, [pair for pair in self.pairs if pair.p is not None]))
+
+    @property
     def tied(self) -> tuple[str, ...]:
         """The systems that share a letter with the best one, including itself."""
         best = set(self.systems[0].letters or "") if self.systems else set()

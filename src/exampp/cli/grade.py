@@ -182,15 +182,22 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --on",
         lambda given: given["on"] is not None,
     ),
+    OptionRule(("--until",), "beside --for", lambda given: bool(given["measure"])),
+    OptionRule(("--margin",), "beside --until order", lambda given: given["until"] == "order"),
+    OptionRule(
+        ("--baseline-system",), "beside --until gate", lambda given: given["until"] == "gate"
+    ),
     OptionRule(
         ("--min-rating",),
         "beside --for or --after",
         lambda given: bool(given["measure"] or given["after"]),
     ),
+    OptionRule(("--may-miss",), "beside --for", lambda given: bool(given["measure"])),
+    OptionRule(("--unsure",), "beside --after", lambda given: given["after"] is not None),
     OptionRule(
-        ("--unsure", "--audit", "--audit-seed"),
-        "beside --after",
-        lambda given: given["after"] is not None,
+        ("--audit", "--audit-seed"),
+        "beside --after or --may-miss",
+        lambda given: (given["after"], given["may_miss"]) != (None, None),
     ),
     OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
     OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
@@ -225,6 +232,39 @@ def grade(
             rare=True,
         ),
     ] = None,
+    may_miss: Annotated[
+        float | None,
+        keyword(
+            metavar="CHANCE",
+            help="Skip cells with a smaller chance of covering their item. A random part of the "
+            "items is graded in full, and corrects Cover. [default: skip none]",
+            rare=True,
+        ),
+    ] = None,
+    until: Annotated[
+        Literal["order", "gate"] | None,
+        keyword(
+            help="Grade queries in random order until all of them would give the same order of "
+            "systems, or the same verdict on the requirements of --for. [default: grade all]",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        keyword(
+            min=0,
+            help="Leave the order open for systems whose means differ by at most this. "
+            "[default: 0]",
+            rare=True,
+        ),
+    ] = None,
+    baseline_system: Annotated[
+        str | None,
+        keyword(
+            metavar="NAME",
+            help="Compare with this system in requirements such as Cover@20>=baseline-0.02.",
+            rare=True,
+        ),
+    ] = None,
     after: Annotated[
         str | None,
         keyword(
@@ -235,7 +275,17 @@ def grade(
         ),
     ] = None,
     unsure: Unsure = UNSURE_WITHIN,
-    audit: Audit = AUDITED,
+    audit: Annotated[
+        float | None,
+        keyword(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Grade a random share, which shows the errors: of the cells where --after is sure "
+            "[default: 0.05], or of the items where --may-miss would skip cells [default: 0.2].",
+            rare=True,
+        ),
+    ] = None,
     audit_seed: AuditSeed = 0,
     depth: Annotated[int, keyword(min=1, help="Grade this many passages of each ranking.")] = 20,
     pool: Annotated[
@@ -361,6 +411,10 @@ def grade(
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
             measures=measure or (),
             min_rating=min_rating,
+            may_miss=may_miss,
+            until=until,
+            margin=margin,
+            baseline_system=baseline_system,
             after=after,
             unsure=unsure,
             audit=audit,
@@ -399,6 +453,8 @@ def _describe(run: GradingRun) -> str:
     mode = f" (decode {decode})" if decode else ""
     graded = "queries" if grader.kind == "query" else f"{grader.kind}s of the bank {run.exam.bank}"
     cells = f" Only cells that {run.target} needs." if run.target else ""
+    if run.target and run.target.until:
+        cells += f" Queries in random order, until the {run.target.until} is decided."
     if run.exam.after:
         cells = " Only cells where the first grader of the cascade is unsure, and a random audit."
     return f"Grader: {grader.name}{mode}, on the {graded}.{cells}"

@@ -373,6 +373,10 @@ def _beyond(
     sheet: PassageGrades, written: dict[str, Any], counts: dict[str, int]
 ) -> dict[str, Any]:
     """Return what reading the written entry would not restore."""
+    alike = sheet.grader.key, sheet.verified
+    if sheet.residue is None and sheet.grader.key not in counts and _is_plain(sheet, alike):
+        counts[sheet.grader.key] = 1
+        return {}
     before = dict(counts)
     text = msgspec.json.encode(written)
     if sheet.grader.kind == "query":
@@ -392,11 +396,31 @@ def _beyond(
     # adding a note would change the options
     has_room = isinstance(options, dict) and OURS not in options
     if _identifies(entry, sheet) and (has_room or not cells):
+        simple = sheet.grader.kind != "query" and not has_open_scale(sheet.grader)
+        if simple and sheet.residue is None and not (ours or before):
+            _plain_heads[alike] = entry.identity.prompt, entry.identity.highest
         return ours
     counts.clear()
     counts.update(before)
     repeated(sheet.grader, counts)
     return identity_json(sheet.grader) | ours
+
+
+_plain_heads: dict[tuple[str, bool], tuple[str, int]] = {}
+"""Prompt and highest rating, as read, of graders whose entries need no more than the format has."""
+
+
+def _is_plain(sheet: PassageGrades, alike: tuple[str, bool]) -> bool:
+    """Return whether an entry is restored, as another one of its grader was."""
+    head = _plain_heads.get(alike)
+    return (
+        head is not None
+        and bool(sheet.grades)
+        and all(
+            one.rating is not None and one == _graded(*head, one.item_id, one.reply, one.rating)
+            for one in sheet.grades
+        )
+    )
 
 
 def _identifies(entry: Entry, sheet: PassageGrades) -> bool:

@@ -12,7 +12,6 @@ from exampp.analysis.gate import (
     EarlierScores,
     GateResult,
     GateSettings,
-    Requirement,
     judge_systems,
     missing_at,
     missing_of,
@@ -25,6 +24,7 @@ from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore, read_query_scores
 from exampp.grades.base import ChosenGrades
 from exampp.measures.board import Leaderboard
+from exampp.measures.requirements import Requirement
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.graders import grader_label
 from exampp.sanitize import or_default

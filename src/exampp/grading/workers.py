@@ -57,6 +57,7 @@ class WorkerFacts(NamedTuple):
     varies: bool
     note: str
     provenance: dict[str, Any] | None
+    most_items: int = 1
 
 
 class WorkerJoined(NamedTuple):
@@ -200,6 +201,11 @@ class SpreadGrader(Grader):
     def model_name(self) -> str:
         """Return the name of the model."""
         return self._facts.model_name
+
+    @property
+    def most_items(self) -> int:
+        """Maximum number of items of a passage in one request."""
+        return self._facts.most_items
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -397,6 +403,7 @@ class GradingWorker:
                 grader.varies,
                 grader.note,
                 None if provenance is None else dict(provenance),
+                grader.most_items,
             )
         except ExamError as error:
             return str(error)

@@ -16,7 +16,7 @@ from exampp.records.wording import counted
 from exampp.sanitize import count_replacements
 from exampp.store import graded_cache
 from exampp.store.bank import Edit, now, put_bank, put_query_items, retire_unmentioned
-from exampp.store.connection import DIGEST, connect_memory, transaction
+from exampp.store.connection import DIGEST, SCHEMA_VERSION, connect_memory, transaction
 from exampp.store.grades import graders
 from exampp.store.inputs import apply_rankings, begin_import, end_import
 from exampp.store.runs import put_step, read_step
@@ -61,7 +61,7 @@ class GradedFile:
         skipped = error_counter(self.on_error)
         scale = None if self.scale is None else check_scale(self.scale)
         named = ("", "") if bank is None else (bank.name, _digest(bank))
-        how = (__version__, DIGEST, self.on_error, repr(scale))
+        how = (__version__, f"{SCHEMA_VERSION} {DIGEST}", self.on_error, repr(scale))
         key = content_hash(*how, _digest(path), *named)[:32]
         cached = graded_cache.find_cached(key, path)
         if cached is None:

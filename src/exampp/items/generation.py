@@ -43,6 +43,7 @@ from exampp.store.generation import (
     GeneratedBy,
     StoredReply,
     Subject,
+    asked_once,
     best_passages,
     failed_replies,
     generated_keys,
@@ -208,9 +209,11 @@ class GenerationRun:
         generated_by = self._generated_by()
         generated: set[tuple[int, int]] = set()
         failed: dict[tuple[int, int], str] = {}
+        once: dict[tuple[int, int], int] = {}
         if not self.wish.more:
             generated = generated_keys(self.connection, self.bank, generated_by)
             failed = failed_replies(self.connection, self.bank, generated_by)
+            once = asked_once(self.connection, self.bank, generated_by)
         texts = [
             one
             for one in subjects_to_ask
@@ -226,11 +229,18 @@ class GenerationRun:
             if (text := failed.get((subject.query, subject.subtopic)))
             and read_items(text, self.prompt.makes, truncated=True).made
         }
+        asked = self.wish.asked(self.prompt)
+        self._missing = [
+            (one, asked - made)
+            for one in texts
+            if (made := once.get((one.query, one.subtopic), asked)) < asked
+        ]
         which = "subtopics" if self.per == "subtopic" else "queries"
         counts = {
             f"{which} already have items by this model and prompt": len(texts) - len(new),
             f"{which} have no passages and are left out": len(new) - len(pending),
             f"{which} have no text and are left out": len(subjects_to_ask) - len(texts),
+            f"{which} have fewer items than requested and are asked once more": len(self._missing),
             f"{which} have a stored reply that can be read now": len(self._stored),
         }
         self.notes = tuple(f"{count} {what}" for what, count in counts.items() if count)

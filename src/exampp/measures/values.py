@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.measures.names import Measure, heading
+from exampp.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from exampp.results.plots.figure import Spread
@@ -140,6 +141,7 @@ class MeasureColumn:
         overall: Values of the whole pool as one system.
         overall_shares: Its shares of ungraded passages and missing cells.
         chance: Chance level of Cover (see `chance_floor`).
+        corrected: Cover corrected for skipped cells, by system; empty if not corrected.
         without_relevant: Number of queries without a relevant passage.
     """
 
@@ -154,6 +156,7 @@ class MeasureColumn:
     overall: Values | None = None
     overall_shares: tuple[float | None, float | None] = (None, None)
     chance: float | None = None
+    corrected: tuple[Estimate, ...] = ()
     without_relevant: int = 0
 
     def spreads(self, systems: Sequence[str]) -> list[Spread]:
@@ -167,6 +170,30 @@ class MeasureColumn:
         """The measure, and the threshold if it depends on one."""
         return heading(str(self.measure), self.min_rating)
 
+    def bounds(self) -> list[tuple[float, float] | None]:
+        """Return per system the lowest and highest possible mean; None where it is not bounded."""
+        if self.low is None or self.high is None:
+            return [None] * len(self.values.means())
+        ends = zip(self.low.means(), self.high.means(), strict=True)
+        return [
+            None if low.mean is None or high.mean is None else (low.mean, high.mean)
+            for low, high in ends
+        ]
+
+    def possible_ranks(self) -> list[tuple[int, int]] | None:
+        """Return per system its best and worst rank over all possible missing grades.
+
+        Equal scores share the better rank. None if missing grades have no bounds.
+        """
+        bounds = self.bounds()
+        ends = [one for one in bounds if one is not None]
+        if len(ends) < len(bounds) or not ends:
+            return None
+        return [
+            (1 + sum(other > high for other, _ in ends), sum(other >= low for _, other in ends))
+            for low, high in ends
+        ]
+
     def of_pool(self) -> MeasureColumn | None:
         """Return the same measure with the whole pool as its only system; None without a pool."""
         if self.overall is None:
@@ -179,6 +206,7 @@ class MeasureColumn:
             missing_cells=(missing_cells,),
             low=None,
             high=None,
+            corrected=(),
         )
 
     @property

@@ -305,6 +305,17 @@ def _is_initial(one: str, other: str) -> bool:
     return one[:1] == other[:1] and 1 in (len(one), len(other))
 
 
+_DECIMAL = re.compile(r"\d+\.\d+")
+
+
+def _other_version(one: str, other: str) -> bool:
+    """Return whether two equal numbers without a unit may be versions, such as 3.1 and 3.10."""
+    written = (one, other)
+    return one != other and all(
+        _DECIMAL.fullmatch(text) and not text.endswith(".0") for text in written
+    )
+
+
 def _places(
     answer: _Answer, token: Token, implied: frozenset[Unit], *, in_name: bool = False
 ) -> list[int]:
@@ -313,7 +324,9 @@ def _places(
         return [
             place
             for place in answer.quantities
-            if (other := answer.tokens[place].quantity) and wanted.equals(other, implied)
+            if (other := answer.tokens[place].quantity)
+            and wanted.equals(other, implied)
+            and (implied or not _other_version(token.text, answer.tokens[place].text))
         ]
     if token.form in answer.places:
         return answer.places[token.form]

@@ -268,7 +268,7 @@ _CHARACTERS = str.maketrans(
 )
 _WORD = (
     r"(?:[^\W\d_]\.){2,}|[A-Z]\.(?=\s?[A-Z])|(?:Dr|Mrs?|Ms|St|Mt|Jr|Sr|Prof|Gen|Sen|Rev)\."
-    r"|[^\W\d_]+(?:'[^\W\d_]+)*"
+    r"|[^\W\d_]+(?:'[^\W\d_]+)*(?:(?:\+\+?|\#)(?!\w))?"
 )
 _WORD_OR_MARK = re.compile(rf"{_WORD}|[^\w\s]")
 _TOKEN = re.compile(

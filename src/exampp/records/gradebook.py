@@ -65,6 +65,16 @@ class DecidedCell:
     disputed: bool
 
 
+class SkippedCells(NamedTuple):
+    """Cells of a query that are skipped because they hardly cover, [passages, items].
+
+    All needed cells of the items that are `drawn`, [items], are graded nevertheless.
+    """
+
+    cells: NDArray[np.bool_]
+    drawn: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, slots=True)
 class QueryGrades:
     """Bank, passages, ratings, judgments and rankings of one query.
@@ -75,7 +85,7 @@ class QueryGrades:
     `pool_size` have no text and no grades. `decided` are the cells with human decisions.
     `importances` of the items (see `records.items`) are empty if unknown. `text_hashes` belong to
     the passages of the pool. `item_groups` is, per item, the first item that it duplicates, or
-    itself; empty without duplicates.
+    itself; empty without duplicates. `skips` are set if cells are skipped.
     """
 
     query_id: str
@@ -92,6 +102,7 @@ class QueryGrades:
     importances: tuple[str | None, ...] = ()
     text_hashes: tuple[bytes, ...] = ()
     item_groups: tuple[int, ...] = ()
+    skips: SkippedCells | None = None
 
     @property
     def is_graded(self) -> bool:
@@ -121,7 +132,8 @@ class Gradebook:
     `count_readings` counts grades by reading rule, if known, and may read them again. `notes` are
     sentences for all results of this gradebook. `left_out` counts human decisions that were ignored
     on request. `part` is `public` or `sealed`; None for the whole bank. `target`: only cells that
-    these measures need are graded.
+    these measures need are graded. `sampled_from`: the queries are a random sample of so many; 0 if
+    they are all.
     """
 
     grader: GraderIdentity
@@ -135,6 +147,7 @@ class Gradebook:
     left_out: Oversight = NO_OVERSIGHT
     part: str | None = None
     target: GradingTarget | None = None
+    sampled_from: int = 0
 
     @property
     def highest_threshold(self) -> int:

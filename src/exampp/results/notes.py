@@ -218,6 +218,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "{change} ({system}); Kendall's tau of both leaderboards is {tau}.",
     ),
     # leaderboards: queries
+    "query-sample": (
+        _W,
+        "Means are over {graded} of {of} queries, in random order: {decision}.",
+    ),
+    "sample-intervals": (_N, "Intervals and p-values do not account for the end of grading."),
     "policy": (_N, "{family} follow the policy {policy}."),
     "subtopics-joined": (
         _D,
@@ -245,6 +250,21 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "cover-ungraded": (
         _N,
         "Up to {worst} of the cells behind {subject} have no grade: {fate}.",
+    ),
+    "cover-corrected": (
+        _N,
+        "{subject}: corrected adds an estimate of the covered items that skipped cells miss, from "
+        "{drawn} of {items} items that were drawn and graded in full; 95% intervals hold for these "
+        "queries and items.",
+    ),
+    "cover-not-corrected": (
+        _W,
+        "{subject} is not corrected for skipped cells: needed cells are pending (exampp grade).",
+    ),
+    "corrected-few-drawn": (
+        _N,
+        "{subject}: {systems} without an interval, because fewer than {least} of the open items "
+        "are drawn. Grade again with a larger --audit.",
     ),
     "cover-bounds": (
         _W,
@@ -365,6 +385,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _D,
         "Tested is the mean over all queries like these, at {side} on either side. Passed: the "
         "whole interval meets the requirement; failed: none of it does.",
+    ),
+    "gate-sample": (
+        _N,
+        "Not all queries are graded: an interval includes the one that all {of} queries would give "
+        "(probability {chance} for all rows together).",
     ),
     "items-gained": (
         _N,

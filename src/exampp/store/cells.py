@@ -11,12 +11,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from exampp.records.cascade import CascadeRule
 from exampp.store.grades import IN_FORCE, NO_KEY, WITHOUT_KEY, StoredGrader, graders, reading_rules
 from exampp.store.runs import cascade_of
-from exampp.store.sql import column, exists, from_json
+from exampp.store.sql import exists, from_json
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DEPTH = 20
 """Default depth of the pool."""
@@ -52,9 +56,6 @@ SELECT v.version, v.hash, v.title, v.text, p.passage_id FROM member
 CROSS JOIN passage p USING (passage) JOIN passage_version v ON v.version = p.version
 ORDER BY p.passage
 """
-_VERSIONS = (
-    "SELECT p.version FROM member JOIN passage p USING (passage) WHERE p.version IS NOT NULL"
-)
 _ASKED = f"""
 SELECT i.version, i.answer_key FROM item i JOIN bank b USING (bank)
 JOIN item_version v ON v.version = i.version
@@ -195,7 +196,7 @@ def count_pending(connection: sqlite3.Connection, grader: int | None, exam: Grad
     for query in query_order(connection, exam):
         items, passages = cells_in_scope(connection, query, exam)
         pending += len(items) * len(passages)
-        if passages and grader is not None:
+        if items and len(passages) and grader is not None:
             pending -= count_graded(connection, grader, query, items, passages)
     return pending
 
@@ -210,9 +211,11 @@ def count_judged_only(
     if exam.answers_of is not None:
         return 0, 0
     both = exam._replace(pool="all")
-    ranked = exam._replace(pool="ranked")
-    pending = count_pending(connection, grader, both) - count_pending(connection, grader, ranked)
-    return pending, count_pending(connection, None, both)
+    cells = count_pending(connection, None, both)
+    if cells == count_pending(connection, None, exam._replace(pool="ranked")):
+        return 0, cells
+    pending = count_pending(connection, grader, both)
+    return pending - count_pending(connection, grader, exam._replace(pool="ranked")), cells
 
 
 def pending_of_query(
@@ -230,11 +233,16 @@ def pending_of_query(
 
 def cells_in_scope(
     connection: sqlite3.Connection, query: int, exam: GradingScope
-) -> tuple[list[tuple[int, int]], list[int]]:
+) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
     """Return the items of a query, as (text key, answer key), and the text keys of its pool."""
+    from exampp.store.pages import query_page
+
     names = {**exam._asdict(), "query": query}
     items = connection.execute(_ASKED, names).fetchall()
-    return items, column(connection, f"{MEMBERS} {_VERSIONS}", names) if items else []
+    # without rankings, judged passages are the pool
+    judged = exam.pool != "ranked" or not exists(connection, "SELECT 1 FROM ranking")
+    page = query_page(connection, query)
+    return items, page.members(exam.depth, ranked=exam.pool != "judged", judged=judged)
 
 
 def has_rankings(connection: sqlite3.Connection) -> bool:

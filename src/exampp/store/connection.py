@@ -32,7 +32,7 @@ from exampp.store.sql import (
 )
 
 APPLICATION_ID = 0x4558414D  # "EXAM"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """The number of the schema (`PRAGMA user_version`)."""
 DIGEST = "722cba02f3d2e1be3567f91d2274a701"
 """The digest of the schema, which is faster to compare than the schema."""

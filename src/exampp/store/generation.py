@@ -63,7 +63,22 @@ def generated_keys(
     connection: sqlite3.Connection, bank: str, source: GeneratedBy
 ) -> set[tuple[int, int]]:
     """Return the (query, subtopic) keys with items by this model and prompt."""
-    return {(query, subtopic) for query, subtopic, _ in _replies(connection, bank, source, MADE)}
+    return {(query, subtopic) for query, subtopic, *_ in _replies(connection, bank, source, MADE)}
+
+
+def asked_once(
+    connection: sqlite3.Connection, bank: str, source: GeneratedBy
+) -> dict[tuple[int, int], int]:
+    """Return the (query, subtopic) keys with items and no reply after them, and their items."""
+    items: dict[tuple[int, int], int] = {}
+    again: set[tuple[int, int]] = set()
+    for query, subtopic, reply, count, state in _replies(connection, bank, source):
+        if (query, subtopic) in items:
+            if reply is not None:
+                again.add((query, subtopic))
+        elif state == MADE:
+            items[query, subtopic] = count
+    return {key: count for key, count in items.items() if key not in again}
 
 
 def failed_replies(
@@ -71,22 +86,23 @@ def failed_replies(
 ) -> dict[tuple[int, int], str]:
     """Return the newest reply without items to this model and prompt, by (query, subtopic)."""
     rows = _replies(connection, bank, source, FAILED)
-    return {(query, subtopic): reply for query, subtopic, reply in rows if reply}
+    return {(query, subtopic): reply for query, subtopic, reply, *_ in rows if reply}
 
 
 def _replies(
-    connection: sqlite3.Connection, bank: str, source: GeneratedBy, state: str
-) -> list[tuple[int, int, str | None]]:
-    """Return query, subtopic and text of replies, oldest first.
+    connection: sqlite3.Connection, bank: str, source: GeneratedBy, state: str | None = None
+) -> list[tuple[int, int, str | None, int, str]]:
+    """Return query, subtopic, text, number of items and state of replies, oldest first.
 
     Local models are identified by content, not by folder.
     """
     content = "coalesce(json_extract({0}, '$.content'), {1})"
     return connection.execute(
-        "SELECT g.query, g.subtopic, g.reply FROM generation g JOIN bank b USING (bank) "
-        "WHERE b.name = :bank "
+        "SELECT g.query, g.subtopic, g.reply, g.items, g.state FROM generation g "
+        "JOIN bank b USING (bank) WHERE b.name = :bank "
         f"AND {content.format('g.settings', 'g.model')} = {content.format(':settings', ':model')} "
-        "AND g.prompt_hash = :prompt_hash AND g.state = :state ORDER BY g.generation",
+        "AND g.prompt_hash = :prompt_hash AND (:state IS NULL OR g.state = :state) "
+        "ORDER BY g.generation",
         {**source._asdict(), "bank": bank, "state": state},
     ).fetchall()
 

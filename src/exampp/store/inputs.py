@@ -112,13 +112,14 @@ def remove_systems(connection: sqlite3.Connection, names: Iterable[str]) -> int:
     system.
     """
     removed = 0
-    for system in _system_keys(connection, names).values():
+    for system in system_keys(connection, names).values():
         removed += connection.execute("DELETE FROM ranking WHERE system = ?", (system,)).rowcount
         connection.execute("DELETE FROM system WHERE system = ?", (system,))
     return removed
 
 
-def _system_keys(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
+def system_keys(connection: sqlite3.Connection, names: Iterable[str]) -> Mapping[str, int]:
+    """Return the keys of systems by name. Raises InputError for an unknown system."""
     known = dict(connection.execute("SELECT name, system FROM system ORDER BY name").fetchall())
     for name in names:
         if name not in known:

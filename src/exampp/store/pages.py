@@ -42,13 +42,15 @@ class QueryPage:
     """The passages of a query, its rankings and its judgments.
 
     `passage_ids` has passages with a text, sorted by id, then all others. `versions` and `hashes`
-    are the keys and hashes of the texts. Rankings are sorted by system, subtopic and position.
-    Systems and subtopics are keys; passages are indices of `passage_ids`.
+    are the keys and hashes of the texts, `pooled` is 1 for those listed in a file. Rankings are
+    sorted by system, subtopic and position. Systems and subtopics are keys; passages are indices
+    of `passage_ids`.
     """
 
     passage_ids: tuple[str, ...]
     versions: Ints
     hashes: NDArray[np.uint8]
+    pooled: Ints
     system: Ints
     subtopic: Ints
     passage: Ints
@@ -64,6 +66,20 @@ class QueryPage:
         joined, count = self.hashes.tobytes(), len(self.versions)
         width = len(joined) // max(1, count)
         return tuple(joined[at * width : (at + 1) * width] for at in range(count))
+
+    def members(self, depth: int, *, ranked: bool, judged: bool) -> Ints:
+        """Return the texts of a pool: of files and the first of each ranking, or judged ones."""
+        chosen = np.zeros(len(self.passage_ids), np.bool_)
+        if ranked:
+            chosen[: len(self.pooled)] = self.pooled > 0
+            first = np.diff(self.system, prepend=-1) | np.diff(self.subtopic, prepend=-1)
+            starts = np.flatnonzero(first)
+            sizes = np.diff(starts, append=len(self.system))
+            position = np.arange(len(self.system)) - np.repeat(starts, sizes)
+            chosen[self.passage[position < depth]] = True
+        if judged:
+            chosen[self.judged] = True
+        return self.versions[chosen[: len(self.versions)]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +254,8 @@ def _decoded(kind: type[Page], key: Sequence[int], raw: bytes) -> Page:
 
 _PASSAGES = """
 SELECT p.passage, p.passage_id, coalesce(p.version, 0),
-    (SELECT hash FROM passage_version v WHERE v.passage = p.passage AND v.version = p.version)
+    (SELECT hash FROM passage_version v WHERE v.passage = p.passage AND v.version = p.version),
+    EXISTS (SELECT 1 FROM pool o WHERE o.query = :query AND o.passage = p.passage)
 FROM (SELECT passage FROM pool WHERE query = :query
     UNION SELECT passage FROM ranking WHERE query = :query
     UNION SELECT passage FROM judgment WHERE query = :query) JOIN passage p USING (passage)
@@ -285,6 +302,7 @@ def _build_query_page(connection: sqlite3.Connection, query: int) -> QueryPage:
         ids,
         np.array([row[2] for row in rows if row[2]], np.int64),
         np.frombuffer(b"".join(row[3] or b"" for row in rows if row[2]), np.uint8),
+        np.array([row[4] for row in rows if row[2]], np.int64),
         system[order].astype(np.int64),
         subtopic[order].astype(np.int64),
         at[order].astype(np.int64),
@@ -441,7 +459,7 @@ def count_graded(
     grader: int,
     query: int,
     items: Sequence[tuple[int, int]],
-    passages: Sequence[int],
+    passages: Ints,
 ) -> int:
     """Count the ratings of the passages of a query for items, as (text key, answer key)."""
     page = grade_page(connection, grader, query)

@@ -353,7 +353,9 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
     ):
         filed[passage][grader] = _Filed({}, from_json(items), from_json(extra))
     keyed: set[tuple[int, int]] = set()
-    for passage, grader, version, with_key, *grade in connection.execute(
+    # most cells are alike: they share one object
+    made: dict[tuple[Any, ...], Grade] = {}
+    for passage, grader, version, with_key, *row in connection.execute(
         "SELECT p.passage, g.grader, g.item_version, g.answer_key > 1, i.item_id, g.state, "
         "g.rating, g.reply, g.rule, g.confidence, g.detail "
         # this join order looks up every grade by key instead of scanning
@@ -365,7 +367,11 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
         (query,),
     ):
         sheet = filed[passage].setdefault(grader, _Filed({}, None, None))
-        sheet.grades[version] = _grade(grade)
+        values = tuple(row)
+        grade = made.get(values)
+        if grade is None:
+            grade = made[values] = _grade(*values)
+        sheet.grades[version] = grade
         if with_key:
             keyed.add((passage, grader))
     sheets: defaultdict[int, _Sheets] = defaultdict(dict)
@@ -377,6 +383,13 @@ def _read_sheets(connection: sqlite3.Connection, query: int) -> defaultdict[int,
     return sheets
 
 
-def _grade(row: list[Any]) -> Grade:
-    item_id, state, rating, reply, rule, confidence, detail = row
+def _grade(
+    item_id: str,
+    state: int,
+    rating: int | None,
+    reply: str | None,
+    rule: str,
+    confidence: float | None,
+    detail: str | None,
+) -> Grade:
     return Grade(item_id, State(state), rating, reply, rule, confidence, from_json(detail))

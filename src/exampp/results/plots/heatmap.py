@@ -59,7 +59,8 @@ def heatmap(
     queries, by id. The colour scale covers 19 of 20 cells.
     """
     across, down = _means(values, counts, axis=1), _means(values, counts, axis=0)
-    order = np.lexsort((np.arange(len(systems)), -across.round(10)))
+    # ties by name, as in the leaderboard
+    order = np.lexsort((np.array(systems, dtype=object).argsort().argsort(), -across.round(10)))
     column = np.lexsort((np.arange(len(query_ids)), -down.round(10)))
     table, known = values[np.ix_(order, column)], counts[np.ix_(order, column)]
     names, ids = [systems[i] for i in order], [query_ids[i] for i in column]

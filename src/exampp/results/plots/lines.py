@@ -10,6 +10,7 @@ from exampp.records.calibration import CalibrationBin
 from exampp.results.plots.figure import (
     ACCENT,
     ALARM,
+    DASHES,
     GREY,
     SERIES,
     Figure,
@@ -57,7 +58,8 @@ def reliability_lines(
     panels = list(dict.fromkeys(one.panel for one in projected))
     lines = list(dict.fromkeys(one.line for one in projected))
     deepest = max((one.queries for one in projected), default=1)
-    inks = dict(zip(lines, [*SERIES, GREY], strict=False)) | {NO_LIMIT: GREY}
+    looks = [*zip(SERIES, DASHES, strict=True)]
+    inks = dict(zip(lines, looks, strict=False)) | {NO_LIMIT: (GREY, (1, 3))}
     order = lines[::-1]
     legend = {"title": "items"} if len(lines) > 1 else None
     domain = {"domain": [0, deepest], "nice": False}
@@ -65,16 +67,14 @@ def reliability_lines(
     up = quantitative(
         "value", "E\u03c1\u00b2", {"domain": [0, 1]}, tickCount=6, domain=False, ticks=False
     )
-    colour = nominal("line", order, [inks.get(line, GREY) for line in order], legend)
-    dashes = {
-        "condition": {"test": f"datum.line == '{NO_LIMIT}'", "value": [2, 3]},
-        "value": [1, 0],
-    }
+    shown_as = [inks.get(line, (GREY, (1, 1))) for line in order]
+    colour = nominal("line", order, [ink for ink, _ in shown_as], legend)
+    dashes = nominal("line", order, [list(dash) for _, dash in shown_as], legend)
 
     def drawn(panel: str) -> list[dict[str, Any]]:
         points = [one for one in projected if one.panel == panel]
         bounded = [one for one in points if one.low is not None]
-        ink = inks.get(bounded[0].line, GREY) if bounded else GREY
+        ink = inks.get(bounded[0].line, (GREY,))[0] if bounded else GREY
         band = {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}}
         line = {"x": across, "y": up, "color": colour, "strokeDash": dashes}
         dashed = {"strokeDash": [5, 4], "opacity": 0.55}

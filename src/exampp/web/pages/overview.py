@@ -14,9 +14,10 @@ from exampp.analysis.verdict import about_bias
 from exampp.errors import InputError
 from exampp.grading.status import status_table
 from exampp.measures.board import Leaderboard
+from exampp.measures.cover import FEW_MISSING
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
-from exampp.measures.values import Mean
+from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
@@ -49,12 +50,17 @@ class ErrorBar(NamedTuple):
 
 
 class RankedSystem(NamedTuple):
-    """A system with its place, its means and its error bar (None: undefined)."""
+    """A system with its place, its means and its error bar (None: undefined).
 
-    place: int
+    The place is "" while missing grades may change it; `bounds` are then the lowest and the highest
+    possible mean.
+    """
+
+    place: str
     system: str
     means: Sequence[Mean]
     bar: ErrorBar | None
+    bounds: tuple[float, float] | None = None
 
 
 @router.get("/")
@@ -70,6 +76,12 @@ def overview(
             contents = {str(name): count for name, count in collection.contents().rows}
         return request.render("ungraded.html", contents=contents)
     return request.render("overview.html", **_context(request, by, min_rating, decisions))
+
+
+@router.get("/overview/started")
+def started(request: CurrentRequest) -> Response:
+    """Let the page reload itself once there are grades."""
+    return Response(status_code=204, headers={"HX-Refresh": "true"} if request.choices else None)
 
 
 @router.get("/overview/live")
@@ -106,8 +118,8 @@ def _context(
     snapshot, counts = request.snapshot, request.counts
     board = snapshot.leaderboard(min_rating, decisions)
     column = by if 0 <= by < len(board.columns) else 0
-    ties = None
-    if len(board.column_systems) > 1:
+    ties, partial = None, bool(board.columns) and is_partial(board.columns[column])
+    if len(board.column_systems) > 1 and not partial:
         ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
     # read the state before rendering: later changes show in the next call
     counted_at = counts.read_at if counts else 0
@@ -121,6 +133,7 @@ def _context(
         "ticks": ticks,
         "systems": systems,
         "ties": ties,
+        "missing": missing_behind(board.columns[column]) if partial else None,
         "letters": {one.system: one.letters or "" for one in ties.systems} if ties else {},
         "threshold": snapshot.threshold(min_rating),
         "decisions": decisions,
@@ -134,22 +147,55 @@ def _context(
 
 def ordered_systems(board: Leaderboard, column: int) -> list[Spread]:
     """Return the systems with mean and standard error in a column, best first."""
-    spreads = board.columns[column].spreads(board.column_systems)
-    return sorted(spreads, key=lambda one: (one.value is None, -(one.value or 0.0), one.system))
+    of = board.columns[column]
+    spreads = of.spreads(board.column_systems)
+    return [spreads[at] for at in best_first(board.column_systems, of.values.means())]
+
+
+def missing_behind(column: MeasureColumn) -> float:
+    """Return the largest share of a system's cells or passages that have no grade."""
+    return max((one or 0.0 for one in (*column.missing_cells, *column.ungraded)), default=0.0)
+
+
+def is_partial(column: MeasureColumn) -> bool:
+    """Return whether missing grades may change the scores of a column."""
+    return column.low is not None or missing_behind(column) > FEW_MISSING
 
 
 def ranked_systems(
     board: Leaderboard, column: int
 ) -> tuple[list[tuple[float, float]], list[RankedSystem]]:
-    """Return the ticks of the axis, and the systems with error bars, best first."""
-    spreads = ordered_systems(board, column)
+    """Return the ticks of the axis, and the systems with error bars, best first.
+
+    Of a partial column the bars are the bounds, and only places that no missing grade can change
+    are shown.
+    """
+    of, systems = board.columns[column], board.column_systems
+    partial, bounds = is_partial(of), dict(zip(systems, of.bounds(), strict=True))
+    ranks = dict(zip(systems, of.possible_ranks() or (), strict=False))
+    spreads = [
+        one._replace(low=ends[0], high=ends[1]) if (ends := bounds[one.system]) else one
+        for one in ordered_systems(board, column)
+    ]
     columns = [one.values.means() for one in board.columns]
-    means = dict(zip(board.column_systems, zip(*columns, strict=True), strict=True))
+    means = dict(zip(systems, zip(*columns, strict=True), strict=True))
     start, end, ticks = round_axis(spreads)
     return [(tick, _percent(tick, start, end)) for tick in ticks], [
-        RankedSystem(place, one.system, means[one.system], error_bar(one, start, end))
+        RankedSystem(
+            _rank_shown(place, partial, ranks.get(one.system)),
+            one.system,
+            means[one.system],
+            error_bar(one, start, end),
+            bounds[one.system],
+        )
         for place, one in enumerate(spreads, 1)
     ]
+
+
+def _rank_shown(place: int, partial: bool, ranks: tuple[int, int] | None) -> str:
+    if not partial:
+        return str(place)
+    return str(ranks[0]) if ranks and ranks[0] == ranks[1] else ""
 
 
 def error_bar(one: Spread, start: float, end: float) -> ErrorBar | None:

@@ -1,0 +1,182 @@
+"""Queries that are graded in random order until an order of systems or a gate is decided.
+
+The sample consists of the queries in an order by their ids, up to the first one with a needed cell
+that has no grade. Sample and decision follow from the grades alone, so that a resumed run, several
+processes, status and evaluation agree on them.
+
+A decision is about all queries: grading the others would give the same order of any two systems
+(unless their means differ by at most the margin), or the same verdict of the gate. It is wrong with
+a probability of at most `ERROR`, whenever grading stops: see `stats.sequential`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.measures.cover import cover_exams
+from exampp.measures.exams import resolve_subtopics
+from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.names import parse_measure
+from exampp.measures.needs import count_missing_needed
+from exampp.measures.requirements import parse_requirement
+from exampp.measures.values import MeasureColumn
+from exampp.records.gradebook import Gradebook
+from exampp.records.graders import GradingTarget
+from exampp.results.notes import note
+from exampp.stats.estimate import Bools, Estimate, Floats
+from exampp.stats.means import Range
+from exampp.stats.sampling import random_numbers
+from exampp.stats.sequential import decided_pairs, full_limits
+
+ERROR = 0.05
+"""Limit of the probability of a wrong decision."""
+LEVEL = 0.95
+"""Level of the intervals of a gate."""
+
+
+def random_order(query_ids: Sequence[str]) -> NDArray[np.intp]:
+    """Return the indices of queries in the order in which they are graded."""
+    return np.argsort(random_numbers(0, [(query_id, "") for query_id in query_ids]), kind="stable")
+
+
+def query_sample(book: Gradebook) -> Gradebook:
+    """Return the grades of the queries in the sample, all if nothing is pending."""
+    if book.target is None or not book.target.until:
+        return book
+    subtopics = resolve_subtopics(book, "auto")
+    measures = [parse_measure(one) for one in book.target.measures]
+    threshold = book.highest_threshold
+    size = len(book.queries)
+    order = random_order([query.query_id for query in book.queries])
+    for number, at in enumerate(order.tolist()):
+        alone = replace(book, queries=(book.queries[at],))
+        if any(
+            count_missing_needed(alone, one, threshold, subtopics, one.cutoff or 1)
+            for one in measures
+        ):
+            size = number
+            break
+    if size == len(book.queries):
+        return book
+    return replace(
+        book,
+        queries=tuple(book.queries[at] for at in np.sort(order[:size]).tolist()),
+        sampled_from=len(_exam_queries(book)),
+    )
+
+
+def described_sample(book: Gradebook) -> Gradebook:
+    """Return `query_sample`, with a note on its size and on what it decides."""
+    sample = query_sample(book)
+    target = sample.target
+    if target is None or not sample.sampled_from:
+        return sample
+    chance = f"(probability {1 - ERROR:.0%})"
+    decision = "grading is not finished"
+    decided = is_decided(book)
+    if decided and target.until == "order":
+        but = f" unless their means differ by at most {target.margin:g}" if target.margin else ""
+        decision = f"all queries would order any two systems in the same way{but} {chance}"
+    elif decided:
+        decision = f"all queries would give the same verdict of the gate {chance}"
+    graded = len(_exam_queries(sample))
+    about = note("query-sample", graded=graded, of=sample.sampled_from, decision=decision)
+    return replace(sample, notes=(about, note("sample-intervals"), *sample.notes))
+
+
+def outcome(book: Gradebook) -> str:
+    """Return a sentence on how many queries decide what ends the grading."""
+    sample = query_sample(book)
+    if sample.target is None or not sample.sampled_from:
+        return f"All {len(_exam_queries(book)):,} queries are graded"
+    done = f"{len(_exam_queries(sample)):,} of {sample.sampled_from:,} queries"
+    verb = "is" if is_decided(book) else "is not"
+    return f"The {sample.target.until} {verb} decided after {done}"
+
+
+def _exam_queries(book: Gradebook) -> set[str]:
+    """Return the queries with items that count."""
+    found = cover_exams(book, resolve_subtopics(book, "auto"), 1)
+    return {exam.query.query_id for exam in found}
+
+
+def estimate_all(
+    values: Floats, query_ids: Sequence[str], of: int, within: Range, level: float, rows: int
+) -> Estimate:
+    """Bound the interval that all queries will give; one of several `rows` of a gate.
+
+    Args:
+        values: The values of the queries in the sample.
+        query_ids: Their ids.
+        of: The number of all queries.
+        within: The smallest and the largest possible value.
+        level: The level of the interval.
+        rows: The number of intervals among which none exceeds its bounds.
+    """
+    return full_limits(values[random_order(query_ids)], of, within, level, ERROR / rows)
+
+
+def is_decided(book: Gradebook) -> bool:
+    """Return whether the graded queries decide the order or the gate of the target."""
+    sample = query_sample(book)
+    target = sample.target
+    if target is None or not sample.sampled_from:
+        return True
+    removed = target.baseline and target.baseline not in sample.systems
+    if removed or not sample.queries or not sample.systems:
+        return False
+    columns = evaluate_gradebook(sample, target.measures, target.min_ratings).columns
+    if not columns[0].query_ids:
+        return False
+    if target.until == "order":
+        decisions = _orders(book, sample.sampled_from, target.margin, columns)
+    else:
+        decisions = _verdicts(sample, target, columns)
+    return all(decisions)
+
+
+def _orders(
+    book: Gradebook, of: int, margin: float, columns: Sequence[MeasureColumn]
+) -> Iterator[bool]:
+    for column in columns:
+        scores = column.values.values[:, random_order(column.query_ids)]
+        equal = _same_passages(book, column.measure.cutoff or 1)
+        pairs = decided_pairs(scores, of, (-1.0, 1.0), margin, ERROR / len(columns), equal)
+        yield bool(pairs.all())
+
+
+def _same_passages(book: Gradebook, k: int) -> Bools:
+    """Return which pairs of systems have the same first k passages of every query."""
+    exams = list(cover_exams(book, resolve_subtopics(book, "auto"), k))
+    read = [
+        tuple(
+            b"" if (one := exam.passages[at]) is None else np.sort(one[:k]).tobytes()
+            for exam in exams
+        )
+        for at in range(len(book.systems))
+    ]
+    first, second = np.triu_indices(len(read), 1)
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return np.array([read[one] == read[other] for one, other in pairs], np.bool_)
+
+
+def _verdicts(
+    sample: Gradebook, target: GradingTarget, columns: Sequence[MeasureColumn]
+) -> Iterator[bool]:
+    column_of = {str(one.measure): one for one in columns}
+    wanted = [parse_requirement(one) for one in target.requirements]
+    systems = [at for at, name in enumerate(sample.systems) if name != target.baseline]
+    for one in wanted:
+        column = column_of[one.measure]
+        values, within = column.values.values, (0.0, 1.0)
+        if one.relative:
+            values, within = values - values[sample.systems.index(target.baseline)], (-1.0, 1.0)
+        rows = len(systems) * len(wanted)
+        for at in systems:
+            ids, of = column.query_ids, sample.sampled_from
+            found = estimate_all(values[at], ids, of, within, LEVEL, rows)
+            yield len({one.holds(end) for end in (found.low, found.high) if end is not None}) == 1

@@ -1,0 +1,131 @@
+"""Statements about a mean over all queries while their values arrive in random order.
+
+The queries are a finite population: a statement is about their mean, as if all were known. Wealth
+is the capital of bets against a claimed mean. If the claim holds, it reaches 1 / error at any time
+with a probability of at most `error` (Ville's inequality), so that one may look after every query
+and stop at any time.
+
+Sources: Waudby-Smith and Ramdas (2020), Confidence sequences for sampling without replacement;
+(2024), Estimating means of bounded random variables by betting, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from exampp.stats.estimate import Bools, Estimate, Floats
+from exampp.stats.means import Range, bounded_means
+
+_BETS = (0.25, 0.5, 1.0)
+"""Shares of the capital that are bet, each by a third of it."""
+_ROUNDING = 1e-9
+_HALVINGS = 40
+
+
+def largest_wealth(values: Floats, of: int, lowest: float, mean: Floats) -> Floats:
+    """Return the logarithm of the largest wealth so far against a claimed mean of at most `mean`.
+
+    Args:
+        values: Rows x queries with a value, in random order.
+        of: The number of all queries.
+        lowest: The smallest possible value.
+        mean: The claimed largest mean over all queries of every row.
+
+    If the claim holds, the next value is expected to be at most the mean of what is left of the
+    claimed sum. A bet pays the value in units of that, both counted from `lowest`.
+    """
+    gains = values - lowest
+    left = of - np.arange(values.shape[1])
+    claimed = (mean[:, None] - lowest) * of - (np.cumsum(gains, axis=1) - gains)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pays = gains * left / claimed
+    pays = np.where(claimed > _ROUNDING, pays, 1.0)
+    pays[gains - claimed > _ROUNDING] = np.inf  # more than what is left of the claimed sum
+    capital = [
+        np.cumsum(np.log(np.maximum((1 - bet) + bet * pays, 1e-300)), axis=1) for bet in _BETS
+    ]
+    wealth = np.logaddexp.reduce(capital) - math.log(len(_BETS))
+    return np.asarray(wealth.max(axis=1, initial=0.0), np.float64)
+
+
+def decided_pairs(
+    scores: Floats, of: int, within: Range, margin: float, error: float, equal: Bools | None = None
+) -> Bools:
+    """Return which pairs of systems are decided, by `numpy.triu_indices`.
+
+    Args:
+        scores: Systems x queries with a value, in random order.
+        of: The number of all queries.
+        within: The range of a difference of two scores.
+        margin: Differences of means up to this need no order.
+        error: Limit of the probability that any decision is wrong.
+        equal: Pairs that are known to have equal scores on all queries.
+
+    A pair is decided if one system has the higher mean over all queries, or if their means differ
+    by at most the margin. A pair has two true claims if its means are equal, otherwise one.
+    """
+    first, second = np.triu_indices(len(scores), 1)
+    differences = scores[first] - scores[second]
+    known = np.zeros(len(first), np.bool_) if equal is None else equal
+    enough = math.log(2 * max(1, int((~known).sum())) / error)
+
+    def refuted(differences: Floats, mean: float) -> Bools:
+        claimed = np.full(len(differences), mean)
+        return largest_wealth(differences, of, within[0], claimed) >= enough
+
+    ordered = refuted(differences, 0.0) | refuted(-differences, 0.0)
+    close = refuted(differences, -margin) & refuted(-differences, -margin) if margin else False
+    return np.asarray(known | ordered | close, np.bool_)
+
+
+def full_limits(values: Floats, of: int, within: Range, level: float, error: float) -> Estimate:
+    """Bound the interval of the mean that all queries will give.
+
+    Args:
+        values: Values of some queries, in random order.
+        of: The number of all queries.
+        within: The smallest and the largest possible value.
+        level: The level of the interval over all queries.
+        error: Limit of the probability that the interval over all queries exceeds these bounds.
+
+    The sum over the other queries is bounded by betting. Of all values with that sum, those at the
+    ends of the range give the widest interval.
+    """
+    lowest, highest = within
+    bound = _lowest_mean(values, of, lowest, highest, error / 2)
+    upper = -_lowest_mean(-values, of, -highest, -lowest, error / 2)
+    ends = np.stack(
+        [
+            np.concatenate([values, _extreme(mean * of - values.sum(), of - len(values), within)])
+            for mean in (bound, upper)
+        ]
+    )
+    limits = bounded_means(ends, np.ones(ends.shape, np.bool_), within, level)
+    return Estimate(
+        math.fsum(values.tolist()) / len(values), float(limits.low[0]), float(limits.high[1])
+    )
+
+
+def _lowest_mean(values: Floats, of: int, lowest: float, highest: float, error: float) -> float:
+    """Return the largest mean over all queries that is refuted as too low, by bisection."""
+    left = of - len(values)
+    low = (values.sum() + left * lowest) / of
+    high = (values.sum() + left * highest) / of
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        wealth = largest_wealth(values[None], of, lowest, np.array([middle]))
+        if wealth[0] >= -math.log(error):
+            low = middle
+        else:
+            high = middle
+    return float(low)
+
+
+def _extreme(total: float, count: int, within: Range) -> Floats:
+    """Return `count` values with a sum, all but one at an end of the range."""
+    lowest, highest = within
+    width = highest - lowest
+    above = np.clip((total - count * lowest) - width * np.arange(count), 0, width)
+    return np.asarray(lowest + above, np.float64)
