@@ -136,6 +136,10 @@ class ChosenGrades:
         from exampp.store.read_model import read_gradebook
 
         book = read_gradebook(self.connection, self.stored, self.bank, self.part)
+        if book.target is not None and book.target.may_miss:
+            from exampp.grading.chances import with_skipped_cells
+
+            book = with_skipped_cells(self.connection, self.stored, self.bank, book)
         if book.target is not None and book.target.until:
             from exampp.measures.query_sample import described_sample
 

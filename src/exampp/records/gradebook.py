@@ -65,6 +65,16 @@ class DecidedCell:
     disputed: bool
 
 
+class SkippedCells(NamedTuple):
+    """Cells of a query that are skipped because they hardly cover, [passages, items].
+
+    All needed cells of the items that are `drawn`, [items], are graded nevertheless.
+    """
+
+    cells: NDArray[np.bool_]
+    drawn: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, slots=True)
 class QueryGrades:
     """Bank, passages, ratings, judgments and rankings of one query.
@@ -75,7 +85,7 @@ class QueryGrades:
     `pool_size` have no text and no grades. `decided` are the cells with human decisions.
     `importances` of the items (see `records.items`) are empty if unknown. `text_hashes` belong to
     the passages of the pool. `item_groups` is, per item, the first item that it duplicates, or
-    itself; empty without duplicates.
+    itself; empty without duplicates. `skips` are set if cells are skipped.
     """
 
     query_id: str
@@ -92,6 +102,7 @@ class QueryGrades:
     importances: tuple[str | None, ...] = ()
     text_hashes: tuple[bytes, ...] = ()
     item_groups: tuple[int, ...] = ()
+    skips: SkippedCells | None = None
 
     @property
     def is_graded(self) -> bool:
