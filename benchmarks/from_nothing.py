@@ -5,7 +5,8 @@ PYTHONPATH=tests:benchmarks python benchmarks/from_nothing.py FILE... [--picture
 The files go into a new collection through the pages, with headless Chromium by Playwright; the
 draft grader grades them. Then a model on a slow server of this process grades them: its run is
 watched, stopped and resumed. Prints clicks, keys and seconds of each task, and how old the page was
-when it was read. With `--keyboard` nothing is clicked; with `--pictures`, the pages are drawn as for the documentation.
+when it was read. With `--keyboard` nothing is clicked; with `--pictures`, the pages are drawn as
+for the documentation.
 """
 
 from __future__ import annotations
