@@ -141,7 +141,7 @@ def check_against_rows(connection: sqlite3.Connection, grader: StoredGrader) -> 
         others = sorted(one["passage_id"] for one in inside if not one["version"])
         assert query.passage_ids == (*texts, *others)
         assert query.pool_size == len(texts)
-        assert list(query.text_hashes) == [hashes[name] for name in texts]
+        assert query.text_hashes == b"".join(hashes[name] for name in texts)
         known = {cell: rating for cell, rating in ratings[query_id].items() if cell[0] in texts}
         assert automatic(query) == known
         rankings = defaultdict(list)
