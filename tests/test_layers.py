@@ -57,6 +57,7 @@ CORE = (
     "measures",
     "analysis.correlation",
     "analysis.agreement",
+    "analysis.positions",
     "analysis.significance",
     "analysis.compare",
     "analysis.side_by_side",

@@ -199,6 +199,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--depth": "1",
             "--for": "Cover@1",
             "--min-rating": "2 --for Cover@1",
+            "--may-miss": "0.3 --for Cover@1",
             "--until": "gate --for Cover@1>=0.5",
             "--margin": "0.1 --until order --for Cover@1",
             "--baseline-system": "beta --until gate --for Cover@1>=baseline-0.1",

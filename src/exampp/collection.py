@@ -20,7 +20,7 @@ from exampp.errors import InputError
 from exampp.formats.lines import read_lines
 from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
-from exampp.records.cascade import AUDITED, UNSURE_WITHIN
+from exampp.records.cascade import UNSURE_WITHIN
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import RatingScale, choose_grader, fitting_graders, grader_label
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
@@ -536,12 +536,13 @@ class Collection:
         dry_run: bool = False,
         measures: Sequence[Measure | str] = (),
         min_rating: int | Sequence[int] | None = None,
+        may_miss: float | None = None,
         until: str | None = None,
         margin: float | None = None,
         baseline_system: str | None = None,
         after: str | None = None,
         unsure: float = UNSURE_WITHIN,
-        audit: float = AUDITED,
+        audit: float | None = None,
         audit_seed: int = 0,
         **options: Any,
     ) -> GradingRun:
@@ -556,13 +557,15 @@ class Collection:
         `shard` to a part (`3/16`), `pool` to `ranked`, `judged` or `all` passages. `on` is the Ray
         cluster to use; `batches` uses the batch API of a server at half the price. With `measures`,
         such as `["Cover@20"]`, only the cells that their values at `min_rating` need are graded;
-        the values are those of all grades. `until="order"` grades queries in random order until all
+        the values are those of all grades. With `may_miss`, cells with a smaller chance of covering
+        are skipped, except those of a random share `audit` of the items (default .2), which
+        correct Cover for what is missed. `until="order"` grades queries in random order until all
         queries would order the systems in the same way, unless their means differ by at most
         `margin`, and `until="gate"` until they would give the same verdict on requirements, such as
         `["Cover@20>=0.7"]`, or relative to `baseline_system`. `after` names a cheaper grader that
-        has graded all cells: only those where it is `unsure` and a random `audit` of the others are
-        graded, and a cascade of both is stored (see `Panel.cascade`). With `dry_run`, nothing is
-        graded; use it for `estimate`.
+        has graded all cells: only those where it is `unsure` and a random `audit` of the others
+        (default .05) are graded, and a cascade of both is stored (see `Panel.cascade`). With
+        `dry_run`, nothing is graded; use it for `estimate`.
         """
         refuse_graded_file(self.connection)
         from exampp.grading.plan import FunctionOptions, plan_run
@@ -589,6 +592,7 @@ class Collection:
             dry_run=dry_run,
             measures=measures,
             min_rating=min_rating,
+            may_miss=may_miss,
             until=None if until is None else Stop(until, margin, baseline_system),
             after=after,
             unsure=unsure,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from exampp.analysis.grader_bias import GraderBias, grader_bias
+from exampp.analysis.positions import PositionEffect
 from exampp.analysis.raters import (
     DEFAULT_AT_LEAST,
     JUDGMENTS,
@@ -195,7 +196,8 @@ class Agreements(Result):
 
     `judged` compares graders and qrels with judgments and qrels, `mutual` graders with each other,
     `joint` all graders together, `people` people with graders and with each other. `bias` tests
-    each grader for a favoured system, if its passages are judged.
+    each grader for a favoured system, if its passages are judged. `positions` tests each grader of
+    several items a request for an effect of their order.
     """
 
     judged: tuple[AgreementBlock, ...] = ()
@@ -203,6 +205,7 @@ class Agreements(Result):
     joint: tuple[AgreementBlock, ...] = ()
     people: tuple[AgreementBlock, ...] = ()
     bias: tuple[GraderBias, ...] = ()
+    positions: tuple[PositionEffect, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -265,7 +268,8 @@ class Agreements(Result):
                 counts = blocks is not self.mutual or mutual_counts
                 tables += [one.confusion() for one in of_pair if counts]
                 tables.append(statistics_table(of_pair))
-        tables += [table for bias in self.bias for table in bias.tables().values()]
+        others = (*self.bias, *self.positions)
+        tables += [table for one in others for table in one.tables().values()]
         tables = tables or [Table.of(["label", "layout"], [], "Agreement")]
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *self.notes))
         tables[0] = replace(tables[0], verdict=self.headline)
@@ -303,13 +307,15 @@ class Agreements(Result):
             "confusion": Table.of([*KEY, "label", "other", "count"], counts, "Confusion"),
             "agreement": Table.of(statistics, rows, "Agreement", self.notes, verdict=self.headline),
         }
-        if self.bias:
-            tables = [one.records()["bias"] for one in self.bias]
-            found["bias"] = replace(
-                tables[0],
-                rows=tuple(row for table in tables for row in table.rows),
-                notes=tuple(note for table in tables for note in table.notes),
-            )
+        checks: list[tuple[str, Sequence[Result]]] = [("bias", self.bias)]
+        checks += [(name, self.positions) for name in ("order", "positions")]
+        for name, results in checks:
+            if tables := [one.records()[name] for one in results]:
+                found[name] = replace(
+                    tables[0],
+                    rows=tuple(row for table in tables for row in table.rows),
+                    notes=tuple(note for table in tables for note in table.notes),
+                )
         return found
 
 
@@ -317,6 +323,7 @@ def find_agreements(
     books: Sequence[Gradebook],
     *,
     people: Sequence[RaterComparison] = (),
+    positions: Iterable[PositionEffect] = (),
     qrels: Mapping[str, Iterable[Judgment]] | None = None,
     at_least: Sequence[int] = DEFAULT_AT_LEAST,
     min_rating: int | None = None,
@@ -326,7 +333,8 @@ def find_agreements(
 ) -> Agreements:
     """Measure the agreement of graders with judgments and with each other.
 
-    `people` are comparisons to be listed with the others (see `raters.compare_people`). `qrels` are
+    `people` are comparisons to be listed with the others (see `raters.compare_people`), `positions`
+    the effects of the order of items. `qrels` are
     label files by name: they are compared with graders, with judgments and with each other, and
     need no graders (`find_agreements([], qrels={"a": ..., "b": ...})`). `at_least` selects which of
     a passage's ratings is its label (1: the best); `min_rating` is the lowest that is STRICT, by
@@ -364,7 +372,9 @@ def find_agreements(
     if against == "people" and not people:
         notes.append(note("no-decisions"))
     found = merge_notes(notes)
-    return Agreements(blocks(judged), mutual, tuple(joint), blocks(people), bias, found)
+    return Agreements(
+        blocks(judged), mutual, tuple(joint), blocks(people), bias, tuple(positions), found
+    )
 
 
 def _check_against(against: str | None, has_qrels: bool) -> None:

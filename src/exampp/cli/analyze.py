@@ -126,8 +126,9 @@ def agreement(
     """Measure the agreement of graders with judgments, with people and with each other.
 
     Shows confusion tables, Cohen's kappa, weighted kappa, Krippendorff's alpha and Gwet's AC1, with
-    95 % intervals over queries. If systems return judged passages, a last table shows the graders
-    that favour a system.
+    95 % intervals over queries. If systems return judged passages, a table shows the graders that
+    favour a system. For graders of several items a request, the last tables test whether ratings
+    depend on the order of the items.
 
     Example: exampp analyze agreement graded.jsonl.gz
     """

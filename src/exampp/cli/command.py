@@ -219,7 +219,7 @@ PANELS: Mapping[str, str] = {
     ASKED_FOR: "output for until measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
-    "max-queries pool shard retry-failed after unsure audit audit-seed "
+    "max-queries pool shard may-miss retry-failed after unsure audit audit-seed "
     "per more keys count grounded "
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "

@@ -193,10 +193,12 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --for or --after",
         lambda given: bool(given["measure"] or given["after"]),
     ),
+    OptionRule(("--may-miss",), "beside --for", lambda given: bool(given["measure"])),
+    OptionRule(("--unsure",), "beside --after", lambda given: given["after"] is not None),
     OptionRule(
-        ("--unsure", "--audit", "--audit-seed"),
-        "beside --after",
-        lambda given: given["after"] is not None,
+        ("--audit", "--audit-seed"),
+        "beside --after or --may-miss",
+        lambda given: (given["after"], given["may_miss"]) != (None, None),
     ),
     OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
     OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
@@ -228,6 +230,15 @@ def grade(
         keyword(
             help="Lowest rating that counts as an answer for --for or --after. Repeat for several. "
             "[default: 4 on a scale of 0-5, two thirds up another scale]",
+            rare=True,
+        ),
+    ] = None,
+    may_miss: Annotated[
+        float | None,
+        keyword(
+            metavar="CHANCE",
+            help="Skip cells with a smaller chance of covering their item. A random part of the "
+            "items is graded in full, and corrects Cover. [default: skip none]",
             rare=True,
         ),
     ] = None,
@@ -265,7 +276,17 @@ def grade(
         ),
     ] = None,
     unsure: Unsure = UNSURE_WITHIN,
-    audit: Audit = AUDITED,
+    audit: Annotated[
+        float | None,
+        keyword(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Grade a random share, which shows the errors: of the cells where --after is sure "
+            "[default: 0.05], or of the items where --may-miss would skip cells [default: 0.2].",
+            rare=True,
+        ),
+    ] = None,
     audit_seed: AuditSeed = 0,
     depth: Annotated[int, keyword(min=1, help="Grade this many passages of each ranking.")] = 20,
     pool: Annotated[
@@ -391,6 +412,7 @@ def grade(
             batches=Batches(batch_file, replies, cancel_batches, poll) if batches else False,
             measures=measure or (),
             min_rating=min_rating,
+            may_miss=may_miss,
             until=until,
             margin=margin,
             baseline_system=baseline_system,
@@ -458,6 +480,7 @@ def _print_estimate(run: GradingRun, costs: GradingCosts, prices: Prices) -> Non
     values = {
         "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
         "not needed": str(found.not_needed) if run.target or run.exam.after else "",
+        "skipped": str(found.skipped) if run.target and run.target.may_miss else "",
         "judged only": judged,
         "requests": f"{bounds}{found.requests}",
         "prompt tokens": f"{about}{found.tokens}",

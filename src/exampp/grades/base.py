@@ -34,7 +34,7 @@ from exampp.store.bank import (
     states,
 )
 from exampp.store.connection import file_of, is_graded_file, written
-from exampp.store.grades import StoredGrader, graders
+from exampp.store.grades import StoredGrader, graders, position_rows
 from exampp.store.inputs import highest_judgment
 from exampp.store.sql import GuardedConnection
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from exampp.analysis.agreement import Against, Agreements
     from exampp.analysis.calibration import CalibrationFindings, CalibrationSettings
     from exampp.analysis.correlation import Correlations, Method
+    from exampp.analysis.positions import PositionEffect
     from exampp.analysis.raters import RaterComparison as Agreement
     from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.inputs.officials import Officials
@@ -135,6 +136,10 @@ class ChosenGrades:
         from exampp.store.read_model import read_gradebook
 
         book = read_gradebook(self.connection, self.stored, self.bank, self.part)
+        if book.target is not None and book.target.may_miss:
+            from exampp.grading.chances import with_skipped_cells
+
+            book = with_skipped_cells(self.connection, self.stored, self.bank, book)
         if book.target is not None and book.target.until:
             from exampp.measures.query_sample import described_sample
 
@@ -154,6 +159,15 @@ class ChosenGrades:
             yield from scale_note(self.grader, "inferred or given")
         if warning := self.own_bank_warning(book):
             yield warning
+
+    def position_effect(self) -> PositionEffect | None:
+        """Test whether ratings depend on the order of items; None without several items a request.
+
+        The order is random, by the seed of the grader. All grades of the grader count.
+        """
+        from exampp.analysis.positions import position_effect
+
+        return position_effect(self.grader.name, position_rows(self.connection, self.stored.key))
 
     def dossiers(
         self, query_ids: Sequence[str] | None = None, passages: Iterable[str] | None = None
@@ -355,6 +369,7 @@ class GradesBase(ABC):
         return find_agreements(
             self._books,
             people=self._with_people(min_rating) if against in (None, "people") else [],
+            positions=self._positions() if against in (None, "graders") else (),
             qrels=qrels,
             at_least=at_least or DEFAULT_AT_LEAST,
             min_rating=min_rating,
@@ -394,6 +409,12 @@ class GradesBase(ABC):
         from exampp.analysis.calibration import calibrate
 
         return calibrate(self._books, self.path.name, settings)
+
+    def _positions(self) -> list[PositionEffect]:
+        """Return the effect of the order of items, of each grader of several items a request."""
+        by_key = {one.stored.key: one for _, one in self.named()}
+        effects = (one.position_effect() for one in by_key.values())
+        return [one for one in effects if one is not None]
 
     def _with_people(self, min_rating: int | None) -> list[Agreement]:
         """Yield the agreement of people with graders and each other, by kind of scale."""

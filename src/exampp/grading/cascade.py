@@ -33,7 +33,7 @@ from exampp.store.grades import (
     grade_row,
     graders,
     put_grader,
-    put_grades,
+    put_readings,
     rated_cells,
 )
 from exampp.store.pages import write_pages
@@ -75,7 +75,8 @@ class Cascaded(Result):
         notes = list(notes_of_vote(self.grader))
         if self.pending:
             notes.append(
-                f"{counted(self.pending, 'cell')} without a grade: {second} has to grade them."
+                f"{counted(self.pending, 'cell')} without a grade: {second} has to grade them "
+                "(exampp grade with --after)."
             )
         verdict = f"{second} rates {self.share:.1%} of the cells. "
         verdict += self.audit.sentence(first, second)
@@ -111,7 +112,7 @@ def cascade_cells(
                 pending += grade.state is not State.GRADED
                 versions = cell.item_version, cell.passage_version
                 rows.append(grade_row(grader, *versions, grade, cell.answer_key))
-            put_grades(connection, rows)
+            put_readings(connection, rows)
         write_pages(connection)
     named = next(one.identity for one in graders(connection) if one.key == grader)
     return Cascaded(named, +counts, pending)

@@ -154,6 +154,7 @@ class _TargetSurvey:
     source: StoredGrader | None
     random: Random
     at_least: int = 0
+    skipped: int = 0
     needed: list[RequestLoad] = field(default_factory=list)
     least: list[RequestLoad] = field(default_factory=list)
     most: dict[float, list[RequestLoad]] = field(default_factory=dict)
@@ -166,11 +167,14 @@ class _TargetSurvey:
             TargetCells(run.connection, StoredGrader(one, run.grading.identity), run.exam, target)
             for one in (key or UNSTORED, UNSTORED)
         )
-        return cls(run, own, new, _graded_before(run, key), Random(0))
+        # of a grader that learns which cells to skip, only limits are known
+        source = None if target.may_miss else _graded_before(run, key)
+        return cls(run, own, new, source, Random(0))
 
     def count(self, query: int, found: Sequence[PendingCells]) -> None:
         """Count the needed cells of a query."""
-        plan = self.cells.plan(query, found)
+        plan = self.cells.plan(query, found, counting=True)
+        self.skipped += plan.skipped
         self.needed.append(_load(self.run, plan.needed))
         least = -(-plan.at_least // self.run.grading.grader.most_items)
         self.at_least += min(int(self.needed[-1].requests), least)
@@ -186,7 +190,8 @@ class _TargetSurvey:
                 return high if self.random.random() < share else low
 
             loads = self.most.setdefault(share, [])
-            loads.append(_simulated(self.run, self.cells.plan(query, found), rating))
+            plan = self.cells.plan(query, found, counting=True)
+            loads.append(_simulated(self.run, plan, rating))
         if self.source is not None:
             self._replay(self.source, query)
 
@@ -327,6 +332,7 @@ class _Survey(NamedTuple):
     everything: RequestLoad
     target: TargetLoads | None
     at_least: int
+    skipped: int
     sample: Sequence[list[PendingCells]]
     first: Sequence[list[PendingCells]]
     graded: RequestLoad
@@ -346,11 +352,12 @@ class _Survey(NamedTuple):
             loads.append(_load(run, found))
             sample.add(run.grading.bundles(filter(run.needs_request, found)))
             if target is not None:
-                target.count(query, found)
+                needed = [] if target.cells.is_decided else found
+                target.count(query, needed)
             if number % step:
                 continue
             if target is not None:
-                target.simulate(query, found)
+                target.simulate(query, needed)
             if spent.asked:
                 whole = _load(
                     run, pending_of_query(run.connection, query, None, run.exam, "pending")
@@ -358,11 +365,12 @@ class _Survey(NamedTuple):
                 graded.append(whole.without(loads[-1]))
         every, some = RequestLoad.total(loads), RequestLoad.total(loads[::step])
         before = RequestLoad.total(graded)
-        if target is None:
-            least, needed = int(every.requests), None
-        else:
-            least, needed = target.at_least, target.loads(every.items / max(1.0, some.items))
-        return cls(every, needed, least, sample.taken, sample.first, before, spent)
+        least, skipped, target_loads = int(every.requests), 0, None
+        if target is not None:
+            least, skipped = target.at_least, target.skipped
+            target_loads = target.loads(every.items / max(1.0, some.items))
+            least = run.count_pending().at_least if target.cells.ends_early else least
+        return cls(every, target_loads, least, skipped, sample.taken, sample.first, before, spent)
 
 
 class _Rates(NamedTuple):
@@ -459,6 +467,7 @@ class GradingEstimate:
         at_least: A lower bound on the requests, as many end the run if each grade covers its item.
             Without a target, it is the number of requests; with one, that is an upper limit.
         not_needed: Pending cells that the target does not need.
+        skipped: Pending cells that hardly cover.
     """
 
     cells: int
@@ -473,6 +482,7 @@ class GradingEstimate:
     judged_only: int = 0
     at_least: int = 0
     not_needed: int = 0
+    skipped: int = 0
 
 
 def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
@@ -498,7 +508,10 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         tuple(prompts),
         count_judged_only(run.connection, key, run.exam)[0],
         survey.at_least,
-        round(survey.everything.cells - load.cells) + run.left_to_first(round(load.cells)),
+        round(survey.everything.cells - load.cells)
+        - survey.skipped
+        + run.left_to_first(round(load.cells)),
+        survey.skipped,
     )
 
 

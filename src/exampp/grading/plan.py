@@ -31,7 +31,7 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.grading.run import UNSTORED, GradingRun
-from exampp.grading.target import Stop, check_stop, grading_target
+from exampp.grading.target import CellDraw, Stop, check_stop, check_whole_scope, grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
 from exampp.measures.names import Measure
 from exampp.plugins import describe_error
@@ -420,7 +420,7 @@ class FunctionOptions(NamedTuple):
 
 _RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
-    *("on", "batches", "dry_run", "measures", "min_rating"),
+    *("on", "batches", "dry_run", "measures", "min_rating", "may_miss"),
     *("after", "unsure", "audit", "audit_seed", "until", "margin", "baseline_system"),
     *FunctionOptions._fields,
 )
@@ -447,10 +447,11 @@ def plan_run(
     dry_run: bool = False,
     measures: Sequence[Measure | str] = (),
     min_rating: int | Sequence[int] | None = None,
+    may_miss: float | None = None,
     until: Stop | None = None,
     after: str | None = None,
     unsure: float = UNSURE_WITHIN,
-    audit: float = AUDITED,
+    audit: float | None = None,
     audit_seed: int = 0,
 ) -> GradingRun:
     """Return the run of a grader over a collection at `path`; see `Collection.grading`.
@@ -513,12 +514,15 @@ def plan_run(
     exam = scope_of_prompt(grading.prompt, kind, each_cell=not grading.grader.same_text_same_grade)
     target = None
     if after is None:
-        target = grading_target(measures, min_rating, grading.identity, depth, until)
+        draw = CellDraw(may_miss, audit, audit_seed)
+        target = grading_target(measures, min_rating, grading.identity, depth, draw, until)
+        check_whole_scope(target, exam)
     elif measures:
         raise InputError("--for and --after choose different cells", hint="Remove one of them")
     else:
         first = _chosen(stored, after)
-        rule = cascade_rule(first.identity, _only_rating(min_rating), unsure, audit, audit_seed)
+        share = AUDITED if audit is None else audit
+        rule = cascade_rule(first.identity, _only_rating(min_rating), unsure, share, audit_seed)
         exam = _after(connection, exam, first, rule, grading.identity)
     keyless = items_without_key(connection, exam)
     notes = [

@@ -91,6 +91,7 @@ class Progress:
         recovered: Those that then got a grade.
         not_needed: Pending cells that the target does not need. With a target, the total is at
             first an upper bound.
+        skipped: Pending cells that hardly cover.
         outcome: What ended the grading before all queries were graded.
     """
 
@@ -108,6 +109,7 @@ class Progress:
     repeated: int = 0
     recovered: int = 0
     not_needed: int = 0
+    skipped: int = 0
     outcome: str = ""
 
     def count(self, cells: int, state: State, first: State | None) -> None:
@@ -127,15 +129,18 @@ class Progress:
 
     def __str__(self) -> str:
         """Return a one-line summary of the run, and its cost if tokens are counted."""
-        if not self.total and self.not_needed:
+        if not self.total and self.not_needed + self.skipped:
             verb = "is" if self.not_needed == 1 else "are"
             cells = counted(self.not_needed, "pending cell")
-            return f"Nothing to grade: {cells} {verb} not needed (--for or --after)"
+            skipped = f", and {self.skipped:,} skipped (--may-miss)" if self.skipped else ""
+            return f"Nothing to grade: {cells} {verb} not needed (--for or --after){skipped}"
         if not self.total:
             return "Nothing is pending. To see what can be graded: exampp status --pool"
         text = f"{self.done} of {self.total} cells done"
         if self.not_needed:
             text += f", {self.not_needed:,} not needed"
+        if self.skipped:
+            text += f", {self.skipped:,} skipped (--may-miss)"
         if self.copied:
             text += f", {self.copied} copied from equal texts"
         if self.elsewhere:
@@ -189,13 +194,14 @@ class PendingCount(NamedTuple):
     """Pending cells, and the requests that grade them; equal texts share one.
 
     With a target, both are upper bounds, `at_least` requests are sent, and further pending cells
-    are `not_needed`.
+    are `not_needed` or `skipped`.
     """
 
     cells: int
     requests: int
     at_least: int = 0
     not_needed: int = 0
+    skipped: int = 0
 
 
 class PendingRequest(NamedTuple):
@@ -296,17 +302,21 @@ class GradingRun:
 
     def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
-        cells = requests = least = not_needed = 0
+        cells = requests = not_needed = skipped = 0
+        least = []
         for requested, plan in self._pending_by_query():
             graded = sum(len(one.cells) for one in requested)
             bundles = self.grading.bundles(filter(self.needs_request, requested))
             asked = sum(1 for _ in bundles)
             cells, requests = cells + graded, requests + asked
             at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
-            least += asked if plan is None else min(asked, at_least)
-            not_needed += 0 if plan is None else plan.cells - graded
+            least.append(asked if plan is None else min(asked, at_least))
+            if plan is not None:
+                skipped += plan.skipped
+                not_needed += plan.cells - graded - plan.skipped
         not_needed += self.left_to_first(cells)
-        return PendingCount(cells, requests, least, not_needed)
+        groups = map(sum, self._groups(least))
+        return PendingCount(cells, requests, next(filter(None, groups), 0), not_needed, skipped)
 
     def left_to_first(self, pending: int) -> int:
         """Count the cells without a grade that a cascade leaves to its first grader."""
@@ -329,9 +339,9 @@ class GradingRun:
     def _pending_by_query(self) -> Iterator[tuple[list[PendingCells], QueryPlan | None]]:
         key = find_grader(self.connection, self.grading.identity)
         cells = self._target_cells()
-        for query in query_order(self.connection, self.exam):
+        for query in self._query_order(cells):
             found = list(pending_of_query(self.connection, query, key, self.exam, self.select))
-            plan = cells.plan(query, found) if cells else None
+            plan = cells.plan(query, found, counting=True) if cells else None
             needed = plan.needed if plan else found
             yield ([] if cells and cells.is_decided else needed), plan
 
@@ -367,7 +377,7 @@ class GradingRun:
         self._progress = Progress(0)
         cells = self._target_cells()
         if cells is not None and self.select == "pending":
-            self._progress.total, self._progress.not_needed = cells.count()
+            self._progress.total = self._count_needed(cells)
             for one in self._pending("failed"):
                 self._tried.update(one.cells)
         else:
@@ -438,26 +448,43 @@ class GradingRun:
             for select in order:
                 yield from self._select(queries, select)
         if (cells := self._target_cells()) is not None:
-            needed, self._progress.not_needed = cells.count()
+            left = max(0, self._count_needed(cells) - self._progress.ungraded)
             self._progress.outcome = cells.outcome
-            left = max(0, needed - self._progress.ungraded)
             self._progress.total = self._progress.done + left
         elif not self.stopped:
             self._progress.elsewhere = max(0, self._progress.total - self._progress.done)
         yield self._progress
 
+    def _count_needed(self, cells: TargetCells) -> int:
+        count = cells.count()
+        self._progress.not_needed, self._progress.skipped = count.not_needed, count.skipped
+        return count.needed
+
     def _query_groups(self) -> Iterator[list[int]]:
-        """Yield the queries to grade, in groups while what ends the grading is not decided."""
+        """Yield the queries to grade, in groups while what ends the grading is not decided.
+
+        While drawing, all queries come twice: for drawn items, then for cells that are not skipped.
+        """
         cells = self._target_cells()
-        if cells is None or not cells.ends_early:
-            yield query_order(self.connection, self.exam)
-            return
-        queries = cells.query_order()
-        size = -(-len(queries) // GROUPS)
-        for start in range(0, len(queries), size):
-            if self.stopped or (cells := self._target_cells()) is None or cells.is_decided:
+        for queries in self._groups(self._query_order(cells)):
+            if self.stopped or ((now := self._target_cells()) and now.is_decided):
                 return
-            yield queries[start : start + size]
+            yield list(queries)
+        if cells is not None and cells.is_drawing and not self.stopped:
+            with self.connection, transaction(self.connection):
+                cells.learn(self._run)
+            yield query_order(self.connection, self.exam)
+
+    def _query_order(self, cells: TargetCells | None) -> list[int]:
+        if cells is not None and cells.ends_early:
+            return cells.query_order()
+        return query_order(self.connection, self.exam)
+
+    def _groups(self, of_queries: Sequence[int]) -> Iterator[Sequence[int]]:
+        """Yield the groups of queries that are graded one after the other, or values of theirs."""
+        ends_early = self.target is not None and self.target.until
+        size = max(1, -(-len(of_queries) // (GROUPS if ends_early else 1)))
+        return (of_queries[start : start + size] for start in range(0, len(of_queries), size))
 
     def _select(self, queries: list[int], select: str) -> Iterator[Progress]:
         while (queries or self._repeats) and not self.stopped:

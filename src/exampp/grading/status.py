@@ -64,7 +64,7 @@ class GraderStatus(NamedTuple):
         judged_only: Cells without a grade of passages that are judged but not ranked, and all such
             cells.
         target: The measures for which cells are graded, None for all cells; the other cells without
-            a grade are `not_needed`.
+            a grade are `not_needed`, or `skipped` because they hardly cover.
     """
 
     grader: GraderIdentity
@@ -79,6 +79,7 @@ class GraderStatus(NamedTuple):
     judged_only: tuple[int, int] = (0, 0)
     target: GradingTarget | None = None
     not_needed: int = 0
+    skipped: int = 0
 
     @property
     def states(self) -> Mapping[str, int]:
@@ -104,7 +105,7 @@ def _status(
     counts = count_readings(connection, key, bank)
     readings = counts.rules
     makers = item_models(connection, bank, identity.kind)
-    pending, not_needed = count_needed(connection, grader, exam)
+    pending, not_needed, skipped = count_needed(connection, grader, exam)
     return GraderStatus(
         identity,
         bank,
@@ -118,6 +119,7 @@ def _status(
         count_judged_only(connection, key, exam),
         target_of(connection, key, bank),
         not_needed,
+        skipped,
     )
 
 
@@ -141,9 +143,10 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
     rows: list[tuple[Value, ...]] = []
     notes: list[str] = []
     has_target = any(one.target or one.not_needed for one in entries)
+    skips = any(one.target and one.target.may_miss for one in entries)
     for one in entries:
         cells = [one.states.get(state, 0) for state in _STATES]
-        without = [one.not_needed] * has_target
+        without = [one.not_needed] * has_target + [one.skipped] * skips
         name = (grader_label(one.grader), one.bank or "queries")
         rows.append((*name, one.pending, *without, *cells, one.grader.key))
         details = [
@@ -159,6 +162,7 @@ def status_table(entries: Sequence[GraderStatus]) -> Table:
         notes += [f"{grader_label(one.grader)}: {text}" for text in details if text]
     pending = Column("pending", key="due")
     needless = [Column("not needed", key="not_needed")] * has_target
+    needless += [Column("skipped")] * skips
     heads: list[str | Column] = ["grader", "bank", pending, *needless, *_STATES, GRADER_KEY]
     verdict = " ".join(_progress(one) for one in entries if one.readings)
     return Table.of(heads, rows, notes=list(dict.fromkeys(notes)), verdict=verdict)
@@ -173,6 +177,8 @@ def _progress(one: GraderStatus) -> str:
         f"All {total:,} {which} are" if not one.pending else f"{graded:,} of {total:,} {which} are"
     )
     rest = f"; {one.not_needed:,} are not needed" if one.not_needed else ""
+    if one.skipped and one.target:
+        rest += f"; {one.skipped:,} are skipped at risk {one.target.may_miss:g}"
     if rest and one.target and one.target.until:
         rest += f" (--until {one.target.until})"
     bank = f", bank {one.bank}" if one.bank else ""

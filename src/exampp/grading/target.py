@@ -10,21 +10,23 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from exampp.errors import InputError
+from exampp.grading.chances import drawn_items, learn_models, skipped_cells
 from exampp.measures.cover import check_partial
 from exampp.measures.exams import default_subtopics
 from exampp.measures.names import CUTOFF, Measure, as_measures, parse_measure
 from exampp.measures.needs import QueryNeeds, query_needs
 from exampp.measures.query_sample import is_decided, outcome, random_order
 from exampp.measures.requirements import parse_requirement
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import MISSING, Gradebook, SkippedCells, without_decisions
 from exampp.records.graders import GraderIdentity, GradingTarget
-from exampp.sanitize import check_choice
+from exampp.sanitize import check_choice, check_integer
 from exampp.store.cells import (
     Cell,
     GradingScope,
@@ -38,7 +40,41 @@ from exampp.store.cells import (
 from exampp.store.grades import StoredGrader
 from exampp.store.inputs import query_keys, system_keys
 from exampp.store.read_model import QueryRows, query_gradebook, read_gradebook
-from exampp.store.runs import target_of
+from exampp.store.runs import models_of, put_models, target_of
+
+AUDIT = 0.2
+"""Default share of the items that are drawn."""
+
+
+class CellDraw(NamedTuple):
+    """The chance below which cells are skipped, None for no cell; the share of drawn items, and the
+    seed of the draw.
+    """
+
+    may_miss: float | None = None
+    audit: float | None = None
+    seed: int = 0
+
+    def checked(self, measures: Sequence[Measure]) -> tuple[float, float, int]:
+        """Return the three numbers, 0 if no cell is skipped.
+
+        Raises:
+            InputError: A number is out of range, or a measure cannot be corrected.
+        """
+        if self.may_miss is None:
+            if self.audit is not None:
+                raise InputError("--audit has no effect without --may-miss", hint="Remove it")
+            return 0.0, 0.0, 0
+        share = AUDIT if self.audit is None else self.audit
+        for name, value in (("--may-miss", self.may_miss), ("--audit", share)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+                raise InputError(f"{name} must be between 0 and 1, not {value}")
+        for one in measures:
+            if one.name != "Cover":
+                raise InputError(
+                    f"--may-miss corrects Cover only, not {one}", hint="Remove --may-miss"
+                )
+        return float(self.may_miss), float(share), check_integer("seed", self.seed, 0)
 
 
 def grading_target(
@@ -46,6 +82,7 @@ def grading_target(
     min_rating: int | Sequence[int] | None,
     grader: GraderIdentity,
     depth: int,
+    draw: CellDraw,
     until: Stop | None = None,
 ) -> GradingTarget | None:
     """Return the target of some measures, None without any; the default minimum rating is that of
@@ -56,8 +93,10 @@ def grading_target(
             beyond `depth`, or the grader has no items.
     """
     if not measures:
-        if min_rating is not None:
-            raise InputError("--min-rating has no effect without --for", hint="Remove it")
+        given = {"--min-rating": min_rating, "--may-miss": draw.may_miss, "--audit": draw.audit}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"{name} has no effect without --for", hint="Remove it")
         if until is not None:
             raise InputError("--until needs a measure", hint="Add one, such as --for Cover@20")
         return None
@@ -78,7 +117,10 @@ def grading_target(
     target = GradingTarget(
         tuple(dict.fromkeys(map(str, chosen))),
         tuple(sorted(set(map(grader.threshold, thresholds)))),
+        *draw.checked(chosen),
     )
+    if until is not None and target.may_miss:
+        raise InputError("--until does not support --may-miss", hint="Remove one of them")
     return target if until is None else _stopping(target, measures, until)
 
 
@@ -160,11 +202,31 @@ def _stopping(
     )
 
 
-class QueryPlan:
-    """The pending requests of a query that a target still needs, in rounds."""
+def check_whole_scope(target: GradingTarget | None, exam: GradingScope) -> None:
+    """Raise InputError if cells would be skipped by the grades of a part of the exam."""
+    if target is not None and target.may_miss:
+        for name, part in (("--max-queries", exam.max_queries), ("--shard", exam.shard)):
+            if part is not None:
+                raise InputError(
+                    "--may-miss learns from items of all queries and passages",
+                    hint=f"Remove {name}",
+                )
 
-    def __init__(self, needs: QueryNeeds, requests: dict[tuple[int, int], PendingCells]) -> None:
-        self._needs = needs
+
+class QueryPlan:
+    """The pending requests of a query that a target still needs, in rounds.
+
+    To count them, `exact` are the needs without skipped cells, and `least` those that are certain.
+    """
+
+    def __init__(
+        self,
+        needs: QueryNeeds,
+        requests: dict[tuple[int, int], PendingCells],
+        exact: QueryNeeds | None = None,
+        least: QueryNeeds | None = None,
+    ) -> None:
+        self._needs, self._exact, self._least = needs, exact or needs, least or needs
         self._requests = requests
         self._places: dict[tuple[Cell, ...], list[tuple[int, int]]] = {}
         for place, one in requests.items():
@@ -174,9 +236,10 @@ class QueryPlan:
 
     @property
     def at_least(self) -> int:
-        """Return a lower bound on the requests; equal texts share one."""
+        """Return a lower bound on the requests; equal texts share one, and copies need none."""
         shared = max(map(len, self._places.values()), default=1)
-        return -(-self._needs.at_least // shared)
+        copies = {one.cells for one in self._requests.values() if one.twin is not None}
+        return max(0, -(-self._least.at_least // shared) - len(copies))
 
     @property
     def cells(self) -> int:
@@ -184,10 +247,19 @@ class QueryPlan:
         return sum(map(len, self._places))
 
     @property
+    def skipped(self) -> int:
+        """Return the number of pending cells that are skipped."""
+        needed = {one.cells for one in self.needed}
+        exact = {one.cells for one in self._at_cells(self._exact.needed)}
+        return sum(map(len, exact - needed))
+
+    @property
     def needed(self) -> list[PendingCells]:
         """Return the requests with a needed cell."""
-        needed = self._needs.needed
-        return self._at((passage, item) for passage, item in np.argwhere(needed).tolist())
+        return self._at_cells(self._needs.needed)
+
+    def _at_cells(self, cells: NDArray[np.bool_]) -> list[PendingCells]:
+        return self._at((passage, item) for passage, item in np.argwhere(cells).tolist())
 
     def next_round(self) -> list[PendingCells]:
         """Return the requests of the next round; they are returned once."""
@@ -209,10 +281,11 @@ class QueryPlan:
 
 
 class NeedCount(NamedTuple):
-    """Pending cells: those that a target needs at most, and those that it does not need."""
+    """Pending cells: those that a target needs at most, does not need, and skips."""
 
     needed: int
     not_needed: int
+    skipped: int = 0
 
 
 def count_needed(
@@ -242,11 +315,14 @@ class TargetCells:
         self._connection = connection
         self._grader = grader
         self._exam = exam
+        self._target = target
+        self._models = (
+            models_of(connection, grader.key, exam.bank, target) if target.may_miss else None
+        )
         self._measures = [parse_measure(one) for one in target.measures]
         self._threshold = max(target.min_ratings)
         rankings, items = has_subtopics(connection, exam.bank, exam.kind)
         self._subtopics = default_subtopics(rankings=rankings, items=items)
-        self._target = target
         if target.until and self._subtopics == "subtopic":
             raise InputError(
                 "--until does not support rankings of subtopics", hint="Grade without --until"
@@ -278,12 +354,27 @@ class TargetCells:
         book = read_gradebook(self._connection, self._grader, self._exam.bank)
         return replace(book, target=self._target)
 
-    def plan(self, query: int, pending: Iterable[PendingCells]) -> QueryPlan:
+    @property
+    def is_drawing(self) -> bool:
+        """Return whether only cells of drawn items can be graded: no cell has a chance yet."""
+        return bool(self._target.may_miss) and self._models is None
+
+    def learn(self, run: int) -> None:
+        """Store the models by which cells are skipped with a run, unless another process has."""
+        where = self._connection, self._grader.key, self._exam.bank
+        if models_of(*where, self._target) is None:
+            models = learn_models(self._connection, self._grader, self._exam.bank, self._target)
+            put_models(self._connection, run, models)
+
+    def plan(
+        self, query: int, pending: Iterable[PendingCells], *, counting: bool = False
+    ) -> QueryPlan:
         """Return the plan of a query, with the requests that are `pending`.
 
-        It does not depend on what ends the grading early: see `is_decided`.
+        It does not depend on what ends the grading early: see `is_decided`. While drawing, only
+        cells of drawn items are graded; a plan for `counting` has all of them.
         """
-        rows, needs = self._needs(query)
+        rows, book = query_gradebook(self._connection, self._grader, self._exam.bank, query)
         row, column = rows.row, rows.column
         requests = {
             (row[passage], column[item]): one
@@ -291,28 +382,32 @@ class TargetCells:
             for item, passage in one.cells
             if item in column and passage in row
         }
-        if requests:
-            needs.candidates[tuple(zip(*requests, strict=True))] = True
-            needs.forget_candidates()
-        return QueryPlan(needs, requests)
+        needs = partial(self._needs, book, requests)
+        skips = self._skips(book)
+        if not counting or skips is None:
+            return QueryPlan(needs(skips), requests)
+        if self.is_drawing:
+            return QueryPlan(needs(None), requests, least=needs(skips))
+        return QueryPlan(needs(skips), requests, exact=needs(None))
 
     def count(self) -> NeedCount:
-        """Count the pending cells without reading texts."""
-        pending = needed = 0
+        """Count the pending cells without reading their texts, except to skip cells."""
+        pending = needed = skipped = 0
         for query in query_order(self._connection, self._exam):
-            rows, needs = self._needs(query)
+            rows, book = query_gradebook(self._connection, self._grader, self._exam.bank, query)
             places = [
                 (rows.row[passage], rows.column[item])
-                for item, passage in self._pending(query, rows, needs)
+                for item, passage in self._pending(query, rows, book)
             ]
-            if places:
-                needs.candidates[tuple(zip(*places, strict=True))] = True
-                needs.forget_candidates()
-            pending += int(needs.candidates.sum())
-            needed += 0 if self.is_decided else int(needs.needed.sum())
-        return NeedCount(needed, pending - needed)
+            exact = self._needs(book, places, None).needed
+            skips = None if self.is_drawing else self._skips(book)
+            now = exact if skips is None else self._needs(book, places, skips).needed
+            pending += len(set(places))
+            needed += 0 if self.is_decided else int(now.sum())
+            skipped += int((exact & ~now).sum())
+        return NeedCount(needed, pending - needed - skipped, skipped)
 
-    def _pending(self, query: int, rows: QueryRows, needs: QueryNeeds) -> Iterator[Cell]:
+    def _pending(self, query: int, rows: QueryRows, book: Gradebook) -> Iterator[Cell]:
         """Yield the pending cells of a query, by the keys of their texts."""
         exam = self._exam
         if exam.answers_of is not None or exam.by_query or exam.shard is not None:
@@ -323,14 +418,32 @@ class TargetCells:
                 )
             return
         items, passages = cells_in_scope(self._connection, query, exam)
-        graded = needs.automatic != MISSING
+        graded = without_decisions(book).queries[0].ratings != MISSING
         for item, _ in items:
             for passage in passages.tolist():
                 if item in rows.column and not graded[rows.row[passage], rows.column[item]]:
                     yield item, passage
 
-    def _needs(self, query: int) -> tuple[QueryRows, QueryNeeds]:
-        rows, book = query_gradebook(self._connection, self._grader, self._exam.bank, query)
+    def _skips(self, book: Gradebook) -> SkippedCells | None:
+        """Return the cells of a query to skip; while drawing, all of items that are not drawn."""
+        if not self._target.may_miss:
+            return None
+        (query,) = book.queries
+        if self._models is None:
+            return SkippedCells(
+                np.broadcast_to(np.True_, query.ratings.shape), drawn_items(query, self._target)
+            )
+        where = self._connection, self._grader, self._exam.bank
+        return skipped_cells(*where, query, self._target, self._models)
+
+    def _needs(
+        self, book: Gradebook, places: Iterable[tuple[int, int]], skips: SkippedCells | None
+    ) -> QueryNeeds:
         candidates = np.zeros(book.queries[0].ratings.shape, np.bool_)
-        needs = query_needs(book, self._measures, self._threshold, self._subtopics, candidates)
-        return rows, needs
+        if some := list(places):
+            candidates[tuple(zip(*some, strict=True))] = True
+        needs = query_needs(
+            book, self._measures, self._threshold, self._subtopics, candidates, skips=skips
+        )
+        needs.forget_candidates()
+        return needs

@@ -398,6 +398,8 @@ def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None =
         means = {system: _mean(row) for system, row in rows.items()}
         columns.append((Column(column.name, interval=bounded), means))
         columns.append((ERROR, {system: row.stderr for system, row in rows.items()}))
+        if column.corrected:
+            columns.append((Column("corrected", interval=True), _corrected(board, column)))
         if once := (board.counted_once or {}).get((column.measure, column.min_rating)):
             columns.append((ONCE, _means_of(once, board.column_systems)))
         shares = {system: rows[system].ungraded for system in board.systems}
@@ -415,6 +417,11 @@ def wide_leaderboard(board: Leaderboard, officials: Mapping[str, Ranks] | None =
         caption(board),
         board.notes,
     )
+
+
+def _corrected(board: Leaderboard, column: MeasureColumn) -> dict[str, Cell]:
+    pairs = zip(board.column_systems, column.corrected, strict=True)
+    return {system: Interval(one.value, one.low, one.high) for system, one in pairs}
 
 
 def _means_of(column: MeasureColumn, systems: Sequence[str]) -> dict[str, float | None]:
@@ -443,6 +450,11 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
         for (measure, threshold), column in (board.counted_once or {}).items()
         for system, mean in _means_of(column, board.column_systems).items()
     }
+    corrected = {
+        (system, str(column.measure), column.min_rating): (one.value, one.low, one.high)
+        for column in board.columns
+        for system, one in zip(board.column_systems, column.corrected, strict=False)
+    }
     rows = [
         [
             *row,
@@ -451,12 +463,14 @@ def tidy(board: Leaderboard, officials: Mapping[str, Ranks] | None = None) -> Ta
             *(official_rank(row.system, ranks) for ranks in officials.values()),
             board.passages.get(row.system),
             *([once.get((row.system, row.measure, row.min_rating))] if once else ()),
+            *(corrected.get(row[:3], (None,) * 3) if corrected else ()),
         ]
         for row in (*board.rows, *board.overall)
     ]
     ranked = [name.replace(" ", "_") for name in official_columns(officials)]
     columns = [*BoardRow._fields, "mean_without_decisions", *PROVENANCE, *ranked, "passages"]
     columns += ["mean_once"] * bool(once)
+    columns += ["corrected", "corrected_low", "corrected_high"] if corrected else []
     return Table.of(columns, rows, caption(board), board.notes)
 
 

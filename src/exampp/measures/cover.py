@@ -272,14 +272,18 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
     """Evaluate one exam, with the whole pool as an additional last system."""
     ratings = exam.query.ratings[:, exam.items]
     weights = exam.query.weights[exam.items]
-    absent = ratings == MISSING
+    absent = pending = ratings == MISSING
+    if exam.query.skips is not None:
+        # the correction is for skipped cells, which are not to be graded
+        pending = absent & ~exam.query.skips.cells[:, exam.items]
     if settings.once and exam.query.item_groups:
+        _, pending, _ = _join_duplicates(exam, ratings, pending, weights)
         ratings, absent, weights = _join_duplicates(exam, ratings, absent, weights)
     depth = None if settings.policy.ranks_as_written else settings.k
     cut = [p if p is None else p[:depth] for p in exam.passages]
     layout = lay_out([*cut, np.arange(exam.query.pool_size, dtype=np.int32)])
     seen = ratings[layout.passages]
-    missing = absent[layout.passages]
+    missing, absent = pending[layout.passages], absent[layout.passages]
     best = per_system(np.maximum, seen, layout, MISSING)
     covered = best >= tau[:, None, None]
     by_pool = (ratings.max(axis=0, initial=MISSING) >= tau[:, None])[:, None, :]
@@ -290,13 +294,13 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
         counting = (best != MISSING) | ~layout.answered[:, None]
         total, pooled = counting @ weights, (counting & by_pool) @ weights
     bounded = settings.missing == "bounds"
-    unknown = per_system(np.logical_or, missing, layout, False) if bounded else None
+    unknown = per_system(np.logical_or, absent, layout, False) if bounded else None
     parts = []
     for measure in settings.measures:
         if measure.name == "nCover":
             parts.append([ratio(covered @ weights, pooled)])
             if unknown is not None:
-                inside = per_system(np.add, _missing_in_pool(missing, exam, layout), layout, 0)
+                inside = per_system(np.add, _missing_in_pool(absent, exam, layout), layout, 0)
                 # The last system is the whole pool; `elsewhere` is what other systems cover.
                 elsewhere = inside[-1] > inside
                 parts[-1] += _n_cover_bounds(covered, unknown, by_pool, elsewhere, weights)
@@ -802,6 +806,18 @@ def item_scores(
 
 FEWEST_JUDGED = 5
 """With fewer passages on a side, their coverage says nothing about an item."""
+
+
+def evidence_of(
+    book: Gradebook, min_rating: int, min_relevant: int
+) -> dict[tuple[str, str], ItemEvidence]:
+    """Return what grades and judgments show of each item; empty if they cannot show it.
+
+    This is so without grades, and if passages are graded only for some items.
+    """
+    if not book.is_graded or book.ungraded_by_target:
+        return {}
+    return item_evidence(book, item_scores(book, min_rating), min_relevant)
 
 
 def item_evidence(

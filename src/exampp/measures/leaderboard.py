@@ -11,6 +11,7 @@ import numpy as np
 
 from exampp.errors import InputError
 from exampp.measures.board import Leaderboard, decision_notes, duplicate_notes
+from exampp.measures.corrected_cover import FEWEST_DRAWN, corrected_cover
 from exampp.measures.cover import (
     EXAM,
     FEW_MISSING,
@@ -220,6 +221,7 @@ def _cover(of: BoardContext) -> Iterator[Note]:
             yield note("cover-bounds", name)
         for column in of.of(measure):
             at = f"{measure} at {column.min_rating}"
+            yield from _correction(of.gradebook, column)
             if measure.name == "nCover" and (queries := _undefined(column)):
                 yield note("ncover-undefined", at, queries=queries)
             if measure.name == "Cover" and missing == "skip":
@@ -227,6 +229,21 @@ def _cover(of: BoardContext) -> Iterator[Note]:
                 few = [f"{s} ({n})" for s, n in zip(result.systems, fewer, strict=True) if n]
                 if few:
                     yield note("cover-skipped", at, systems=few)
+
+
+def _correction(book: Gradebook, column: MeasureColumn) -> Iterator[Note]:
+    """Note how Cover is corrected for skipped cells, or that it is not."""
+    if book.target is None or not book.target.may_miss or column.measure.name != "Cover":
+        return
+    if not column.corrected:
+        yield note("cover-not-corrected", str(column.measure))
+        return
+    skips = [query.skips for query in book.queries if query.skips is not None]
+    drawn, items = sum(int(one.drawn.sum()) for one in skips), sum(len(one.drawn) for one in skips)
+    yield note("cover-corrected", str(column.measure), drawn=f"{drawn:,}", items=f"{items:,}")
+    if some := sum(one.low is None for one in column.corrected):
+        systems = counted(some, "system")
+        yield note("corrected-few-drawn", column.name, systems=systems, least=FEWEST_DRAWN)
 
 
 def _undefined(column: MeasureColumn) -> list[str]:
@@ -464,6 +481,13 @@ def _evaluate(
             chances = zip(plain, floor.values, strict=True)
             columns_of[measure] = [replace(column, chance=one) for column, one in chances]
     columns = tuple(column for one in measures for column in columns_of[one])
+    if settings.missing == "zero" and policy is EXAM:
+        columns = tuple(
+            replace(one, corrected=corrected_cover(gradebook, one, subtopics))
+            if one.measure.name == "Cover"
+            else one
+            for one in columns
+        )
     counted_once = (
         {
             (column.measure, column.min_rating): column

@@ -10,6 +10,9 @@ A round has a set of passages for each item, so that every system with the item 
 the passage that most of these systems returned, then the one that most of the others returned, and
 so on. In this order each of these cells is needed whatever the grades of those before it are, and k
 rounds end. In another order a grade of the round may close a cell: see `QueryNeeds.is_needed`.
+
+Where cells are skipped because they hardly cover, an item is open by the grades of the other cells
+alone, so that the value without skipped cells is known; a drawn item is open by all grades, too.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from exampp.records.gradebook import (
     Gradebook,
     QueryGrades,
     Ratings,
+    SkippedCells,
     without_decisions,
 )
 from exampp.records.wording import counted
@@ -71,7 +75,9 @@ class _Readers(NamedTuple):
 
 
 class _Version(NamedTuple):
-    """Ratings, and the cells that keep theirs because of a human decision."""
+    """Ratings, and the cells that keep theirs: because of a human decision, or because their grades
+    do not count.
+    """
 
     ratings: Ratings
     decided: Bools
@@ -142,11 +148,6 @@ class QueryNeeds:
                     self.candidates[passage, item] = False
                     self._close(left, passage, item)
 
-    @property
-    def automatic(self) -> Ratings:
-        """Return the ratings without human decisions, as they were before this run."""
-        return self.versions[-1].ratings
-
     def forget_candidates(self) -> None:
         """Drop grades of candidates: they are for an earlier text of the query."""
         for version in self.versions:
@@ -195,11 +196,13 @@ def query_needs(
     subtopics: Subtopics,
     candidates: Bools,
     policy: CoverPolicy = EXAM,
+    skips: SkippedCells | None = None,
 ) -> QueryNeeds:
     """Return the needs of the only query of a gradebook, for measures with a cutoff.
 
     `threshold` is the highest of the minimum ratings: an item covered there is covered at lower
     ones. Grades that human decisions override are needed, too, because leaderboards show both.
+    `skips` are the cells to skip.
     """
     (query,) = book.queries
     readers: list[_Readers] = []
@@ -213,6 +216,13 @@ def query_needs(
     if query.decided:
         (automatic,) = without_decisions(book).queries
         versions.append(_Version(automatic.ratings, np.zeros(query.ratings.shape, np.bool_)))
+    if skips is not None:
+        ignored = skips.cells, np.broadcast_to(~skips.drawn, candidates.shape)
+        versions = [
+            _Version(np.where(cells, MISSING, one.ratings), one.decided | cells)
+            for one in versions
+            for cells in ignored
+        ]
     return QueryNeeds(candidates, threshold, readers, needs_all, versions)
 
 
@@ -260,8 +270,10 @@ def count_missing_needed(
     subtopics: Subtopics,
     k: int,
     policy: CoverPolicy = EXAM,
+    *,
+    skipping: bool = False,
 ) -> int:
-    """Count the cells without a grade that a measure needs.
+    """Count the cells without a grade that a measure needs, without skipped ones if `skipping`.
 
     Counts passages with a text that are among the first k of a ranking or have another grade, or
     all for nCover.
@@ -275,7 +287,8 @@ def count_missing_needed(
         reads[query.pool_size :] = False
         alone = replace(book, queries=(query,))
         candidates = ~graded & reads[:, None]
-        needs = query_needs(alone, [measure], threshold, subtopics, candidates, policy)
+        skips = query.skips if skipping else None
+        needs = query_needs(alone, [measure], threshold, subtopics, candidates, policy, skips)
         missing += int(needs.needed.sum())
     return missing
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.measures.names import Measure, heading
+from exampp.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from exampp.results.plots.figure import Spread
@@ -140,6 +141,7 @@ class MeasureColumn:
         overall: Values of the whole pool as one system.
         overall_shares: Its shares of ungraded passages and missing cells.
         chance: Chance level of Cover (see `chance_floor`).
+        corrected: Cover corrected for skipped cells, by system; empty if not corrected.
         without_relevant: Number of queries without a relevant passage.
     """
 
@@ -154,6 +156,7 @@ class MeasureColumn:
     overall: Values | None = None
     overall_shares: tuple[float | None, float | None] = (None, None)
     chance: float | None = None
+    corrected: tuple[Estimate, ...] = ()
     without_relevant: int = 0
 
     def spreads(self, systems: Sequence[str]) -> list[Spread]:
@@ -203,6 +206,7 @@ class MeasureColumn:
             missing_cells=(missing_cells,),
             low=None,
             high=None,
+            corrected=(),
         )
 
     @property

@@ -64,6 +64,16 @@ class DecidedCell:
     disputed: bool
 
 
+class SkippedCells(NamedTuple):
+    """Cells of a query that are skipped because they hardly cover, [passages, items].
+
+    All needed cells of the items that are `drawn`, [items], are graded nevertheless.
+    """
+
+    cells: NDArray[np.bool_]
+    drawn: NDArray[np.bool_]
+
+
 @dataclass(frozen=True, slots=True)
 class QueryGrades:
     """Bank, passages, ratings, judgments and rankings of one query.
@@ -74,7 +84,7 @@ class QueryGrades:
     `pool_size` have no text and no grades. `decided` are the cells with human decisions.
     `importances` of the items (see `records.items`) are empty if unknown. `text_hashes` are
     those of the passages of the pool, joined. `item_groups` is, per item, the first item that
-    it duplicates, or itself; empty without duplicates.
+    it duplicates, or itself; empty without duplicates. `skips` are set if cells are skipped.
     """
 
     query_id: str
@@ -91,6 +101,7 @@ class QueryGrades:
     importances: tuple[str | None, ...] = ()
     text_hashes: bytes = b""
     item_groups: tuple[int, ...] = ()
+    skips: SkippedCells | None = None
 
     @property
     def is_graded(self) -> bool:

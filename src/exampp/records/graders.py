@@ -178,15 +178,17 @@ class GradingTarget(NamedTuple):
     """The measures and minimum ratings for which a bank is graded; other cells are not needed.
 
     With `may_miss`, cells with a smaller chance of covering their item are skipped, except those of
-    a random share `audit` of the items, which estimates the covered items that are missed. With
-    `until`, queries are graded in random order until the order of systems is decided, up to
-    differences of `margin`, or the gate of `requirements`, relative to the system `baseline`.
+    a random share `audit` of the items, drawn by `audit_seed`, which estimates the covered items
+    that are missed. With `until`, queries are graded in random order until the order of systems is
+    decided, up to differences of `margin`, or the gate of `requirements`, relative to the system
+    `baseline`.
     """
 
     measures: tuple[str, ...]
     min_ratings: tuple[int, ...]
     may_miss: float = 0.0
     audit: float = 0.0
+    audit_seed: int = 0
     until: str = ""
     margin: float = 0.0
     requirements: tuple[str, ...] = ()

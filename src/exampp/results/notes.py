@@ -251,6 +251,21 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _N,
         "Up to {worst} of the cells behind {subject} have no grade: {fate}.",
     ),
+    "cover-corrected": (
+        _N,
+        "{subject}: corrected adds an estimate of the covered items that skipped cells miss, from "
+        "{drawn} of {items} items that were drawn and graded in full; 95% intervals hold for these "
+        "queries and items.",
+    ),
+    "cover-not-corrected": (
+        _W,
+        "{subject} is not corrected for skipped cells: needed cells are pending (exampp grade).",
+    ),
+    "corrected-few-drawn": (
+        _N,
+        "{subject}: {systems} without an interval, because fewer than {least} of the open items "
+        "are drawn. Grade again with a larger --audit.",
+    ),
     "cover-bounds": (
         _W,
         "More than 1% of the cells that decide {subject} have no grade: brackets show the lowest "

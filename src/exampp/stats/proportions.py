@@ -2,7 +2,7 @@
 
 Sources: Wilson 1927 (the score interval of a share); Newcombe 1998, method 10 (the difference of
 two independent shares); Agresti 2013, section 11.1 (the difference of discordant counts, as in the
-test by McNemar 1947).
+test by McNemar 1947); Cochran 1977 (a share of a finite population).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import math
 from statistics import NormalDist
 
 from exampp.stats.estimate import LEVEL, Estimate
+
+Limits = tuple[float, float]
 
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """The normal quantile of a 95 % interval."""
@@ -24,6 +26,22 @@ def share_interval(count: int, of: int) -> Estimate:
     center = (value + spread / 2) / (1 + spread)
     half = math.sqrt(spread * (value * (1 - value) + spread / 4)) / (1 + spread)
     return Estimate(value, center - half, center + half)
+
+
+def finite_share_limits(share: float, drawn: float, of: float, level: float = LEVEL) -> Limits:
+    """Return Wilson limits of a share of a finite population, of which some units were drawn.
+
+    The number of drawn units is divided by the share that was not drawn, by which the variance of a
+    sample without replacement is smaller. Source: Cochran 1977, Sampling Techniques, section 2.6.
+    """
+    if drawn >= of:
+        return share, share
+    n = drawn * (of - 1) / (of - drawn)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    spread = z * z / n
+    center = (share + spread / 2) / (1 + spread)
+    half = math.sqrt(spread * (share * (1 - share) + spread / 4)) / (1 + spread)
+    return max(0.0, center - half), min(1.0, center + half)
 
 
 def share_difference(one: Estimate, other: Estimate) -> Estimate:

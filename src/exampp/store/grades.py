@@ -13,7 +13,7 @@ from exampp.errors import InputError
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import RatingScale, with_distinct_names
 from exampp.sanitize import sanitize, sanitize_value
-from exampp.store.sql import column, extra_json, from_json, insert, pairs, select_integer
+from exampp.store.sql import column, exists, extra_json, from_json, insert, pairs, select_integer
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
@@ -416,3 +416,35 @@ def rated_cells(
             graded = (row for row in cell if row[4] == State.GRADED)
             ratings = {row[3]: row[5] for row in graded if row[5] is not None}
             yield RatedCell(query_id, item_id, passage_id, version, passage_version, key, ratings)
+
+
+class PositionRow(NamedTuple):
+    """A rating of one of several items in a request: the name of the request, and the position."""
+
+    request: str
+    position: int
+    item_version: int
+    rating: int
+
+
+LOOKED_AT = 1000
+"""Grades that show whether a grader asks for several items in a request."""
+
+
+def position_rows(connection: sqlite3.Connection, grader: int) -> list[PositionRow]:
+    """Return the ratings of a grader that share a request; equal texts count once."""
+    several = """instr(detail, '"request":')"""
+    if not exists(
+        connection,
+        f"SELECT 1 FROM (SELECT detail FROM grade WHERE grader = ? LIMIT {LOOKED_AT}) "
+        f"WHERE {several}",
+        (grader,),
+    ):
+        return []
+    rows = connection.execute(
+        "SELECT json_extract(detail, '$.request'), json_extract(detail, '$.position'), "
+        f"min(item_version), rating FROM grade WHERE grader = ? AND state = 0 AND {several} "
+        "GROUP BY 1, 2",
+        (grader,),
+    )
+    return [PositionRow(*row) for row in rows]

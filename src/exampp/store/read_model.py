@@ -118,7 +118,8 @@ def read_gradebook(
             for name, query, _ in _queries(connection)
         ]
         counts = count_readings(connection, grader.key, bank)
-        keyless = items_without_key(connection, scope_of(connection, grader, bank))
+        scope = scope_of(connection, grader, bank)
+        keyless = items_without_key(connection, scope)
         graded_items = has_items_without_text(connection, bank, grader.identity.kind)
         target = target_of(connection, grader.key, bank)
     notes = list(counts.deviations.describe())
@@ -138,10 +139,22 @@ def read_gradebook(
         notes=(
             *(f"{note}." for note in notes),
             *([target.note] if target else []),
+            *([IN_CASCADE] if scope.after and _is_partial(graded) else []),
             *calibration_notes(grader.identity),
             *notes_of_vote(grader.identity),
         ),
     )
+
+
+IN_CASCADE = (
+    "Only the cells that a cascade leaves to this grader are graded. Evaluate the cascade instead: "
+    "--grader vote-cascade."
+)
+
+
+def _is_partial(queries: Iterable[QueryGrades]) -> bool:
+    """Return whether a cell of the pools has no grade."""
+    return any((one.ratings[: one.pool_size] == MISSING).any() for one in queries)
 
 
 def query_gradebook(
@@ -354,6 +367,45 @@ def read_texts(
         if row is not None:
             texts[cell] = CellTexts(*row)
     return texts
+
+
+class QueryTexts(NamedTuple):
+    """The texts of a query, its items and its passages."""
+
+    query: str
+    items: Sequence[str]
+    passages: Sequence[str]
+
+
+def texts_of_query(
+    connection: sqlite3.Connection,
+    bank: str,
+    kind: str,
+    query_id: str,
+    item_ids: Sequence[str],
+    passage_ids: Sequence[str],
+) -> QueryTexts:
+    """Return the texts of a query, and of items and passages in this order; "" if missing."""
+    (text,) = column(connection, "SELECT text FROM query WHERE query_id = ?", (query_id,))
+    items = pairs(
+        connection,
+        "SELECT i.item_id, v.text FROM item i JOIN bank b USING (bank) "
+        "JOIN query q ON q.query = i.query JOIN item_version v ON v.version = i.version "
+        "WHERE b.name = ? AND i.kind = ? AND q.query_id = ?",
+        (bank, kind, query_id),
+    )
+    passages = pairs(
+        connection,
+        "SELECT p.passage_id, w.title || ' ' || w.text FROM passage p "
+        "JOIN passage_version w ON w.version = p.version "
+        "WHERE p.passage_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(passage_ids),),
+    )
+    return QueryTexts(
+        text,
+        [items.get(one) or "" for one in item_ids],
+        [passages.get(one) or "" for one in passage_ids],
+    )
 
 
 def _dossier(

@@ -160,6 +160,33 @@ def _detail_of_newest(connection: sqlite3.Connection, grader: int, bank: str, pa
     return None if row is None else from_json(row[0])
 
 
+def models_of(
+    connection: sqlite3.Connection, grader: int, bank: str, target: GradingTarget
+) -> list[list[float]] | None:
+    """Return the models by which a target skips cells; None if none were learned.
+
+    They are those of the earliest run with this target, so that a merge does not change them.
+    """
+    rows = connection.execute(
+        "SELECT json_extract(detail, '$.for'), json_extract(detail, '$.models') FROM run "
+        "WHERE grader = ? AND json_extract(detail, '$.bank') = ? "
+        "AND json_extract(detail, '$.models') IS NOT NULL ORDER BY started, run",
+        (grader, bank),
+    )
+    for stored, models in rows:
+        if GradingTarget.read(from_json(stored)) == target:
+            return list(from_json(models))
+    return None
+
+
+def put_models(connection: sqlite3.Connection, run: int, models: list[list[float]]) -> None:
+    """Store the models by which the target of a run skips cells."""
+    connection.execute(
+        "UPDATE run SET detail = json_set(detail, '$.models', json(?)) WHERE run = ?",
+        (json.dumps(models), run),
+    )
+
+
 def update_run(connection: sqlite3.Connection, run: int, spent: RunUsage) -> None:
     """Record the usage of a run so far."""
     connection.execute(

@@ -83,7 +83,7 @@ def create_app(live: LiveCollection, access: Access) -> ASGIApp:
         title="exampp", docs_url=None, redoc_url=None, openapi_url=None, lifespan=limit_pages
     )
     app.state.live = live
-    app.state.people = access.people
+    app.state.access = access
     for page in import_pages():
         # not `include_router`, which copies every route at the first request
         app.router.routes += page.router.routes
@@ -326,7 +326,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 # ---- a path in front of all addresses ------------------------------------------------------------
 
 _ADDRESS = re.compile(
-    rb'(\s(?:href|src|action|formaction|content|hx-[a-z]+|data-[a-z-]+)="(?:0;url=)?)/(?!/)'
+    rb'(\s(?:href|src|srcset|action|formaction|content|hx-[a-z]+|data-[a-z-]+)="(?:0;url=)?)/(?!/)'
 )
 """An attribute with an address on this server; quotes in texts are escaped."""
 

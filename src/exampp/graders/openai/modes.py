@@ -43,6 +43,8 @@ CHOICE_FORMS: Mapping[str, Callable[[Sequence[str]], dict[str, Any]]] = {
 }
 """Parameters that enforce one of several replies: vLLM, earlier vLLM, llama.cpp, SGLang."""
 UNCLEAR = "the reply to several items has no clear rating of this one"
+REQUEST_DIGITS = 12
+"""Length of the name of a request that several grades share."""
 CHOICE_TOKENS = 32
 """Maximum tokens of a label."""
 TEXT_PARTS = ("text", "output_text")
@@ -227,6 +229,8 @@ class Mode:
         listed = prompt.reading == "support"
         texts = split_reply(completion.text, len(requests), listed=listed)
         replies = {}
+        texts_of = (completion.text, ordered[0].passage, *(one.item for one in ordered))
+        shared = {"request": content_hash(*texts_of)[:REQUEST_DIGITS], "items": len(ordered)}
         for position, (one, text) in enumerate(zip(ordered, texts, strict=True), 1):
             outcome = read_reply(
                 prompt.reading,
@@ -242,7 +246,7 @@ class Mode:
                 scores=self._scores(completion, str(position)) if is_read else None,
                 fault="" if is_read else UNCLEAR,
                 usage=usage,
-                detail={**completion.detail, "position": position, "items": len(requests)},
+                detail={**completion.detail, **shared, "position": position},
             )
         return ReadReplies([replies[one.key] for one in requests], completion.usage)
 

@@ -146,8 +146,10 @@ def agreement(request: CurrentRequest) -> HTMLResponse:
     with request.open() as collection:
         grades = request.choice.of(collection)
         judged = grades.decisions.judging(min_rating=request.min_rating, intervals=True)
+        effect = grades.position_effect()
     return request.render(
         "agreement.html",
+        order=effect.tables() if effect else {},
         judged=judged,
         everybody=EVERYBODY,
         together=comparison_of(judged.with_grader, EVERYBODY),

@@ -122,6 +122,7 @@ def _page(
 ) -> HTMLResponse:
     facts, notes = (found.facts, found.notes) if found else ({}, ())
     price: dict[str, Any] = {"found": found, "facts": facts, "notes": notes, "trouble": trouble}
+    price["table"] = None
     if request.wants_part:
         return request.render("_price.html", **price)
     with request.open() as collection:
