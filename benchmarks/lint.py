@@ -17,21 +17,14 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from duplicates import BANKS
+
 import exampp
 from exampp.formats import bank as workbench_bank
 from exampp.items.lint import LEAST_PRECISION, RULES, Finding, lint
 
 PAIRS = {"duplicate", "near-duplicate", "twin"}
 HERE = Path(__file__).parent
-BANKS = {
-    "dl19-questions": "dl19/questions",
-    "dl19-second": "dl19/questions-second-bank",
-    "dl19-nuggets": "dl19/nuggets",
-    "dl20-questions": "dl20/questions",
-    "dl20-nuggets": "dl20/nuggets",
-    "car-questions": "car-y3/questions",
-    "car-nuggets": "car-y3/nuggets",
-}
 
 
 def main() -> None:
@@ -44,7 +37,7 @@ def main() -> None:
     rules: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     total: Counter[str] = Counter()
     for bank, file in BANKS.items():
-        for one in findings_of(bank, data / f"{file}.jsonl.gz", data / "dl19/graded.jsonl.gz"):
+        for one in findings_of(bank, data / file, data / "dl19/graded.jsonl.gz"):
             rules[bank, one.query_id, one.item_id].add(one.rule)
             total[one.rule] += 1
     print_rules(labels, rules, total)

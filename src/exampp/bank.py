@@ -37,7 +37,7 @@ from exampp.records.inputs import relevance_threshold
 from exampp.records.items import DIFFERENT, MODEL, SAME, BankTexts, ItemEvidence
 from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
-from exampp.review.impact import MEASURES, DryRun, EditPreview, preview, watch
+from exampp.review.impact import DryRun, EditPreview, preview, watch
 from exampp.sanitize import check_integer, check_lists, check_text, or_default
 from exampp.store import bank as stored
 from exampp.store.bank import (
@@ -233,15 +233,12 @@ class Bank:
         else:
             return "", {}
         from exampp.measures.board import describe_source
-        from exampp.measures.cover import item_evidence, item_scores
+        from exampp.measures.cover import evidence_of
 
         book = read_gradebook(self.connection, known[identity.key], self.name)
-        if book.ungraded_by_target:
-            return "", {}
         relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
-        scores = item_scores(book, identity.threshold(min_rating))
-        source = describe_source(book.grader, book.bank_label, book.oversight)
-        return source, item_evidence(book, scores, relevant)
+        found = evidence_of(book, identity.threshold(min_rating), relevant)
+        return describe_source(book.grader, book.bank_label, book.oversight) if found else "", found
 
     def duplicates(self) -> Table:
         """Return the groups of items that ask one thing: equal, paraphrases, or marked."""
@@ -503,13 +500,14 @@ class Bank:
         self,
         edit: Callable[[Bank], Table],
         *,
-        measures: Sequence[Measure | str] = MEASURES,
+        measures: Sequence[Measure | str] = (),
         min_rating: int | None = None,
     ) -> DryRun:
         """Return the effect of an edit on the leaderboard of every grader, without saving it.
 
         `edit` calls one of the methods above: `bank.trial(lambda bank: bank.edit("retire",
-        "dbb6"))`. `min_rating` is by default 4, or the highest of a shorter scale.
+        "dbb6"))`. `measures` are by default Cover@20 and nDCG@20, or those of `exampp grade --for`;
+        `min_rating` is 4, or the highest of a shorter scale.
         """
         effects, look = watch(self.connection, self.name, self.settle)
 

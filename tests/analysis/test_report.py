@@ -13,7 +13,13 @@ from support.gradebooks import make_book, make_query, make_ranking
 
 import exampp
 from exampp.analysis.report import report
-from exampp.analysis.verdict import USUAL_QUERIES, ReportSettings, ReportSource, families_of
+from exampp.analysis.verdict import (
+    USUAL_QUERIES,
+    ReportSettings,
+    ReportSource,
+    compute_report_data,
+    families_of,
+)
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
@@ -59,6 +65,15 @@ def warnings(document: Document) -> list[str]:
         if isinstance(block, Notices)
         for sentence in block.sentences
     ]
+
+
+@pytest.mark.parametrize(
+    ("measures", "k"),
+    [(("nCover@1", "nDCG@5"), 1), (("nCover@1", "Cover@3"), 3), (("nDCG@5",), 20)],
+)
+def test_items_are_read_at_the_cutoff_of_the_measures(measures: tuple[str, ...], k: int) -> None:
+    data = compute_report_data(exam(3), settings(measures=measures), ReportSource("my.exam"))
+    assert data.items.scores.k == k
 
 
 def test_retrieved_passages_beside_answers_have_a_note_and_a_section() -> None:

@@ -73,6 +73,12 @@ def test_names_and_answers_as_others_write_them(tmp_path: Path, header: str, mar
     assert said == ("; " in answers[0] or ";" in answers[0])
 
 
+def test_a_header_without_items_is_refused(tmp_path: Path) -> None:
+    path = file(tmp_path, "query_id,question\n\n", "b.csv")
+    with pytest.raises(InputError, match=r"b\.csv: the table has no rows below its header"):
+        list(plain_bank.read(path))
+
+
 def test_a_semicolon_in_a_single_answer_is_text_and_is_reported(tmp_path: Path) -> None:
     path = file(tmp_path, "query_id,question,answer\nq1,What?,It melts; it flows\n", "b.csv")
     with collect_warnings() as warnings:

@@ -95,6 +95,12 @@ def test_auto_takes_the_shortest_mode_that_reads_the_first_cells(
         assert f"{decode} reads {0 if decode == 'text' and says != '2' else 2}" in note
 
 
+def test_auto_tries_no_more_modes_than_the_limit_on_requests_allows(tmp_path: Path) -> None:
+    with server_of("json") as server, exams.make(tmp_path) as exam:
+        exam.grade("openai", model="m", base_url=server.url, max_requests=1)
+        assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("inside", "outside", "decode"), [(0.9, 0.1, "labels"), (0.1, 0.9, "json")]
 )

@@ -107,6 +107,8 @@ def test_the_second_grader_rates_what_the_first_is_unsure_of(tmp_path: Path) -> 
         strong_row = of_status(exam, "strong")
         assert (strong_row["pending"], strong_row["not needed"], strong_row["graded"]) == (0, 5, 3)
         assert of_status(exam, "vote-cascade")["graded"] == 8
+        alone = "Only the cells that a cascade leaves to this grader are graded"
+        assert alone in " ".join(exam.grades("strong").evaluate().notes)
         # the same again, without a request
         *_, progress = exam.grading(strong, name="strong", after="cheap", audit=NEVER).steps()
         assert (len(strong.calls), progress.total) == (3, 0)
@@ -114,6 +116,7 @@ def test_the_second_grader_rates_what_the_first_is_unsure_of(tmp_path: Path) -> 
         exam.grade(strong, name="strong")
         assert len(strong.calls) == 8
         assert "not needed" not in of_status(exam, "strong")
+        assert alone not in " ".join(exam.grades("strong").evaluate().notes)
         assert exam.panel("cheap", "strong").cascade(audit=NEVER).cells == {"sure": 5, "unsure": 3}
 
 
@@ -180,6 +183,22 @@ def test_an_edit_makes_the_cells_of_both_pending(tmp_path: Path) -> None:
         assert strong.calls.count("air p1") == 2
         assert strong.calls.count("sunsets p4") == 1
         assert cells(exam, "vote-cascade")["air p1"] == (0, 5, "unsure")
+
+
+def test_a_cell_that_became_unsure_loses_the_cheap_rating(tmp_path: Path) -> None:
+    with graded(tmp_path) as exam:
+        exam.grade(ByCell({}, 5), name="strong", after="cheap", audit=NEVER)
+        with exam.connection as connection:
+            connection.execute(
+                "UPDATE grade SET rating = 3 WHERE rating = 2 AND grader = "
+                "(SELECT grader FROM grader WHERE model = 'cheap')"
+            )
+        found = exam.panel("cheap", "strong").cascade(audit=NEVER)
+        assert found.pending == 1
+        assert cells(exam, "vote-cascade")["sunsets p2"] == (4, None, "unsure")
+        assert of_status(exam, "vote-cascade")["pending"] == 1
+        exam.grade(ByCell({}, 5), name="strong", after="cheap", audit=NEVER)
+        assert cells(exam, "vote-cascade")["sunsets p2"] == (0, 5, "unsure")
 
 
 def test_expected_ratings_decide_where_there_are_any(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from support.forked import forked
 from support.replayed import CheckedGrader, Killed, NeededOracle, RandomExam, graded_cells, scores
 
 import exampp
+from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.batches import Batches
 from exampp.grading.run import GradingRun
@@ -137,6 +138,9 @@ def test_a_covered_item_needs_no_other_passage(tmp_path: Path, grader: ScriptedG
         (status,) = grading_status(exam.connection)
         assert (status.pending, status.not_needed, status.states["graded"]) == (0, 1, 7)
         assert exam.status().verdict.endswith("1 are not needed.")
+        grid = str(exam.grades().review("grid", query_id="q1"))
+        assert "not graded" in grid
+        assert "pending" not in grid
         again = exam.grade(grader, measures=["Cover"], min_rating=4)
         assert str(again) == "Nothing to grade: 1 pending cell is not needed (--for or --after)"
         board = exam.grades().evaluate()
@@ -191,6 +195,18 @@ def test_an_edit_makes_the_needed_cells_pending(tmp_path: Path, grader: Scripted
         assert grading_status(exam.connection)[0].pending == 3
         # the new text has no answer: p1, p2 and p4 are all needed
         assert exam.grade(grader, measures=["Cover"]).done == 3
+
+
+def test_the_effect_of_an_edit_is_that_on_the_measures_of_the_target(
+    tmp_path: Path, grader: ScriptedGrader
+) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade(grader, measures=["Cover"])
+        bank, first = exam.bank(), exam.bank().items("q1")[0]
+        (effect,) = bank.trial(lambda bank: bank.edit("retire", first.item_id)).effects
+        assert [str(one.measure) for one in effect.impact.shifts] == ["Cover@20"]
+        with pytest.raises(InputError, match="nDCG@20 needs 1 cell without a grade"):
+            bank.trial(lambda bank: bank.edit("retire", first.item_id), measures=["nDCG@20"])
 
 
 def test_measures_that_need_other_cells_are_refused(tmp_path: Path, grader: ScriptedGrader) -> None:
@@ -255,6 +271,9 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     assert "at most 8" in exampp_command.line(f"{line} --dry-run").out
     assert "cells done" in exampp_command.line(line).out
     assert "Cover@2" in exampp_command.line(f"exampp evaluate {tmp_path}/my.exam").out
+    wrote = exampp_command.line(f"exampp export {tmp_path}/my.exam {tmp_path}/graded.jsonl")
+    assert "of draft (question" in wrote.err
+    assert "The file does not say so" in " ".join(wrote.err.split())
 
 
 def test_each_batch_is_a_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,18 @@ def test_marks_join_items_in_any_words() -> None:
     assert len(group.items) == 2
 
 
+def test_contradictory_marks_are_reported() -> None:
+    first = Item("0", "q", A, extra={records.SAME: ["1"], records.DIFFERENT: ["2"]})
+    second = Item("1", "q", "How is steel made?", extra={records.SAME: ["2"]})
+    items = (first, second, Item("2", "q", "How is iron made?"))
+    table = duplicates_table([BankEntry("q", items)])
+    (note,) = table.notes
+    assert "0 and 2 are marked as different, and as the same through other items" in note
+    # without the mark through another item, they are apart
+    apart = (first, replace(second, extra={}), items[2])
+    assert not duplicates_table([BankEntry("q", apart)]).notes
+
+
 def test_without_the_model_words_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise InputError("a file of the draft grader is missing")

@@ -302,6 +302,12 @@ def test_the_verdict_comes_first(style: str, start: str) -> None:
     assert render(VERDICT, style).startswith(start)
 
 
+def test_a_table_without_rows_is_its_verdict() -> None:
+    nothing = Table.of(["group", "item"], [], notes=["Words alone."], verdict="No duplicates.")
+    assert str(nothing) == "No duplicates.\n\n* Words alone.\n"
+    assert "group" in str(Table.of(["group", "item"], []))
+
+
 def test_the_verdict_of_latex_stands_before_the_notes() -> None:
     assert r"\par\footnotesize a\_1 is best." + "\n" + r"\par\footnotesize one" in render(
         VERDICT, "latex"

@@ -140,6 +140,15 @@ def test_a_stopped_run_keeps_its_replies_and_resumes(client: Client, path: Path)
         assert set(server.attempts.values()) == {1}
 
 
+def test_grading_ends_when_the_order_is_decided(client: Client) -> None:
+    form = {**GRADING, "grader": "draft", "measures": "Cover@2", "until": "order", "prompt": ""}
+    assert client.post("/grade/start", {**form, "margin": "0.1"}).status == 303
+    assert "All 2 queries are graded" in wait_for(client, "finished")
+    refused = client.post("/grade/start", {**form, "baseline_system": "alpha"})
+    assert refused.status == 400
+    assert "only a gate has a baseline" in refused.text
+
+
 def test_a_server_that_stops_stores_what_arrived(path: Path) -> None:
     with FaultServer(delay=0.2) as server:
         with live.visiting(path) as client:

@@ -42,7 +42,7 @@ from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import Gradebook, answering
 from exampp.records.wording import counted
-from exampp.results.notes import listed, note, without_code
+from exampp.results.notes import listed, note, with_code, without_code
 from exampp.results.plots.dots import intervals_figure
 from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
@@ -252,10 +252,13 @@ class GateResult(Result):
                 for requirement, systems in requirements.items()
             )
             yield note("gate-reason", verdict=verdict.capitalize(), where=where, why=why)
-        if fewest := min((row.queries for row in self.rows if row.low is not None), default=0):
+        fewest = min((row.queries for row in self.rows if row.low is not None), default=0)
+        sample = list(with_code(self.notes, *_OF_SAMPLE))
+        if fewest and not sample:
             yield unseen_failures(fewest, self.level)
+        yield from sample
         yield note("gate-method", side=percent((1 - self.level) / 2))
-        yield from self.notes
+        yield from without_code(self.notes, *_OF_SAMPLE)
 
     def to_junit(self) -> str:
         """Return the result as JUnit XML, the test format of continuous integration.
@@ -296,6 +299,8 @@ class GateResult(Result):
 CUTOFF = 20
 """Of a Cover that has none."""
 _NAMED = 3
+_OF_SAMPLE = ("query-sample", "gate-sample")
+"""Codes of notes that not all queries are graded."""
 _LONGEST = 160
 NO_RANGE = "the measure has no known range, and Student's t does not count with rare failures"
 STRADDLES = "the interval contains values that meet the requirement and values that do not"

@@ -33,7 +33,7 @@ from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.measures.board import Leaderboard, describe_oversight
 from exampp.measures.cover import ItemScores, item_scores
 from exampp.measures.exams import SubtopicChoice
-from exampp.measures.leaderboard import evaluate
+from exampp.measures.leaderboard import default_cutoff, evaluate
 from exampp.measures.names import as_measures, heading
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
@@ -186,9 +186,12 @@ def _agreement(book: Gradebook, settings: ReportSettings) -> tuple[AgreementBloc
 
 
 def _item_scores(book: Gradebook, settings: ReportSettings) -> ItemScores:
-    """Return the scores of the items under the report's first Cover."""
-    covers = [one for one in as_measures(settings.measures) if one.name == "Cover"]
-    k = (covers[0].cutoff if covers else None) or DEPTH
+    """Return the scores of the items under the report's first Cover, or else its first measure of
+    items.
+    """
+    covers = [one for one in as_measures(settings.measures) if one.kind.cover and one.cutoff]
+    covers.sort(key=lambda one: one.name != "Cover")
+    k = (covers[0].cutoff if covers else None) or default_cutoff(book)
     return item_scores(book, settings.min_rating, k, subtopics=settings.subtopics)
 
 

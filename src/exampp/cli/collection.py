@@ -652,16 +652,31 @@ def export(
             count = opened.export(to, target, bank=bank, part=part)
         people = opened.decisions.counts()
         about_sealed = "" if part else _about_sealed(opened, target, bank)
+        partial = _about_partial(opened) if target == "workbench" else ""
     meant = kind is None and target == "workbench" and "bank" in to.name.lower()
     what = "graded passages (--format bank writes the bank)" if meant else target
     report_written(to, f"{to}: {what}, {counted(count, 'record')}")
-    if about_sealed:
-        print_message(about_sealed)
+    for text in filter(None, (about_sealed, partial)):
+        print_message(text)
     if target in _BESIDE and any(people.values()):
         print_message(
             ", ".join(f"{thing}: {number:,}" for thing, number in people.items() if number)
         )
         print_message(_BESIDE[target])
+
+
+def _about_partial(opened: exampp.Collection) -> str:
+    """Return the sentence about cells without a grade that were not needed; empty without any."""
+    status = opened.status()
+    names = [column.name for column in status.columns]
+    if "not needed" not in names:
+        return ""
+    at = names.index("not needed")
+    cells = ", ".join(f"{row[at]:,} of {row[0]}" for row in status.rows if row[at])
+    return (
+        f"Cells that were not needed have no grade ({cells}). The file does not say so: they are "
+        "pending where it is imported."
+    )
 
 
 def _about_sealed(opened: exampp.Collection, target: str, bank: str | None) -> str:

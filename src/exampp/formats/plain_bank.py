@@ -224,6 +224,8 @@ def _table_rows(text: str, path: str | Path, on_error: OnError) -> Iterator[tupl
             hint=f"{slips}. Correct it" if slips else hint,
         )
     (number, names), *rows = table_rows(text, separator, path)
+    if not rows:
+        raise InputError("the table has no rows below its header", file=path)
     header = _meanings(names, path, number)
     kind = _kind_of_rows(header, [cells for _, cells in rows], path)
     semicolons = _has_semicolons(dict(zip(header, names, strict=True)), rows, path)

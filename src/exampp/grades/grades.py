@@ -553,11 +553,18 @@ class Grades(ChosenGrades, GradesBase):
         discrimination = self.discrimination(criteria.min_rating)
         return MissingAndSpurious.of(self.dossiers(query_ids, ()), criteria, discrimination)
 
+    @property
+    def _has_target(self) -> bool:
+        """Return whether some cells without a grade may not be needed."""
+        from exampp.store.runs import cascade_of, target_of
+
+        of_bank = self.connection, self.stored.key, self.bank
+        return target_of(*of_bank) is not None or cascade_of(*of_bank) is not None
+
     def _check_oversight(self) -> None:
         from exampp.records.gradebook import check_all_items_graded
-        from exampp.store.runs import target_of
 
-        if target_of(self.connection, self.stored.key, self.bank) is not None:
+        if self._has_target:
             check_all_items_graded(self.gradebook, "missing passages and spurious items")
 
     def missing(
@@ -676,5 +683,6 @@ class Grades(ChosenGrades, GradesBase):
             width,
             lambda: self.discrimination(criteria.min_rating),
             lambda query_ids, most: self.missing(query_ids, criteria, most),
+            "not graded" if self._has_target else "pending",
         )
         return list_tables(name, dossiers, options)

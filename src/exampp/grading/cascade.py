@@ -33,7 +33,7 @@ from exampp.store.grades import (
     grade_row,
     graders,
     put_grader,
-    put_grades,
+    put_readings,
     rated_cells,
 )
 from exampp.store.pages import write_pages
@@ -111,7 +111,7 @@ def cascade_cells(
                 pending += grade.state is not State.GRADED
                 versions = cell.item_version, cell.passage_version
                 rows.append(grade_row(grader, *versions, grade, cell.answer_key))
-            put_grades(connection, rows)
+            put_readings(connection, rows)
         write_pages(connection)
     named = next(one.identity for one in graders(connection) if one.key == grader)
     return Cascaded(named, +counts, pending)

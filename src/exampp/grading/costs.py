@@ -352,11 +352,12 @@ class _Survey(NamedTuple):
             loads.append(_load(run, found))
             sample.add(run.grading.bundles(filter(run.needs_request, found)))
             if target is not None:
-                target.count(query, found)
+                needed = [] if target.cells.is_decided else found
+                target.count(query, needed)
             if number % step:
                 continue
             if target is not None:
-                target.simulate(query, found)
+                target.simulate(query, needed)
             if spent.asked:
                 whole = _load(
                     run, pending_of_query(run.connection, query, None, run.exam, "pending")
@@ -364,11 +365,12 @@ class _Survey(NamedTuple):
                 graded.append(whole.without(loads[-1]))
         every, some = RequestLoad.total(loads), RequestLoad.total(loads[::step])
         before = RequestLoad.total(graded)
-        least, skipped, needed = int(every.requests), 0, None
+        least, skipped, target_loads = int(every.requests), 0, None
         if target is not None:
             least, skipped = target.at_least, target.skipped
-            needed = target.loads(every.items / max(1.0, some.items))
-        return cls(every, needed, least, skipped, sample.taken, sample.first, before, spent)
+            target_loads = target.loads(every.items / max(1.0, some.items))
+            least = run.count_pending().at_least if target.cells.ends_early else least
+        return cls(every, target_loads, least, skipped, sample.taken, sample.first, before, spent)
 
 
 class _Rates(NamedTuple):

@@ -302,19 +302,21 @@ class GradingRun:
 
     def count_pending(self) -> PendingCount:
         """Count the pending cells and the requests that grade them, without sending any."""
-        cells = requests = least = not_needed = skipped = 0
+        cells = requests = not_needed = skipped = 0
+        least = []
         for requested, plan in self._pending_by_query():
             graded = sum(len(one.cells) for one in requested)
             bundles = self.grading.bundles(filter(self.needs_request, requested))
             asked = sum(1 for _ in bundles)
             cells, requests = cells + graded, requests + asked
             at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
-            least += asked if plan is None else min(asked, at_least)
+            least.append(asked if plan is None else min(asked, at_least))
             if plan is not None:
                 skipped += plan.skipped
                 not_needed += plan.cells - graded - plan.skipped
         not_needed += self.left_to_first(cells)
-        return PendingCount(cells, requests, least, not_needed, skipped)
+        groups = map(sum, self._groups(least))
+        return PendingCount(cells, requests, next(filter(None, groups), 0), not_needed, skipped)
 
     def left_to_first(self, pending: int) -> int:
         """Count the cells without a grade that a cascade leaves to its first grader."""
@@ -337,7 +339,7 @@ class GradingRun:
     def _pending_by_query(self) -> Iterator[tuple[list[PendingCells], QueryPlan | None]]:
         key = find_grader(self.connection, self.grading.identity)
         cells = self._target_cells()
-        for query in query_order(self.connection, self.exam):
+        for query in self._query_order(cells):
             found = list(pending_of_query(self.connection, query, key, self.exam, self.select))
             plan = cells.plan(query, found, counting=True) if cells else None
             needed = plan.needed if plan else found
@@ -464,19 +466,25 @@ class GradingRun:
         While drawing, all queries come twice: for drawn items, then for cells that are not skipped.
         """
         cells = self._target_cells()
-        if cells is None or not cells.ends_early:
-            yield query_order(self.connection, self.exam)
-            if cells is not None and cells.is_drawing and not self.stopped:
-                with self.connection, transaction(self.connection):
-                    cells.learn(self._run)
-                yield query_order(self.connection, self.exam)
-            return
-        queries = cells.query_order()
-        size = -(-len(queries) // GROUPS)
-        for start in range(0, len(queries), size):
-            if self.stopped or (cells := self._target_cells()) is None or cells.is_decided:
+        for queries in self._groups(self._query_order(cells)):
+            if self.stopped or ((now := self._target_cells()) and now.is_decided):
                 return
-            yield queries[start : start + size]
+            yield list(queries)
+        if cells is not None and cells.is_drawing and not self.stopped:
+            with self.connection, transaction(self.connection):
+                cells.learn(self._run)
+            yield query_order(self.connection, self.exam)
+
+    def _query_order(self, cells: TargetCells | None) -> list[int]:
+        if cells is not None and cells.ends_early:
+            return cells.query_order()
+        return query_order(self.connection, self.exam)
+
+    def _groups(self, of_queries: Sequence[int]) -> Iterator[Sequence[int]]:
+        """Yield the groups of queries that are graded one after the other, or values of theirs."""
+        ends_early = self.target is not None and self.target.until
+        size = max(1, -(-len(of_queries) // (GROUPS if ends_early else 1)))
+        return (of_queries[start : start + size] for start in range(0, len(of_queries), size))
 
     def _select(self, queries: list[int], select: str) -> Iterator[Progress]:
         while (queries or self._repeats) and not self.stopped:

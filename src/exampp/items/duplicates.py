@@ -498,6 +498,20 @@ def _kept_apart(items: Sequence[Item]) -> set[frozenset[int]]:
     return {frozenset(pair) for pair in marked_pairs(extras, DIFFERENT)}
 
 
+def _contradictions(items: Sequence[Item]) -> Iterator[str]:
+    """Describe every two items that people marked as different and, with others, as the same."""
+    marked = marked_pairs({item.item_id: item.extra for item in items}, SAME)
+    group = joined_groups(len(items), marked)
+    for one, other in sorted(map(sorted, _kept_apart(items))):
+        if group[one] == group[other]:
+            first, second = items[one].item_id, items[other].item_id
+            yield (
+                f"Marks contradict each other: {first} and {second} are marked as different, and "
+                "as the same through other items, which counts. Mark one of the pairs again: "
+                f"exampp bank edit COLLECTION same {first} {second}"
+            )
+
+
 def _likeness(
     texts: Sequence[str], differs: Mapping[frozenset[int], str], one: int, other: int
 ) -> float:
@@ -573,6 +587,7 @@ def duplicates_table(entries: Iterable[BankEntry]) -> Table:
         repeated = f"{len(rows) - len(groups)} of {items} items repeat another"
         verdict = f"{counted(len(groups), 'group')} of duplicates: {repeated}."
     notes = [] if _encoder() else [WORDS_ALONE]
+    notes += [text for items in by_query.values() for text in _contradictions(items)]
     heads = ["group", "query", "subtopic", "item", "text", "why", "kind"]
     return Table.of(heads, rows, notes=notes, verdict=verdict)
 

@@ -808,6 +808,18 @@ FEWEST_JUDGED = 5
 """With fewer passages on a side, their coverage says nothing about an item."""
 
 
+def evidence_of(
+    book: Gradebook, min_rating: int, min_relevant: int
+) -> dict[tuple[str, str], ItemEvidence]:
+    """Return what grades and judgments show of each item; empty if they cannot show it.
+
+    This is so without grades, and if passages are graded only for some items.
+    """
+    if not book.is_graded or book.ungraded_by_target:
+        return {}
+    return item_evidence(book, item_scores(book, min_rating), min_relevant)
+
+
 def item_evidence(
     book: Gradebook, scores: ItemScores, min_relevant: int
 ) -> dict[tuple[str, str], ItemEvidence]:

@@ -35,7 +35,8 @@ def view_text(view: View, room: int | None = None, *, styled: bool = False) -> s
     lines = [paint(line, _BOLD) for line in _paragraph(view.verdict, room)]
     lines += [""] * bool(lines)
     lines += [paint(line, _BOLD) for line in _paragraph(view.caption, room)]
-    for number, part in enumerate(_fitting(view, room)):
+    parts = _fitting(view, room) if any(view.cells) or not view.verdict else ()
+    for number, part in enumerate(parts):
         lines += ["", *_lines(part, room, paint)][number == 0 :]
     for note in view.footnotes("text"):
         first, *rest = _paragraph(note, room and room - len("* ")) or [""]

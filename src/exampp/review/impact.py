@@ -32,6 +32,7 @@ from exampp.inputs.loading import Importer
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.leaderboard import default_measures, default_min_rating, evaluate
 from exampp.measures.names import Measure, as_measures
+from exampp.measures.needs import check_needed_cells
 from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import MeasureColumn, Values
 from exampp.records import GraderIdentity
@@ -163,7 +164,8 @@ class Baseline:
         """Evaluate the unchanged gradebook; `min_rating` is by default 4 or the scale's highest.
 
         Raises:
-            InputError: As `measures.leaderboard.evaluate`.
+            InputError: As `measures.leaderboard.evaluate`; a measure needs cells that are not
+                graded, because others did not need them.
         """
         if min_rating is None:
             min_rating = default_min_rating(gradebook)
@@ -171,6 +173,7 @@ class Baseline:
         parsed = as_measures(measures or default_measures(gradebook, MEASURES))
         labelling = or_default("labelling", labelling, Labelling)
         mode = resolve_subtopics(gradebook, subtopics)
+        check_needed_cells(gradebook, parsed, [min_rating], mode)
         columns = _columns(gradebook, parsed, min_rating, labelling, mode)
         means = tuple(_means(column.values) for column in columns)
         return cls(gradebook, parsed, min_rating, labelling, subtopics, mode, columns, means)

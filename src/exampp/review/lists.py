@@ -236,11 +236,11 @@ def _cells_table(
     rows = [
         (
             *(one.item.query_id, one.item.item_id, one.item.text),
-            _described_rating(one),
+            _described_rating(one, options),
             cut_text(one.reply or "", ANSWER_WIDTH),
             cut_text(one.answer, ANSWER_WIDTH),
             one.passage.passage_id,
-            *(one.rating, one.automatic, _state_name(one.state), one.reply, one.answer),
+            *(one.rating, one.automatic, _state_name(one.state, options), one.reply, one.answer),
             one.confidence,
             *(one.passage.evidence, one.passage.judgment, one.passage.systems, one.passage.rank),
             one.decision.author if one.decision else "",
@@ -256,15 +256,15 @@ def _cells_table(
     return table if options.width is None else _without_empty(table)
 
 
-def _state_name(state: State | None) -> str:
-    return "pending" if state is None else state.name.lower()
+def _state_name(state: State | None, options: ListOptions) -> str:
+    return options.ungraded if state is None else state.name.lower()
 
 
-def _described_rating(cell: CellRecord) -> str | int:
+def _described_rating(cell: CellRecord, options: ListOptions) -> str | int:
     if cell.decision is not None:
-        was = _state_name(cell.state) if cell.automatic is None else cell.automatic
+        was = _state_name(cell.state, options) if cell.automatic is None else cell.automatic
         return f"{cell.rating} ({cell.decision.author}; was {was})"
-    return _state_name(cell.state) if cell.rating is None else cell.rating
+    return _state_name(cell.state, options) if cell.rating is None else cell.rating
 
 
 def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) -> Table:
@@ -275,7 +275,7 @@ def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) 
     rows = [
         (
             *(row.passage.passage_id, row.passage.evidence, row.passage.systems, row.best),
-            *(_short(cell) for cell in row.cells),
+            *(_short(cell, options) for cell in row.cells),
             options.shortened(_whole(row.passage), 2),
         )
         for row in grid.rows
@@ -292,9 +292,9 @@ def _grid_table(dossier: Dossier, grid: Grid, total: int, options: ListOptions) 
     return _without_empty(Table.of(heads, rows, caption, notes))
 
 
-def _short(cell: CellRecord) -> Value:
+def _short(cell: CellRecord, options: ListOptions) -> Value:
     if cell.rating is None:
-        return _state_name(cell.state)
+        return _state_name(cell.state, options)
     mark = "!" if cell.decision else ""
     answer = f" {cut_text(cell.answer, ANSWER_WIDTH)}" if cell.answer else ""
     return f"{cell.rating}{mark}{answer}" if mark or answer else cell.rating
@@ -425,7 +425,8 @@ class ListOptions:
     `item_id` is an item or the prefix of several, `limit` the number of cells per item (verify),
     passages per query (grid) or rows (missing, spurious). `width` is the maximum length of a text
     for people; None makes tables for programs. `discrimination` returns that of all items;
-    `missing` returns up to so many missing passages of queries with what they show.
+    `missing` returns up to so many missing passages of queries with what they show. `ungraded` is
+    the name of cells without a grade.
     """
 
     grader: GraderIdentity
@@ -435,6 +436,7 @@ class ListOptions:
     width: int | None = None
     discrimination: Callable[[], Discrimination] = dict
     missing: Callable[[Sequence[str], int | None], Sequence[MissingEntry]] = lambda _, __: ()
+    ungraded: str = "pending"
 
     def __post_init__(self) -> None:
         if self.limit is not None:

@@ -118,7 +118,8 @@ def read_gradebook(
             for name, query, _ in _queries(connection)
         ]
         counts = count_readings(connection, grader.key, bank)
-        keyless = items_without_key(connection, scope_of(connection, grader, bank))
+        scope = scope_of(connection, grader, bank)
+        keyless = items_without_key(connection, scope)
         graded_items = has_items_without_text(connection, bank, grader.identity.kind)
         target = target_of(connection, grader.key, bank)
     notes = list(counts.deviations.describe())
@@ -138,10 +139,22 @@ def read_gradebook(
         notes=(
             *(f"{note}." for note in notes),
             *([target.note] if target else []),
+            *([IN_CASCADE] if scope.after and _is_partial(graded) else []),
             *calibration_notes(grader.identity),
             *notes_of_vote(grader.identity),
         ),
     )
+
+
+IN_CASCADE = (
+    "Only the cells that a cascade leaves to this grader are graded. Evaluate the cascade instead: "
+    "--grader vote-cascade."
+)
+
+
+def _is_partial(queries: Iterable[QueryGrades]) -> bool:
+    """Return whether a cell of the pools has no grade."""
+    return any((one.ratings[: one.pool_size] == MISSING).any() for one in queries)
 
 
 def query_gradebook(

@@ -326,7 +326,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 # ---- a path in front of all addresses ------------------------------------------------------------
 
 _ADDRESS = re.compile(
-    rb'(\s(?:href|src|action|formaction|content|hx-[a-z]+|data-[a-z-]+)="(?:0;url=)?)/(?!/)'
+    rb'(\s(?:href|src|srcset|action|formaction|content|hx-[a-z]+|data-[a-z-]+)="(?:0;url=)?)/(?!/)'
 )
 """An attribute with an address on this server; quotes in texts are escaped."""
 

@@ -118,6 +118,12 @@ def whole(name: str, form: Mapping[str, str]) -> int:
     return int(_value(name, text, Option("", type=int))) if text else 0
 
 
+def fraction(name: str, form: Mapping[str, str]) -> float | None:
+    """Return a decimal number in a form; None if the field is empty."""
+    text = form.get(name, "").strip()
+    return float(_value(name, text, Option("", type=float))) if text else None
+
+
 def checked_choice(what: str, value: str, known: Sequence[str]) -> str:
     """Return one of the choices of a form. Raises InputError for another value."""
     if value in known:

@@ -51,7 +51,10 @@ class LimitedProtocol(H11Protocol):
         self._await_head()
         if len(self.connections) > CONNECTIONS:
             idle = [one for one in self.connections if getattr(one, "awaits_head", False)]
-            min(idle, key=lambda one: getattr(one, "_began", 0.0)).transport.abort()
+            oldest = min(idle, key=lambda one: getattr(one, "_began", 0.0))
+            # an aborted connection is lost later: many may be made before
+            self.connections.discard(oldest)
+            oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the timers of a closed connection."""

@@ -28,7 +28,7 @@ from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.grading.status import GraderStatus, grading_status
 from exampp.measures.board import Leaderboard
-from exampp.measures.cover import item_evidence, item_scores
+from exampp.measures.cover import evidence_of
 from exampp.measures.leaderboard import default_cutoff, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import effective_decision
@@ -328,14 +328,11 @@ class Snapshot:
     @cached_property
     def evidence(self) -> Mapping[tuple[str, str], ItemEvidence]:
         """Return what grades and judgments show of each item; empty without grades."""
-        if not self.choice.grades_items or not self.gradebook.is_graded:
-            return {}
-        if self.gradebook.ungraded_by_target:
+        if not self.choice.grades_items:
             return {}
         with self.grades() as grades:
             relevant = relevance_threshold(None, grades.highest_judgment)
-        scores = item_scores(self.gradebook, self.min_rating)
-        return item_evidence(self.gradebook, scores, relevant)
+        return evidence_of(self.gradebook, self.min_rating, relevant)
 
     @cached_property
     def bias(self) -> GraderBias:

@@ -321,6 +321,8 @@ class OpenAICompatibleGrader(ApproximateTokens):
         if len(modes) == 1:
             return modes[0]
         for possible in modes:
+            if self._budget.exhausted():
+                break
             if (mode := self._supported(possible, cells)) is None:
                 continue
             trials.append(
@@ -332,7 +334,11 @@ class OpenAICompatibleGrader(ApproximateTokens):
         complete = [one for one in trials if one.read == len(cells)]
         # if no mode reads every cell, a schema at least makes the model rate
         enforced = [one for one in trials if one.mode.decode == "json"]
-        chosen = min(complete, key=lambda one: one.written, default=[*enforced, *trials[-1:]][0])
+        chosen = min(
+            complete,
+            key=lambda one: one.written,
+            default=[*enforced, *trials[-1:], Trial(modes[-1])][0],
+        )
         # another process may have started in the meantime
         known = self._known_mode()
         return (known and self._supported(known, cells)) or chosen.mode

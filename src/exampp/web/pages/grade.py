@@ -22,6 +22,7 @@ from exampp.web.forms import (
     GRADERS,
     SubmittedForm,
     checked_choice,
+    fraction,
     model_fields,
     model_options,
     whole,
@@ -92,6 +93,9 @@ def _choices(form: Mapping[str, str]) -> dict[str, Any]:
     return {
         "bank": form.get("bank") or None,
         "measures": form.get("measures", "").split(),
+        "until": form.get("until") or None,
+        "margin": fraction("margin", form),
+        "baseline_system": form.get("baseline_system") or None,
         "select": "failed" if form.get("retry_failed") else "pending",
         "max_queries": whole("max_queries", form) or None,
         "depth": whole("depth", form) or DEPTH,

@@ -36,7 +36,7 @@
     const [, column] = placeOf(cell);
     const { query } = table.dataset;
     const { passage } = cell.parentElement.dataset;
-    return `${path}?query=${query}&item=${items[column]}&passage=${passage}`;
+    return `${document.body.dataset.root}${path}?query=${query}&item=${items[column]}&passage=${passage}`;
   }
 
   async function open(cell) {
@@ -45,7 +45,7 @@
     const { signal } = (opening = new AbortController());
     panel.setAttribute("aria-busy", "true");
     try {
-      const answer = await window.part(address(cell, "/cell"), { signal });
+      const answer = await window.part(address(cell, "cell"), { signal });
       panel.innerHTML = await answer.text();
       window.htmx?.process(panel);
     } catch {
@@ -89,7 +89,7 @@
     Enter: () => open(current),
     " ": () => open(current),
     Escape: close,
-    j: () => location.assign(address(current, "/judge") + "&order=cell"),
+    j: () => location.assign(address(current, "judge") + "&order=cell"),
   };
 
   table.addEventListener("keydown", (event) => {
@@ -118,7 +118,7 @@
     const body = new URLSearchParams(new FormData(form, event.submitter));
     const place = placeOf(current);
     const shown = opening;
-    const at = address(current, "/query/square");
+    const at = address(current, "query/square");
     // arrow keys work while the request is pending
     current.focus({ preventScroll: true });
     const refusal = await window.part(form.action, { method: "POST", body }).then(
