@@ -83,7 +83,7 @@ def create_app(live: LiveCollection, access: Access) -> ASGIApp:
         title="exampp", docs_url=None, redoc_url=None, openapi_url=None, lifespan=limit_pages
     )
     app.state.live = live
-    app.state.people = access.people
+    app.state.access = access
     for page in import_pages():
         # not `include_router`, which copies every route at the first request
         app.router.routes += page.router.routes
