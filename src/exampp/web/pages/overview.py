@@ -20,7 +20,7 @@ from exampp.measures.names import heading
 from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
 from exampp.results.plots.figure import Spread, round_axis
-from exampp.stats.estimate import Estimate
+from exampp.results.view import HasInterval
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
 from exampp.web.page_request import CHOICE, CurrentRequest, PageOfEntries, PageRequest, page_of
 from exampp.web.rendering import link, plural, sentence
@@ -62,7 +62,7 @@ class RankedSystem(NamedTuple):
     means: Sequence[Mean]
     bar: ErrorBar | None
     bounds: tuple[float, float] | None = None
-    corrected: Estimate | None = None
+    corrected: HasInterval | None = None
 
 
 @router.get("/")
