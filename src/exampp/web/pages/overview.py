@@ -74,8 +74,16 @@ def overview(
 ) -> HTMLResponse:
     """Show the overview."""
     if not request.choices:
-        return request.render("ungraded.html")
+        with request.open() as collection:
+            contents = {str(name): count for name, count in collection.contents().rows}
+        return request.render("ungraded.html", contents=contents)
     return request.render("overview.html", **_context(request, by, min_rating, decisions))
+
+
+@router.get("/overview/started")
+def started(request: CurrentRequest) -> Response:
+    """Let the page reload itself once there are grades."""
+    return Response(status_code=204, headers={"HX-Refresh": "true"} if request.choices else None)
 
 
 @router.get("/overview/live")
