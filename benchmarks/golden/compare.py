@@ -75,7 +75,9 @@ def report(before: Path, after: Path, only: re.Pattern[str], *, texts: bool) -> 
     counts: Counter[str] = Counter()
     for command, output in sorted(sides[0].keys() | sides[1].keys()):
         old, new = (side.get((command, output)) for side in sides)
-        if old == new:
+        if (command, "exit") not in sides[0]:
+            counts["of new command lines"] += 1
+        elif old == new:
             counts["equal"] += 1
         elif old and new and not texts and without_texts(old) == without_texts(new):
             counts["equal but for captions and notes"] += 1

@@ -112,7 +112,8 @@ def check_random_exam(folder: Path, seed: int) -> tuple[int, int]:
         return asked + last, graded_cells(collection.grades("full").gradebook)
 
 
-@pytest.mark.parametrize("seed", range(150))
+# 10735: the grade of an equal text, which is copied, closes the only request
+@pytest.mark.parametrize("seed", [*range(150), 10735])
 def test_random_exams(tmp_path: Path, seed: int) -> None:
     check_random_exam(tmp_path, seed)
 

@@ -28,7 +28,7 @@ PAGES = (
     *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
-    *("/duplicates", "/write", "/grade"),
+    *("/duplicates", "/write", "/grade", "/people"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 
@@ -165,7 +165,7 @@ KINDS = {
     "nothing": (some_of(), None),
 }
 GRADED = (
-    *("/", "/queries", "/queue", "/agreement", "/compare", "/lists/verify", "/trust"),
+    *("/queries", "/queue", "/agreement", "/compare", "/lists/verify", "/trust"),
     *(f"/trust/{key}" for key in QUESTIONS),
 )
 """Pages that say what to do where nothing is graded."""
@@ -202,6 +202,8 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
         )
     ]
     with live.visiting(path) as client:
+        if prompt is None:
+            assert "Four steps to a leaderboard" in client.get("/").text
         for address in (*FIXED, *(GRADED if prompt is None else ()), *of_query):
             answer = client.get(address)
             if prompt is None and address in GRADED:
@@ -229,7 +231,7 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
 WHOLE = (
     *(*live.NAVIGATION, "/query?id=q1", "/cell?query=q1&passage=p1"),
     *("/search?q=a", "/bank?query=q1", "/duplicates", "/judge", "/judge/end", "/judge/guidelines"),
-    *("/write", "/grade"),
+    *("/write", "/grade", "/people"),
     *("/agreement/cells", "/compare?a=beta&b=alpha"),
     *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),
     *(f"/trust/{key}" for key in QUESTIONS),

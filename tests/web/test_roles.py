@@ -16,7 +16,7 @@ from support.live import Answer, Client
 
 from exampp import Collection
 from exampp.errors import InputError
-from exampp.web.access import POSTS, needed_action
+from exampp.web.access import POSTS, Access, needed_action
 from exampp.web.app import import_pages
 from exampp.web.page_request import PageRequest
 from exampp.web.people import ROLES, People, Person, Role, may, session_of
@@ -169,6 +169,30 @@ def test_a_link_of_somebody_else_does_not_replace_a_login(group: dict[Role, Clie
     assert fresh.get("/", token=token).status == 303
 
 
+def test_an_owner_invites_and_revokes_on_the_page(tmp_path: Path) -> None:
+    path = live.graded(tmp_path)
+    with live.serving(path) as served:
+        served.access.people.path = People(path).path
+        ada, form = Client(served).enter(), {"name": "Bob <b>", "role": "editor"}
+        page = pages.read(ada.post("/people/invite", form).text)
+        address = page.by_id("invitation").attributes["value"]
+        assert address.startswith(f"http://{ada.host}/?token=")
+        bob = Client(served)
+        assert bob.get("/", token=address.partition("=")[2]).status == 303
+        shown = " ".join(bob.get("/people").text.split())
+        assert "Bob &lt;b&gt;" in shown
+        assert "You may judge cells, settle disputes, edit the bank and download files." in shown
+        assert "Invite a person" not in shown
+        assert address not in ada.get("/people").text
+        for name, role in (("bob <B>", "owner"), ("", "owner")):
+            answer = ada.post("/people/invite", {"name": name, "role": role})
+            assert 'role="alert"' in answer.text or answer.status == 400
+        assert "revokes their own" in ada.post("/people/revoke", {"name": "ADA"}).text
+        assert ada.post("/people/revoke", {"name": "Bob <b>"}).status == 200
+        assert bob.get("/people").status == 401
+        assert ada.get("/people").status == 200
+
+
 # ---- roles ---------------------------------------------------------------------------------------
 
 
@@ -264,7 +288,9 @@ def test_an_assessor_judges(group: dict[Role, Client], path: Path) -> None:
 
 def test_the_queue_is_shared_among_the_assessors_alone() -> None:
     people = People()
-    http: Any = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(people=people)))
+    http: Any = SimpleNamespace(
+        app=SimpleNamespace(state=SimpleNamespace(access=Access(people, frozenset())))
+    )
     live_collection: Any = None
     request = PageRequest(http, live_collection, Person("olga", "owner"))
     people.add("olga", "owner")

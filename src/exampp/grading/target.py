@@ -236,9 +236,10 @@ class QueryPlan:
 
     @property
     def at_least(self) -> int:
-        """Return a lower bound on the requests; equal texts share one."""
+        """Return a lower bound on the requests; equal texts share one, and copies need none."""
         shared = max(map(len, self._places.values()), default=1)
-        return -(-self._least.at_least // shared)
+        copies = {one.cells for one in self._requests.values() if one.twin is not None}
+        return max(0, -(-self._least.at_least // shared) - len(copies))
 
     @property
     def cells(self) -> int:

@@ -23,8 +23,10 @@ POSTS: Mapping[str, Action] = {
     **dict.fromkeys(("/judge/decide", "/judge/undo", "/sample/decide", "/sample/undo"), "judge"),
     # the page checks whether it undoes the edit or the adjudication of somebody else
     "/history/undo": "judge",
+    **dict.fromkeys(("/people/invite", "/people/revoke"), "manage"),
     **dict.fromkeys(("/impact", "/bank/edit", "/bank/dismiss", "/duplicates/settle"), "edit"),
     "/write/typed": "edit",
+    **dict.fromkeys(("/files/add", "/files/check", "/files/import", "/files/remove"), "manage"),
     **dict.fromkeys(("/write/price", "/write/start", "/grade/price", "/grade/start"), "manage"),
     **dict.fromkeys(("/runs/stop", "/runs/resume", "/runs/undo", "/runs/vote"), "manage"),
 }

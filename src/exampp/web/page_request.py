@@ -23,6 +23,7 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
 from exampp.store.bank import MAIN_BANK, bank_names
+from exampp.web.access import Access
 from exampp.web.live_collection import Choice, CollectionCounts, LiveCollection, Snapshot
 from exampp.web.people import ACTIONS, ROLES, Action, Person, may
 from exampp.web.rendering import link, render_template
@@ -65,6 +66,7 @@ PLACES = (
     Place("t", "/trust", "Trust"),
     Place("l", "/lists", "Lists"),
     Place("h", "/history", "History"),
+    Place("u", "/files", "Files"),
     Place("r", "/runs", "Runs"),
     Place("e", "/export", "Export"),
 )
@@ -202,7 +204,7 @@ class PageRequest:
     @property
     def people(self) -> tuple[str, ...]:
         """The people who share the queue: the assessors, or everybody if there are none."""
-        everybody: tuple[Person, ...] = self.http.app.state.people.everybody()
+        everybody = self.access.people.everybody()
         names = tuple(one.name for one in everybody if one.role == "assessor")
         return names or tuple(one.name for one in everybody)
 
@@ -214,6 +216,23 @@ class PageRequest:
     def may(self, action: Action) -> bool:
         """Return whether the role of the person permits an action."""
         return self.person.may(action)
+
+    def refusal(self, action: Action) -> str:
+        """Return why the person may not do something; "" if they may."""
+        return "" if self.may(action) else refused_action(self.person, action)
+
+    @property
+    def access(self) -> Access:
+        """Who has access to the server, and where it is."""
+        access: Access = self.http.app.state.access
+        return access
+
+    @property
+    def address(self) -> str:
+        """The address of the server, as browsers use it."""
+        host = (*self.access.public, self.http.headers["host"])[0]
+        scheme = "https" if self.http.scope["secure"] else "http"
+        return f"{scheme}://{host}{self.access.prefix}"
 
     def require(self, action: Action) -> None:
         """Refuse the request if the role of the person does not permit an action."""

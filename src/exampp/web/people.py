@@ -47,6 +47,12 @@ _BYTES = 24
 _FILE_MODE = 0o600
 
 
+def permitted_actions(role: Role) -> str:
+    """Return what a role may do, in words."""
+    *others, last = (ACTIONS[one] for one in ACTIONS if may(role, one))
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def may(role: Role, action: Action) -> bool:
     """Return whether a role permits an action."""
     return action in ROLES[role]
@@ -112,9 +118,18 @@ class People:
             invited[:] = [*(one for one in invited if one.name != person.name), person]
         return token
 
-    def revoke(self, name: str) -> Person:
-        """Remove an invitation, which also ends its sessions; return the person."""
+    def revoke(self, name: str, *, by: str = "") -> Person:
+        """End the access of a person, also where it is in use; return the person.
+
+        InputError for somebody without access, and if they revoke themselves (`by`).
+        """
         wanted = _compared(clean_name("the name of a person", name))
+        if by and _compared(by) == wanted:
+            raise InputError("nobody revokes their own access", hint="Ask another owner")
+        for person in self._added:
+            if _compared(person.name) == wanted:
+                self._added = tuple(one for one in self._added if one is not person)
+                return person
         with self._changing() as invited:
             revoked = [one for one in invited if _compared(one.name) == wanted]
             for person in revoked:
@@ -153,7 +168,7 @@ class People:
     def table(self) -> Table:
         """Return everybody with access as a table."""
         rows = [
-            (one.name, one.role, ", ".join(ACTIONS[a] for a in ACTIONS if one.may(a)), one.invited)
+            (one.name, one.role, permitted_actions(one.role), one.invited)
             for one in self.everybody()
         ]
         return Table.of(["name", "role", "may", "invited"], rows)
