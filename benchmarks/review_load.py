@@ -20,6 +20,7 @@ the server took for each show how quick it is on a machine that does something e
 from __future__ import annotations
 
 import argparse
+import gzip
 import html
 import json
 import multiprocessing
@@ -38,6 +39,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -128,7 +130,7 @@ class Person:
     word: str
     sent: list[tuple[str, ...]] = field(default_factory=list)
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    sizes: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
     last: float = 0.0
     edits: bool = False
@@ -160,8 +162,7 @@ class Person:
 
     def round(self) -> None:
         """A dozen requests, as people make them."""
-        page = self.ask("judge", "GET", "/judge?order=queue")
-        cases = [html.unescape(a) for a in re.findall(r'(/judge/case\?[^"\s<]+)', page)]
+        cases = self.cases()
         if not cases:
             # the results are computed again after a start
             raise Unconfirmed
@@ -178,6 +179,12 @@ class Person:
         pages = [one for one in PAGES if self.edits or not one[1].startswith("/export/")]
         for kind, path in self.dice.sample(pages, 3):
             self.ask(kind, "GET", path.format(word=f"{self.word}{self.dice.randrange(1000)}"))
+
+    def cases(self) -> list[str]:
+        """Return the addresses of the next cells."""
+        page = self.ask("judge", "GET", "/judge?order=queue")
+        found = re.findall(r'(/judge/case\?[^"\s<]+)', page)
+        return list(dict.fromkeys(map(html.unescape, found)))
 
     def decide(self, part: str) -> None:
         """Decide the cell of a part by chance, and note what was sent."""
@@ -211,7 +218,7 @@ class Person:
     def ask(self, kind: str, method: str, path: str, form: Mapping[str, str] | None = None) -> str:
         """One request, timed, after a pause as long as people's."""
         time.sleep(self.dice.expovariate(1 / self.pause) if self.pause else 0)
-        headers = {"host": self.site.host, "cookie": self.cookie}
+        headers = {"host": self.site.host, "cookie": self.cookie, "accept-encoding": "gzip"}
         if kind in ("case", "decide", "impact"):
             headers["hx-request"] = "true"
         body = None
@@ -237,7 +244,10 @@ class Person:
             self.unconfirmed += 1
             raise Unconfirmed
         self.times[kind].append(time.perf_counter() - start)
-        self.sizes[kind] = max(len(content), self.sizes.get(kind, 0))
+        packed = len(content)
+        if answer.getheader("content-encoding") == "gzip":
+            content = gzip.decompress(content)
+        self.sizes[kind] = max((len(content), packed), self.sizes.get(kind, (0, 0)))
         if answer.status not in (200, 204):
             self.faults[f"{kind}: {answer.status}"] += 1
         return content.decode()
@@ -290,15 +300,27 @@ def alone(person: Person, server: int, times: int = 5) -> None:
     while time.monotonic() < deadline and (now := process.cpu_times().user) - before > 0.02:
         before = now
         time.sleep(1.0)
-    print(f"{'alone':10} {'CPU ms':>8} {'wall ms':>8}")
-    for kind, path in PAGES:
-        person.ask(kind, "GET", path.format(word=person.word))
-        start, spent = time.perf_counter(), sum(process.cpu_times()[:2])
+    print(f"{'alone':10} {'CPU ms':>8} {'wall ms':>8} {'KB':>8} {'sent KB':>8}")
+
+    def spent(kind: str, times: int, ask: Callable[[int], object]) -> None:
+        start, before = time.perf_counter(), sum(process.cpu_times()[:2])
         for number in range(times):
-            person.ask(kind, "GET", path.format(word=f"{person.word}{number}"))
-        spent = sum(process.cpu_times()[:2]) - spent
+            ask(number)
+        cpu = sum(process.cpu_times()[:2]) - before
         wall = time.perf_counter() - start
-        print(f"{kind:10} {1000 * spent / times:8.0f} {1000 * wall / times:8.0f}")
+        plain, packed = person.sizes.get(kind, (0, 0))
+        row = f"{1e3 * cpu / times:8.0f} {1e3 * wall / times:8.0f}"
+        print(f"{kind:10} {row} {plain / 1e3:8.1f} {packed / 1e3:8.1f}")
+
+    def look(kind: str, path: str, number: int) -> str:
+        return person.ask(kind, "GET", path.format(word=f"{person.word}{number}"))
+
+    for kind, path in PAGES:
+        look(kind, path, times)
+        spent(kind, times, partial(look, kind, path))
+    cells = person.cases()
+    parts = [person.ask("case", "GET", one) for one in cells]
+    spent("decide", len(parts), lambda number: person.decide(parts[number]))
 
 
 def fields(page: str) -> dict[str, str]:
@@ -388,15 +410,17 @@ def send_halves(ports: list[int]) -> str:
 
 def report(people: list[Person]) -> None:
     times: dict[str, list[float]] = defaultdict(list)
-    sizes: dict[str, int] = {}
+    sizes: dict[str, tuple[int, int]] = {}
     for person in people:
         for kind, taken in person.times.items():
             times[kind] += taken
-            sizes[kind] = max(sizes.get(kind, 0), person.sizes[kind])
+            sizes[kind] = max(sizes.get(kind, (0, 0)), person.sizes[kind])
     everything = [one for taken in times.values() for one in taken]
-    print(f"{'request':10} {'count':>6} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'most KB':>8}")
+    heads = ("count", "p50 ms", "p95 ms", "p99 ms", "most KB", "sent KB")
+    print(f"{'request':10} {heads[0]:>6} {' '.join(f'{one:>8}' for one in heads[1:])}")
     for kind, taken in sorted(times.items(), key=lambda pair: -len(pair[1])):
-        print(f"{kind:10} {len(taken):6} {shares(taken)} {sizes[kind] / 1000:8.1f}")
+        plain, packed = sizes[kind]
+        print(f"{kind:10} {len(taken):6} {shares(taken)} {plain / 1e3:8.1f} {packed / 1e3:8.1f}")
     print(f"{'all':10} {len(everything):6} {shares(everything)}")
 
 
