@@ -9,6 +9,8 @@
 - Planted pairs (`labels/planted_duplicates.tsv`): paraphrases, and pairs that differ in a name,
   number, negation, opposite, question word or order of roles. The rules were chosen on the set
   `chosen`; the set `fresh` was written afterwards and changed nothing.
+- Grades: the pairs of questions in a graded bank whose answers agree most. All eight ask different
+  things, so grades confirm no duplicate.
 - Time for a bank of 100,000 items (`--speed`).
 """
 
@@ -20,8 +22,12 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+
+import exampp
 from exampp.formats.detect import read_bank_file
 from exampp.items.duplicates import duplicate_groups, duplicate_pairs
 from exampp.records import Item
@@ -114,6 +120,29 @@ def precision(found: Iterable[Pair], labels: dict[Pair, str]) -> None:
         print(f"labelled paraphrases that are found: {total}, right: {right} ({right / total:.2f})")
 
 
+def grades(data: Path) -> None:
+    """Print how alike the grades of different questions are: too alike to confirm a duplicate."""
+    texts = {
+        item.item_id: item.text
+        for entry in read_bank_file(data / "questions.jsonl.gz")
+        for item in entry.items
+    }
+    found: list[tuple[float, str, str]] = []
+    with exampp.open(data / "graded.jsonl.gz") as graded:
+        for query in graded.grades().gradebook.queries:
+            covered = query.ratings[: query.pool_size] >= 4
+            items = [at for at in range(len(query.item_ids)) if 0 < covered[:, at].mean() < 1]
+            phi = np.atleast_2d(np.corrcoef(covered[:, items].T))
+            found += (
+                (float(phi[one, other]), query.item_ids[items[one]], query.item_ids[items[other]])
+                for one, other in combinations(range(len(items)), 2)
+            )
+    found.sort(reverse=True)
+    print(f"grades of {len(found):,} pairs of questions, most alike first (none a duplicate)")
+    for value, *pair in found[:8]:
+        print(f"phi {value:.2f}: " + " / ".join(str(texts[one]).strip() for one in pair))
+
+
 def speed() -> None:
     subjects = [f"item {number}" for number in range(100)]
     asks = ["What is {}?", "How does {} work?", "Who found {} in {}?", "Why does {} matter in {}?"]
@@ -143,6 +172,7 @@ def main() -> None:
         print(f"{options.data}: no real banks, so no figures of them")
         return
     real(options.data, options.draw)
+    grades(options.data / "dl19")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from support.commands import Commands
 from support.counted_tokens import CountingBatches, drawn, server
 
 import exampp
+from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.batches import Batches
-from exampp.grading.costs import WayToGrade
+from exampp.grading.costs import WayToGrade, _middle
 from exampp.prompts import load_grading_prompt
 from exampp.results.view import Interval
 
@@ -182,6 +183,31 @@ def test_graders_without_shared_requests_have_a_target_alone(exam: Path) -> None
         costs = opened.grading_costs("draft", price_hour=2.0, depth=DEPTH)
     assert [(way.items, bool(way.target)) for way in costs.ways] == [(1, False), (1, True)]
     assert all(way.batch_cost == (None, None, None) for way in costs.ways)
+
+
+def test_some_of_many_queries_are_enough(exam: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = planned(exam)
+    monkeypatch.setattr("exampp.grading.costs.SIMULATED_QUERIES", 3)
+    some = planned(exam)
+    for name, way in whole.items():
+        assert some[name].cells.high == way.cells.high
+        assert some[name].cells.value == way.cells.value
+        assert _middle(some[name].cost) == pytest.approx(_middle(way.cost), rel=0.3)
+
+
+def test_a_grader_with_a_mode_of_another_kind_is_planned(exam: Path) -> None:
+    class Fast(ScriptedGrader):
+        mode = "fast"
+
+    with exampp.Collection(exam) as opened:
+        costs = opened.grading_costs(Fast("4"), depth=DEPTH)
+    assert {way.prompt for way in costs.ways} == {ONE}
+
+
+def test_nothing_pending_is_said(copy: Path) -> None:
+    with exampp.Collection(copy) as opened:
+        opened.grade("draft", depth=DEPTH)
+        assert opened.grading_costs("draft", depth=DEPTH).headline == "Nothing is pending."
 
 
 def test_the_command_prints_the_table(exam: Path, exampp_command: Commands) -> None:

@@ -75,7 +75,8 @@ class Cascaded(Result):
         notes = list(notes_of_vote(self.grader))
         if self.pending:
             notes.append(
-                f"{counted(self.pending, 'cell')} without a grade: {second} has to grade them."
+                f"{counted(self.pending, 'cell')} without a grade: {second} has to grade them "
+                "(exampp grade with --after)."
             )
         verdict = f"{second} rates {self.share:.1%} of the cells. "
         verdict += self.audit.sentence(first, second)

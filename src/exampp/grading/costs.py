@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.graders.base import Grader, Request
+from exampp.graders.openai.modes import Mode
 from exampp.grading.requests import Grading, SentPrompt, prompt_slots
 from exampp.grading.run import UNSTORED, GradingRun
 from exampp.grading.target import QueryPlan, TargetCells
@@ -32,6 +33,7 @@ from exampp.stats.means import student_quantile
 from exampp.store.cells import (
     PendingCells,
     count_judged_only,
+    count_pending,
     has_rankings,
     pending_of_query,
     query_order,
@@ -50,7 +52,7 @@ REPLY_TOKENS = 4
 ITEM_MARKS = 4
 """Characters around an item in a request for several: its number and the line break."""
 SIMULATED_QUERIES = 100
-"""Maximum number of queries on which a target is simulated."""
+"""Maximum number of queries that ways are compared on, and on which a target is simulated."""
 COVERING_SHARES = (0.0, 0.05, 0.2)
 """Shares of grades that cover their item, for the upper limit of requests for several items."""
 LEAST_REPLAYED = 3
@@ -213,9 +215,12 @@ class _TargetSurvey:
         with suppress(LookupError):
             self.replayed.append((_simulated(run, self.ungraded.plan(query, every), rating), most))
 
-    def loads(self, share: float) -> TargetLoads:
-        """Return the loads of all queries, of which `share` as many cells as these are pending."""
+    def loads(self, scale: float, share: float) -> TargetLoads:
+        """Return the loads of all queries: `scale` times as many cells as were counted are pending,
+        and `share` times as many as were simulated.
+        """
         needed = RequestLoad.total(self.needed)
+        needed = needed.times([scale] * len(needed))
         every = RequestLoad(*(share for _ in needed))
         least = RequestLoad.total(self.least).times(every)
         most = RequestLoad(
@@ -339,10 +344,13 @@ class _Survey(NamedTuple):
     spent: RunUsage
 
     @classmethod
-    def of(cls, run: GradingRun) -> _Survey:
-        """Return the survey of a run. Nothing is sent."""
+    def of(cls, run: GradingRun, most: int | None = None) -> _Survey:
+        """Return the survey of a run, from at most this many queries. Nothing is sent."""
         key = find_grader(run.connection, run.grading.identity)
         queries = query_order(run.connection, run.exam)
+        if most is not None and run.select == "pending":
+            queries = queries[:: max(1, -(-len(queries) // most))]
+        is_part = len(queries) < len(query_order(run.connection, run.exam))
         step = max(1, -(-len(queries) // SIMULATED_QUERIES))
         target = None if run.target is None else _TargetSurvey.of(run, key, run.target)
         spent = RunUsage() if key is None else usage_of(run.connection, key)
@@ -365,10 +373,13 @@ class _Survey(NamedTuple):
                 graded.append(whole.without(loads[-1]))
         every, some = RequestLoad.total(loads), RequestLoad.total(loads[::step])
         before = RequestLoad.total(graded)
+        cells = count_pending(run.connection, key, run.exam) if is_part else every.cells
+        scale = cells / max(1.0, every.cells)
+        every = every.times([scale] * len(every))
         least, skipped, target_loads = int(every.requests), 0, None
         if target is not None:
             least, skipped = target.at_least, target.skipped
-            target_loads = target.loads(every.items / max(1.0, some.items))
+            target_loads = target.loads(scale, every.items / max(1.0, some.items))
             least = run.count_pending().at_least if target.cells.ends_early else least
         return cls(every, target_loads, least, skipped, sample.taken, sample.first, before, spent)
 
@@ -442,7 +453,7 @@ def _tokens(grader: Grader, prompt: SentPrompt, more: Sequence[SentPrompt]) -> f
 def _reply_tokens(grader: Grader, items: float) -> float:
     """Return the tokens of a reply to some items, by an example of it."""
     mode = getattr(grader, "mode", None)
-    if mode is None:
+    if not isinstance(mode, Mode):
         return REPLY_TOKENS * items
     return float(mode.reply_tokens(max(1, round(items))))
 
@@ -513,6 +524,33 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         + run.left_to_first(round(load.cells)),
         survey.skipped,
     )
+
+
+def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]:
+    """Return the cells, requests, tokens, time and cost of a run in words."""
+    about = "" if found.exact else "about "
+    seconds = "unknown (no earlier run)"
+    if found.seconds is not None:
+        seconds = f"{duration(found.seconds)}, by {found.replies} replies"
+    judged = ""
+    if found.judged_only:
+        more = run.exam.pool == "ranked"
+        share = found.judged_only / (found.cells + more * found.judged_only)
+        which = f"more ({share:.0%} of all)" if more else f"of these ({share:.0%})"
+        judged = f"{found.judged_only} {which}: no run ranks their passages"
+        judged += "; --pool all" * more
+    bounds = f"{found.at_least} to " if run.target else ""
+    return {
+        "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
+        "not needed": str(found.not_needed) if run.target or run.exam.after else "",
+        "skipped": str(found.skipped) if run.target and run.target.may_miss else "",
+        "judged only": judged,
+        "requests": f"{bounds}{found.requests}",
+        "prompt tokens": f"{about}{found.tokens}",
+        "reply tokens": f"about {found.written}",
+        "time": seconds,
+        "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
+    }
 
 
 def _texts_of(request: Request) -> str:
@@ -652,7 +690,7 @@ def grading_costs(
             one_label = chosen.get("decode") in ("labels", "choice")
             chosen |= {"prompt": name, "unnumbered": None} | ({"decode": None} if one_label else {})
         run = _with_target(plan, chosen, measures, first.exam.depth)
-        survey = _Survey.of(run)
+        survey = _Survey.of(run, SIMULATED_QUERIES)
         rates = _Rates.of(run, survey)
         measured = rates.measured if rates.replies else measured
         if not rates.replies:
@@ -668,7 +706,7 @@ def _prompts(prompt: str, grader: Grader) -> Iterator[str]:
     """Yield a prompt and its counterpart for several items, or for one."""
     yield prompt
     pairs = MANY_ITEMS | {many: one for one, many in MANY_ITEMS.items()}
-    if hasattr(grader, "mode") and prompt in pairs:
+    if isinstance(getattr(grader, "mode", None), Mode) and prompt in pairs:
         yield pairs[prompt]
 
 
@@ -711,7 +749,7 @@ def _way(
     def batched(_: RequestLoad, used: _Usage) -> float | None:
         return prices.of(used, BATCH_SHARE) if several == 1 else None
 
-    has_batches = hasattr(run.grading.grader, "batch_adapter")
+    has_batches = isinstance(getattr(run.grading.grader, "mode", None), Mode)
     return WayToGrade(
         run.grading.prompt.name,
         several,
