@@ -165,7 +165,7 @@ KINDS = {
     "nothing": (some_of(), None),
 }
 GRADED = (
-    *("/", "/queries", "/queue", "/agreement", "/compare", "/lists/verify", "/trust"),
+    *("/queries", "/queue", "/agreement", "/compare", "/lists/verify", "/trust"),
     *(f"/trust/{key}" for key in QUESTIONS),
 )
 """Pages that say what to do where nothing is graded."""
@@ -202,6 +202,8 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
         )
     ]
     with live.visiting(path) as client:
+        if prompt is None:
+            assert "Four steps to a leaderboard" in client.get("/").text
         for address in (*FIXED, *(GRADED if prompt is None else ()), *of_query):
             answer = client.get(address)
             if prompt is None and address in GRADED:

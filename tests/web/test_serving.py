@@ -104,7 +104,7 @@ def test_a_port_that_is_taken_is_said_so(path: Path) -> None:
         ({"grader": "nobody"}, "no grader matches"),
         ({"min_rating": 0}, r"outside the scale 0\.\.5"),
         ({"min_rating": 6}, r"outside the scale 0\.\.5"),
-        ({"path": Path("none.exam")}, "no such collection"),
+        ({"path": Path("none.exm")}, "no such collection"),
     ],
 )
 def test_what_cannot_be_served_is_said_before_anything_is_printed(

@@ -17,7 +17,14 @@ from exampp.cli.output import command, print_line, print_message, report_written
 from exampp.errors import InputError
 from exampp.records.graders import RatingScale, check_scale
 from exampp.records.options import argument, keyword
-from exampp.records.selection import BankName, CollectionFile, Display, OnBadLine, PartName
+from exampp.records.selection import (
+    BankName,
+    CollectionFile,
+    Display,
+    OnBadLine,
+    PartName,
+    columns_of,
+)
 from exampp.records.wording import counted
 
 if TYPE_CHECKING:
@@ -525,21 +532,6 @@ def _rating_scale(text: str | None) -> RatingScale | None:
 
 
 _DIGITS = 20
-
-
-def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
-    """Return the columns of `--columns NAME=COLUMN`, a list where a name has several.
-
-    Raises InputError for any other value.
-    """
-    found: dict[str, list[str]] = {}
-    for one in given or ():
-        name, sign, column = one.partition("=")
-        if not (name.strip() and sign and column.strip()):
-            hint = 'Give NAME=COLUMN, as in --columns question="Gold question"'
-            raise InputError(f"--columns is {one!r}", hint=hint)
-        found.setdefault(name.strip(), []).append(column.strip())
-    return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}
 
 
 def _print_report(report: ImportReport) -> None:

@@ -30,7 +30,6 @@ from exampp.records.selection import (
     GraderName,
     NotesDisplay,
 )
-from exampp.records.wording import duration
 from exampp.results.result import Table
 from exampp.stopping import GRACE_SECONDS
 
@@ -462,34 +461,11 @@ def _describe(run: GradingRun) -> str:
 
 
 def _print_estimate(run: GradingRun, costs: GradingCosts, prices: Prices) -> None:
-    from exampp.grading.costs import estimate
+    from exampp.grading.costs import describe_estimate, estimate
 
     found = estimate(run, prices)
-    about = "" if found.exact else "about "
-    seconds = "unknown (no earlier run)"
-    if found.seconds is not None:
-        seconds = f"{duration(found.seconds)}, by {found.replies} replies"
-    judged = ""
-    if found.judged_only:
-        more = run.exam.pool == "ranked"
-        share = found.judged_only / (found.cells + more * found.judged_only)
-        which = f"more ({share:.0%} of all)" if more else f"of these ({share:.0%})"
-        judged = f"{found.judged_only} {which}: no run ranks their passages"
-        judged += "; --pool all" * more
-    bounds = f"{found.at_least} to " if run.target else ""
-    values = {
-        "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
-        "not needed": str(found.not_needed) if run.target or run.exam.after else "",
-        "skipped": str(found.skipped) if run.target and run.target.may_miss else "",
-        "judged only": judged,
-        "requests": f"{bounds}{found.requests}",
-        "prompt tokens": f"{about}{found.tokens}",
-        "reply tokens": f"about {found.written}",
-        "time": seconds,
-        "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
-    }
     table = costs.render().rstrip("\n") if len(costs.ways) > 1 else ""
-    print_dry_run(values, found.prompts, table)
+    print_dry_run(describe_estimate(run, found), found.prompts, table)
 
 
 def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:

@@ -355,7 +355,13 @@ def search(
 
 
 def serve(
-    collection: CollectionFile,
+    collection: Annotated[
+        Path | None,
+        argument(
+            metavar="COLLECTION",
+            help="The collection, such as my.exam; a new NAME.exam is created. [default: my.exam]",
+        ),
+    ] = None,
     host: Annotated[str, keyword(help="Listen on this address.", rare=True)] = "127.0.0.1",
     port: Annotated[
         int | None,
@@ -416,7 +422,7 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Open a collection in the browser: judge, edit the bank, see the effect.
+    """Open a collection in the browser: add files, grade, judge, edit the bank, see the effect.
 
     Prints your address and that of each assessor, and serves until Ctrl-C. You are the owner;
     an assessor judges cells. Give out other roles and lasting invitations with exampp people.
@@ -426,7 +432,7 @@ def serve(
     from exampp import web
 
     web.serve(
-        collection,
+        collection or web.DEFAULT_PATH,
         host=host,
         port=web.PORT if port is None else port,
         assessors=assessor or [],

@@ -526,6 +526,33 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
     )
 
 
+def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]:
+    """Return the cells, requests, tokens, time and cost of a run in words."""
+    about = "" if found.exact else "about "
+    seconds = "unknown (no earlier run)"
+    if found.seconds is not None:
+        seconds = f"{duration(found.seconds)}, by {found.replies} replies"
+    judged = ""
+    if found.judged_only:
+        more = run.exam.pool == "ranked"
+        share = found.judged_only / (found.cells + more * found.judged_only)
+        which = f"more ({share:.0%} of all)" if more else f"of these ({share:.0%})"
+        judged = f"{found.judged_only} {which}: no run ranks their passages"
+        judged += "; --pool all" * more
+    bounds = f"{found.at_least} to " if run.target else ""
+    return {
+        "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
+        "not needed": str(found.not_needed) if run.target or run.exam.after else "",
+        "skipped": str(found.skipped) if run.target and run.target.may_miss else "",
+        "judged only": judged,
+        "requests": f"{bounds}{found.requests}",
+        "prompt tokens": f"{about}{found.tokens}",
+        "reply tokens": f"about {found.written}",
+        "time": seconds,
+        "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
+    }
+
+
 def _texts_of(request: Request) -> str:
     if not request.user:
         return f"[item]\\n{request.item}\\n\\n[passage]\\n{request.passage}"

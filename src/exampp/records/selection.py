@@ -6,10 +6,12 @@ the smallest record that fits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from exampp.errors import InputError
 from exampp.records.options import argument, keyword
 
 ASKED_FOR = "Computation"
@@ -178,3 +180,18 @@ class NumberDisplay(NotesDisplay):
         int | None,
         keyword(min=0, max=15, help="Print numbers with this many decimals.", rare=True),
     ] = None
+
+
+def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
+    """Return the columns of `--columns NAME=COLUMN`, a list where a name has several.
+
+    Raises InputError for any other value.
+    """
+    found: dict[str, list[str]] = {}
+    for one in given or ():
+        name, sign, column = one.partition("=")
+        if not (name.strip() and sign and column.strip()):
+            hint = 'Give NAME=COLUMN, as in --columns question="Gold question"'
+            raise InputError(f"--columns is {one!r}", hint=hint)
+        found.setdefault(name.strip(), []).append(column.strip())
+    return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}

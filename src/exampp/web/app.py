@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 from asyncio import CancelledError, timeout
@@ -17,6 +18,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -33,6 +35,7 @@ from exampp.web.page_request import (
 )
 from exampp.web.people import session_of
 from exampp.web.rendering import render_template, sentence, static_files
+from exampp.web.uploads import UPLOAD_BYTES
 
 READING = (
     "exampp.grades.decisions",
@@ -65,6 +68,12 @@ HEADERS = {
 PUBLIC = "/static/"
 """Paths that need no session: styles and icons, nothing from the collection."""
 SIGN_OUT = "/sign-out"
+UPLOADS = "/files/add"
+"""The address that takes large bodies."""
+UPLOAD_TOO_LARGE = (
+    f"The files are larger than {UPLOAD_BYTES >> 30} GB together. Import them in a terminal: "
+    "exampp import."
+)
 
 
 def import_pages() -> list[ModuleType]:
@@ -198,7 +207,11 @@ class Gate:
 
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         answer = self._refusal(scope, headers) or self._entrance(scope, headers)
-        if answer is None:
+        if answer is None and scope["path"] == UPLOADS:
+            if _stated_bytes(headers) > UPLOAD_BYTES:
+                answer = _refused(TOO_LARGE, UPLOAD_TOO_LARGE)
+            receive = _limited(receive)
+        elif answer is None:
             try:
                 async with timeout(BODY_SECONDS):
                     body = await _body(receive, headers)
@@ -293,10 +306,15 @@ def _refused(status: HTTPStatus, text: str, title: str = "") -> Response:
     )
 
 
+def _stated_bytes(headers: Headers) -> float:
+    """Return the length of a body that its head states; infinite if it is not a number."""
+    stated = headers.get("content-length", "0")
+    return int(stated) if stated.isdecimal() else math.inf
+
+
 async def _body(receive: Receive, headers: Headers) -> bytes | None:
     """Return the body of a request; None if it is too long."""
-    stated = headers.get("content-length", "0")
-    if not stated.isdigit() or int(stated) > BODY_BYTES:
+    if _stated_bytes(headers) > BODY_BYTES:
         return None
     body = bytearray()
     more = True
@@ -309,6 +327,25 @@ async def _body(receive: Receive, headers: Headers) -> bytes | None:
             return None
         more = message.get("more_body", False)
     return bytes(body)
+
+
+def _limited(receive: Receive) -> Receive:
+    """Return a channel that passes an upload on in parts, up to its limits."""
+    left = UPLOAD_BYTES
+
+    async def limited() -> Message:
+        nonlocal left
+        try:
+            async with timeout(BODY_SECONDS):
+                message = await receive()
+        except TimeoutError:
+            raise MultiPartException("The upload was interrupted.") from None
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise MultiPartException(UPLOAD_TOO_LARGE)
+        return message
+
+    return limited
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

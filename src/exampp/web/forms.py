@@ -45,6 +45,10 @@ SubmittedForm = Annotated[Mapping[str, str], Depends(_submitted)]
 """The submitted form: the last value of each field."""
 
 
+NO_PRICE: Mapping[str, Any] = {"found": None, "facts": {}, "notes": (), "table": None}
+"""The values of `_price.html` before a price is computed."""
+
+
 class FormField(NamedTuple):
     """One field of a form; `value` is the submitted text."""
 

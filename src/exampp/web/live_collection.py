@@ -45,6 +45,7 @@ from exampp.store.bank import bank_names
 from exampp.store.connection import data_version
 from exampp.web.background import BackgroundTasks
 from exampp.web.rendering import read_guidelines
+from exampp.web.uploads import Uploads
 
 _LOG = logging.getLogger("exampp.web")
 T = TypeVar("T")
@@ -528,6 +529,7 @@ class LiveCollection:
         self._cache = PageCache()
         self._used: dict[str, tuple[Choice, float]] = {}
         self.tasks = BackgroundTasks(self.path)
+        self.uploads = Uploads()
         self.open().close()
         if choices := self._read_choices():
             first = self.choice("", choices)
@@ -546,8 +548,9 @@ class LiveCollection:
         return Collection(self.path)
 
     def close(self) -> None:
-        """Stop the tasks, then watching."""
+        """Stop the tasks and remove uploads, then stop watching."""
         self.tasks.close()
+        self.uploads.close()
         self._watcher.close()
 
     def changed(self) -> None:
@@ -560,7 +563,8 @@ class LiveCollection:
 
     def choices(self) -> list[Choice]:
         """Return every choice: each grader on each bank of its kind."""
-        return self._cache.get("choices", self._read_choices, self._watcher.number)
+        state = self._watcher.number, len(self.tasks.active)
+        return self._cache.get("choices", self._read_choices, state)
 
     def _read_choices(self) -> list[Choice]:
         with self.open() as collection:

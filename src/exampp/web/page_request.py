@@ -66,6 +66,7 @@ PLACES = (
     Place("t", "/trust", "Trust"),
     Place("l", "/lists", "Lists"),
     Place("h", "/history", "History"),
+    Place("u", "/files", "Files"),
     Place("r", "/runs", "Runs"),
     Place("e", "/export", "Export"),
 )

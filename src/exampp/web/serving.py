@@ -7,13 +7,15 @@ import getpass
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.review.queue import DEFAULT_SHARE
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from exampp.web.live_collection import LiveCollection
 
 PORT = 8765
+DEFAULT_PATH = "my.exam"
+"""The collection that is served, or created, if none is named."""
+SUFFIX = Path(DEFAULT_PATH).suffix
 NEEDED = ("uvicorn", "fastapi", "jinja2", "markdown_it", "python_multipart", "vl_convert")
 """The modules of the extra `web`."""
 HEADER_BYTES = 1 << 16
@@ -56,7 +61,7 @@ def say(line: str) -> None:
 
 
 def serve(
-    path: str | Path,
+    path: str | Path = DEFAULT_PATH,
     *,
     host: str = "127.0.0.1",
     port: int = PORT,
@@ -77,6 +82,7 @@ def serve(
 ) -> None:
     """Serve a collection to browsers until interrupted (Ctrl-C), then return.
 
+    A collection NAME.exam that does not exist is created, and removed if it is empty at the end.
     The user is its owner. Only this machine can reach it unless `host` is set; then `assessors`
     must be named or people invited (`People.invite`). The owner and each assessor get a separate
     address with a token, passed to `announce`; it is valid until the server stops. Port 0 selects a
@@ -105,7 +111,7 @@ def serve(
     # files made from now on are private: new logs, exports and collections
     os.umask(0o077)
     listener = listen(host, port)
-    with listener:
+    with listener, created_if_new(Path(path)) as is_new:
         live = LiveCollection(
             path,
             grader=grader,
@@ -128,6 +134,8 @@ def serve(
                 proxies=proxies,
                 access_log=access_log,
             )
+            if is_new:
+                announce(f"{path} is new: add files on the page.")
             for line in _welcome(live, served, host):
                 announce(line)
             served.run()
@@ -135,6 +143,25 @@ def serve(
             pass
         finally:
             live.close()
+
+
+@contextmanager
+def created_if_new(path: Path) -> Iterator[bool]:
+    """Create a collection NAME.exam that does not exist; remove it at the end if it is empty.
+
+    A missing file of another name is probably a typo, which the caller reports.
+    """
+    is_new = path.suffix == SUFFIX and not path.exists()
+    if is_new:
+        Collection.create(path).close()
+    try:
+        yield is_new
+    finally:
+        if is_new:
+            with Collection(path) as collection:
+                is_empty = not any(count for _, count in collection.contents().rows)
+            if is_empty:
+                path.unlink()
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.grading.costs import GradingEstimate, Prices, estimate
+from exampp.grading.costs import Prices, describe_estimate, estimate
 from exampp.grading.run import GradingRun
 from exampp.prompts.catalogue import all_prompts
 from exampp.prompts.prompt import Prompt
-from exampp.results.result import Table
 from exampp.store.cells import DEPTH
 from exampp.web.background import TaskOutcome, TaskPlan
 from exampp.web.forms import (
     GRADERS,
+    NO_PRICE,
     SubmittedForm,
     checked_choice,
     fraction,
@@ -39,7 +39,7 @@ def grade(request: CurrentRequest) -> HTMLResponse:
 
 
 @router.post("/grade/price")
-def price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
+def show_price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
     """Show what grading will send and cost; nothing is sent."""
     try:
         options = _options(form)
@@ -50,7 +50,8 @@ def price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
     except InputError as error:
         return _page(request, form, 400, trouble=str(error))
     table = costs.tables()["ways"] if len(costs.ways) > 1 else None
-    return _page(request, form, found=found, notes=run.notes, table=table)
+    price = {"found": found, "facts": describe_estimate(run, found), "table": table}
+    return _page(request, form, price={**price, "notes": run.notes})
 
 
 @router.post("/grade/start")
@@ -118,13 +119,9 @@ def _page(
     status: int = 200,
     *,
     trouble: str = "",
-    found: GradingEstimate | None = None,
-    notes: tuple[str, ...] = (),
-    table: Table | None = None,
+    price: Mapping[str, Any] = NO_PRICE,
 ) -> HTMLResponse:
-    facts = _facts(found) if found else {}
-    price: dict[str, Any] = {"found": found, "facts": facts, "notes": notes, "trouble": trouble}
-    price["table"] = table
+    price = {**price, "trouble": trouble}
     if request.wants_part:
         return request.render("_price.html", **price)
     with request.open() as collection:
@@ -141,13 +138,3 @@ def _page(
         contents=contents,
         **price,
     )
-
-
-def _facts(found: GradingEstimate) -> dict[str, str]:
-    return {
-        "cells": f"{found.cells:,}",
-        "requests": f"{found.requests:,}",
-        "prompt tokens": f"{'' if found.exact else 'about '}{found.tokens:,}",
-        "reply tokens": f"about {found.written:,}",
-        "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
-    }

@@ -17,7 +17,14 @@ from exampp.prompts.generation import GenerationPrompt
 from exampp.records import ITEM_KINDS
 from exampp.store.bank import MAIN_BANK, ItemChange, ItemState
 from exampp.web.background import TaskOutcome, TaskPlan
-from exampp.web.forms import SubmittedForm, checked_choice, model_fields, model_options, whole
+from exampp.web.forms import (
+    NO_PRICE,
+    SubmittedForm,
+    checked_choice,
+    model_fields,
+    model_options,
+    whole,
+)
 from exampp.web.page_request import CurrentRequest, PageRequest
 
 router = APIRouter()
@@ -52,7 +59,7 @@ def typed(request: CurrentRequest, form: SubmittedForm) -> Response:
 
 
 @router.post("/write/price")
-def price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
+def show_price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
     """Show what a generation will send and cost; nothing is sent."""
     try:
         with request.open() as collection:
@@ -120,9 +127,9 @@ def _page(
     saved: int = 0,
     found: GenerationPreview | None = None,
 ) -> HTMLResponse:
-    facts, notes = (found.facts, found.notes) if found else ({}, ())
-    price: dict[str, Any] = {"found": found, "facts": facts, "notes": notes, "trouble": trouble}
-    price["table"] = None
+    price = {**NO_PRICE, "trouble": trouble}
+    if found is not None:
+        price |= {"found": found, "facts": found.facts, "notes": found.notes}
     if request.wants_part:
         return request.render("_price.html", **price)
     with request.open() as collection:
