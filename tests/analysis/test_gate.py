@@ -48,7 +48,7 @@ def book_of(covered: Mapping[str, Sequence[int]], text: str = "", **options: obj
     for at in range(len(next(iter(covered.values())))):
         rows = [[5] * hits[at] + [0] * (ITEMS - hits[at]) for hits in covered.values()]
         rankings = [make_ranking(system, [row]) for row, system in enumerate(covered)]
-        hashes = (text_hash("", text),) * len(rows) if text else ()
+        hashes = text_hash("", text) * len(rows) if text else b""
         query = make_query(rows, *rankings, query_id=f"q{at}")
         queries.append(replace(query, text_hashes=hashes))
     return make_book(*queries, **options)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.gradebook import MISSING, QueryGrades, Ranking
 from exampp.store import read_model
-from exampp.store.cells import count_pending, scope_of
+from exampp.store.cells import POOLS, count_pending, pending_cells, scope_of
 from exampp.store.connection import connect, transaction
 from exampp.store.grades import StoredGrader, graders
 from exampp.store.pages import (
@@ -140,7 +141,7 @@ def check_against_rows(connection: sqlite3.Connection, grader: StoredGrader) -> 
         others = sorted(one["passage_id"] for one in inside if not one["version"])
         assert query.passage_ids == (*texts, *others)
         assert query.pool_size == len(texts)
-        assert list(query.text_hashes) == [hashes[name] for name in texts]
+        assert query.text_hashes == b"".join(hashes[name] for name in texts)
         known = {cell: rating for cell, rating in ratings[query_id].items() if cell[0] in texts}
         assert automatic(query) == known
         rankings = defaultdict(list)
@@ -185,6 +186,11 @@ def check_pages(connection: sqlite3.Connection) -> None:
         # on two connections: with the stored pages, and with none
         check_against_rows(connection, grader)
         scope = scope_of(connection, grader, BANK)
+        for pool, depth in product(POOLS, (1, 2, 20)):
+            some = scope._replace(pool=pool, depth=depth)
+            one_by_one = pending_cells(connection, grader.key, some)
+            pending = sum(len(one.cells) for one in one_by_one)
+            assert count_pending(connection, grader.key, some) == pending, (pool, depth)
         read = (
             count_readings(connection, grader.key, BANK),
             count_pending(connection, grader.key, scope),

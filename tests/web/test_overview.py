@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from support import live, pages
+from support.likely import LikelyExam
 from support.live import Client
 
 import exampp
@@ -285,6 +286,21 @@ def test_a_leaderboard_with_missing_grades_is_partial_and_shows_no_open_place(
         assert ends is not None
         assert f"[{ends[0]:.3f}, {ends[1]:.3f}]" in cells
         assert cells[1] == "", "every interval overlaps another one"
+
+
+def test_cover_with_skipped_cells_is_shown_beside_its_correction(tmp_path: Path) -> None:
+    exam = LikelyExam(tmp_path / "my.exam", 5, queries=20)
+    with exampp.Collection(exam.path) as collection:
+        collection.grade(
+            exam.grader(), name="likely", measures=["Cover@10"], depth=10, may_miss=0.15, audit=0.4
+        )
+        board = collection.grades().evaluate()
+    with live.visiting(exam.path, grader="likely") as client:
+        said = text_of(client.get("/").text)
+    assert "chance below 0.15 to cover their item are skipped" in said
+    for one in board.columns[0].corrected:
+        assert one.low is not None
+        assert f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" in said
 
 
 def test_possible_ranks_are_those_of_all_missing_grades() -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from itertools import zip_longest
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -83,9 +82,9 @@ class QueryGrades:
     item; `judgments` is [subtopics + 1, passages], row 0 for the query as a whole. `passage_ids`
     has the pool, then all other ranked or judged passages, each sorted by id; passages from index
     `pool_size` have no text and no grades. `decided` are the cells with human decisions.
-    `importances` of the items (see `records.items`) are empty if unknown. `text_hashes` belong to
-    the passages of the pool. `item_groups` is, per item, the first item that it duplicates, or
-    itself; empty without duplicates. `skips` are set if cells are skipped.
+    `importances` of the items (see `records.items`) are empty if unknown. `text_hashes` are
+    those of the passages of the pool, joined. `item_groups` is, per item, the first item that
+    it duplicates, or itself; empty without duplicates. `skips` are set if cells are skipped.
     """
 
     query_id: str
@@ -100,7 +99,7 @@ class QueryGrades:
     rankings: tuple[Ranking, ...]
     decided: tuple[DecidedCell, ...] = ()
     importances: tuple[str | None, ...] = ()
-    text_hashes: tuple[bytes, ...] = ()
+    text_hashes: bytes = b""
     item_groups: tuple[int, ...] = ()
     skips: SkippedCells | None = None
 
@@ -176,8 +175,11 @@ class Gradebook:
         """
         by_ranking: dict[tuple[str, str], str] = {}
         for query in self.queries:
-            hashes = zip_longest(query.passage_ids, query.text_hashes)
-            texts = [text or sha256(one.encode()).digest() for one, text in hashes]
+            joined, width = query.text_hashes, len(query.text_hashes) // max(1, query.pool_size)
+            texts = [
+                joined[at * width : (at + 1) * width] or sha256(one.encode()).digest()
+                for at, one in enumerate(query.passage_ids)
+            ]
             returned: dict[str, list[bytes]] = {}
             for ranking in sorted(query.rankings, key=lambda one: one.subtopic):
                 passages = ranking.passages[:depth].tolist()

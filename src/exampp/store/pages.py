@@ -60,13 +60,6 @@ class QueryPage:
     judged: Ints
     relevance: Ints
 
-    @property
-    def text_hashes(self) -> tuple[bytes, ...]:
-        """Return the hash of each passage with a text."""
-        joined, count = self.hashes.tobytes(), len(self.versions)
-        width = len(joined) // max(1, count)
-        return tuple(joined[at * width : (at + 1) * width] for at in range(count))
-
     def members(self, depth: int, *, ranked: bool, judged: bool) -> Ints:
         """Return the texts of a pool: of files and the first of each ranking, or judged ones."""
         chosen = np.zeros(len(self.passage_ids), np.bool_)

@@ -251,7 +251,7 @@ def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
         item_groups=_marked_groups(items),
         passage_ids=inputs.passage_ids,
         pool_size=len(rows.row),
-        text_hashes=inputs.text_hashes,
+        text_hashes=inputs.hashes.tobytes(),
         ratings=ratings,
         judgments=judgments,
         rankings=sorted_rankings(_rankings(inputs, subtopic_number, systems)),

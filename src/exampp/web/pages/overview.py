@@ -20,6 +20,7 @@ from exampp.measures.names import heading
 from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
 from exampp.results.plots.figure import Spread, round_axis
+from exampp.results.view import HasInterval
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
 from exampp.web.page_request import CHOICE, CurrentRequest, PageOfEntries, PageRequest, page_of
 from exampp.web.rendering import link, plural, sentence
@@ -53,7 +54,7 @@ class RankedSystem(NamedTuple):
     """A system with its place, its means and its error bar (None: undefined).
 
     The place is "" while missing grades may change it; `bounds` are then the lowest and the highest
-    possible mean.
+    possible mean. `corrected` is Cover corrected for skipped cells.
     """
 
     place: str
@@ -61,6 +62,7 @@ class RankedSystem(NamedTuple):
     means: Sequence[Mean]
     bar: ErrorBar | None
     bounds: tuple[float, float] | None = None
+    corrected: HasInterval | None = None
 
 
 @router.get("/")
@@ -179,6 +181,7 @@ def ranked_systems(
     ]
     columns = [one.values.means() for one in board.columns]
     means = dict(zip(systems, zip(*columns, strict=True), strict=True))
+    corrected = dict(zip(systems, of.corrected, strict=False))
     start, end, ticks = round_axis(spreads)
     return [(tick, _percent(tick, start, end)) for tick in ticks], [
         RankedSystem(
@@ -187,6 +190,7 @@ def ranked_systems(
             means[one.system],
             error_bar(one, start, end),
             bounds[one.system],
+            corrected.get(one.system),
         )
         for place, one in enumerate(spreads, 1)
     ]

@@ -1,0 +1,223 @@
+"""False decisions of `exampp grade --until`, and the cells that it saves.
+
+    export PYTHONPATH=tests:tests/grading
+    python benchmarks/early_decisions.py replay            # DL 2019 and LLMJudge, real grades
+    python benchmarks/early_decisions.py made --count 1000 # made exams, with ties and near ties
+
+Each stream is an exam in a random order of its queries. Grading stops as in the program: after the
+first of 20 groups of queries at which the order or the gate is decided. A decision is false if all
+queries give another order of two systems, unless their means differ by at most the margin, or
+another verdict. The share of saved cells counts graded cells of queries.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+from lazy_grading import drawn_runs, ratings_of
+from numpy.typing import NDArray
+
+import exampp
+from exampp.grading.run import GROUPS
+from exampp.measures.query_sample import ERROR, LEVEL
+from exampp.measures.requirements import Requirement, parse_requirement
+from exampp.stats.means import DIFFERENCE, SHARE, bounded_means
+from exampp.stats.sequential import decided_pairs, full_limits
+
+Scores = NDArray[np.float64]
+
+
+class Exam(NamedTuple):
+    """Cover of every system on every query, best system first, and the needed cells of queries."""
+
+    name: str
+    scores: Scores
+    cells: NDArray[np.float64]
+
+
+class Stream(NamedTuple):
+    """The queries that a stream graded, and whether its decision is false."""
+
+    queries: int
+    false: bool
+
+
+def sizes(of: int) -> Iterator[int]:
+    step = -(-of // GROUPS)
+    yield from range(step, of, step)
+
+
+def order_stream(scores: Scores, margin: float) -> Stream:
+    """Decide the order of systems; the columns are in random order."""
+    of = scores.shape[1]
+    equal = np.zeros(len(scores) * (len(scores) - 1) // 2, np.bool_)
+    first, second = np.triu_indices(len(scores), 1)
+    full = (scores[first] - scores[second]).mean(axis=1)
+    for size in sizes(of):
+        seen = scores[:, :size]
+        if decided_pairs(seen, of, DIFFERENCE, margin, ERROR, equal).all():
+            shown = (seen[first] - seen[second]).mean(axis=1)
+            wrong = (np.sign(shown) != np.sign(np.round(full, 9))) & (np.abs(full) > margin + 1e-9)
+            ties = (np.abs(full) < 1e-9) & (margin == 0)
+            return Stream(size, bool((wrong | ties).any()))
+    return Stream(of, False)
+
+
+def gate_stream(scores: Scores, requirement: Requirement) -> Stream:
+    """Decide the verdict on a requirement; relative ones are on the last system."""
+    of, within = scores.shape[1], SHARE
+    if requirement.relative:
+        scores, within = scores[:-1] - scores[-1], DIFFERENCE
+    limits = bounded_means(scores, np.ones(scores.shape, np.bool_), within, LEVEL)
+    ends = zip(limits.low.tolist(), limits.high.tolist(), strict=True)
+    truth = [{requirement.holds(one) for one in both} for both in ends]
+    for size in sizes(of):
+        found = []
+        for row in scores:
+            one = full_limits(row[:size], of, within, LEVEL, ERROR / len(scores))
+            found.append({requirement.holds(end) for end in (one.low, one.high) if end is not None})
+            if len(found[-1]) > 1:
+                break
+        else:
+            return Stream(size, found != truth)
+    return Stream(of, False)
+
+
+def report(
+    exam: Exam, what: str, scores: Scores, count: int, run: Callable[[Scores], Stream]
+) -> None:
+    random = np.random.default_rng(1)
+    of = scores.shape[1]
+    streams, saved = [], []
+    for _ in range(count):
+        order = random.permutation(of)
+        one = run(scores[:, order])
+        streams.append(one)
+        saved.append(1 - exam.cells[order[: one.queries]].sum() / exam.cells.sum())
+    false = sum(one.false for one in streams)
+    queries = np.array([one.queries for one in streams])
+    early = (queries < of).mean()
+    print(
+        f"{exam.name}, {what}: false {false} of {count:,}; decided early {early:.3f}; median "
+        f"{np.median(queries):.0f} of {of} queries; cells saved {np.mean(saved):.3f}",
+        flush=True,
+    )
+
+
+def exam_of(name: str, graded: Path, bank: Path | None, grader: str | None) -> Exam:
+    with TemporaryDirectory() as folder, exampp.create(Path(folder, "my.exam")) as exam:
+        exam.import_files(graded, *filter(None, [bank]))
+        book = exam.grades(grader).gradebook
+        if bank is None:
+            exam.add(
+                bank=[
+                    {"query_id": query.query_id, "item_id": item, "question": item}
+                    for query in book.queries
+                    for item in query.item_ids
+                ],
+                update=True,
+            )
+        if not book.systems:
+            exam.add(runs=drawn_runs(book))
+        grades = exam.grades(grader)
+        scores = grades.evaluate(["Cover@20"], min_rating=4).columns[0].values.values
+        per_query = dict.fromkeys((one.query_id for one in grades.gradebook.queries), 0.0)
+        for query, _, _ in ratings_of(grades.gradebook):
+            per_query[query] += 1
+    best_first = np.argsort(-scores.mean(axis=1), kind="stable")
+    return Exam(name, scores[best_first], np.array(list(per_query.values())))
+
+
+def made(count: int) -> None:
+    """Print streams of exams in which a false decision is most likely, and of a large one."""
+    random = np.random.default_rng(7)
+    for queries in (20, 43):
+        first = random.binomial(4, 0.6, queries) / 4
+        tied = np.stack([first, random.permutation(first)])
+        cases = {
+            "tied means": (tied, 0.0),
+            "tied means of shares 0 and 1": (np.round(tied), 0.0),
+            "means just beyond the margin": (np.stack([first, 0.93 * first]), 0.04),
+        }
+        ones = np.ones(queries)
+        for name, (scores, margin) in cases.items():
+            exam = Exam(f"made, {name}", scores, ones)
+            run = partial(order_stream, margin=margin)
+            report(exam, f"order, margin {margin:g}", scores, count, run)
+        limits = bounded_means(tied, np.ones(tied.shape, np.bool_), SHARE, LEVEL)
+        bounds = {"at its lower limit": limits.low[0], "at its upper limit": limits.high[0]}
+        for name, bound in bounds.items():
+            # met by both limits, or by none, by a hair
+            judge = partial(gate_stream, requirement=Requirement("Cover", ">=", bound - 1e-6))
+            report(
+                Exam(f"made, bound {name}", tied, ones),
+                "gate",
+                tied[:1],
+                max(1, count // 10),
+                judge,
+            )
+    many = random.binomial(4, np.linspace(0.35, 0.65, 10)[:, None], (10, 1000)) / 4
+    for margin in (0.0, 0.05, 0.1):
+        run = partial(order_stream, margin=margin)
+        exam = Exam("made, ten systems", many, np.ones(1000))
+        report(exam, f"order, margin {margin:g}", many, max(1, count // 50), run)
+
+
+def replay(data: Path, count: int) -> None:
+    sources = (
+        ("DL 2019", data / "dl19/graded.jsonl.gz", data / "dl19/questions.jsonl.gz", None),
+        (
+            "LLMJudge dev",
+            data / "science/llmjudge-dev-graded.jsonl.gz",
+            None,
+            "google/flan-t5-large:question-self-rating",
+        ),
+    )
+    for name, graded, bank, grader in sources:
+        if not graded.exists():
+            print(f"{name}: {graded} is absent")
+            continue
+        exam = exam_of(name, graded, bank, grader)
+        streams(exam, count)
+
+
+def streams(exam: Exam, count: int) -> None:
+    """Print the streams of some systems of an exam, for orders and gates."""
+    last = len(exam.scores) - 1
+    for rows in (range(last + 1), (0, last), (0, last // 2), (0, 1), (0, last // 3, last)):
+        scores = exam.scores[list(rows)]
+        means = ", ".join(f"{one:.3f}" for one in scores.mean(axis=1)[:3])
+        what = f"{len(scores)} systems ({means}{', ...' if len(scores) > 3 else ''})"
+        times = count if len(scores) < 10 else max(1, count // 10)
+        for margin in (0.0, 0.05, 0.1):
+            run = partial(order_stream, margin=margin)
+            report(exam, f"order of {what}, margin {margin:g}", scores, times, run)
+        if len(scores) > 3:
+            continue
+        for text in ("Cover>=0.5", "Cover>=baseline-0.1"):
+            judge = partial(gate_stream, requirement=parse_requirement(text))
+            report(exam, f"gate {text} on {what}", scores, max(1, count // 5), judge)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("what", choices=["replay", "made"])
+    parser.add_argument("--count", type=int, default=1000, help="streams of a case")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    options = parser.parse_args()
+    if options.what == "replay":
+        replay(options.data, options.count)
+        return
+    made(options.count)
+
+
+if __name__ == "__main__":
+    main()
