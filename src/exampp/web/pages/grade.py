@@ -60,9 +60,11 @@ def start(request: CurrentRequest, form: SubmittedForm) -> Response:
     try:
         options = _options(form)
         with request.open() as collection:
-            name = _plan(form, options, collection, dry_run=True).grading.identity.name
-        make = partial(_plan, form, options)
-        plan = TaskPlan(f"Grade with {name}", request.assessor, make, _outcome)
+            run = _plan(form, options, collection, dry_run=True)
+        who = run.grading.identity
+        what = "queries" if who.kind == "query" else f"{who.kind}s of {run.exam.bank}"
+        title = f"Grade {what} with {who.name}"
+        plan = TaskPlan(title, request.assessor, partial(_plan, form, options), _outcome)
         request.live.tasks.start(plan)
     except InputError as error:
         return _page(request, form, 400, trouble=str(error))
