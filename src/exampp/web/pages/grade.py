@@ -15,6 +15,7 @@ from exampp.grading.costs import Prices, describe_estimate, estimate
 from exampp.grading.run import GradingRun
 from exampp.prompts.catalogue import all_prompts
 from exampp.prompts.prompt import Prompt
+from exampp.records import ITEM_KINDS
 from exampp.store.cells import DEPTH
 from exampp.web.background import TaskOutcome, TaskPlan
 from exampp.web.forms import (
@@ -22,6 +23,7 @@ from exampp.web.forms import (
     NO_PRICE,
     SubmittedForm,
     checked_choice,
+    form_of_grader,
     fraction,
     model_fields,
     model_options,
@@ -33,9 +35,12 @@ router = APIRouter()
 
 
 @router.get("/grade")
-def grade(request: CurrentRequest) -> HTMLResponse:
-    """Show the form."""
-    return _page(request, {})
+def grade(request: CurrentRequest, grader: str = "", bank: str = "") -> HTMLResponse:
+    """Show the form; to continue, with the options of a `grader`, named by its key."""
+    with request.open() as collection:
+        known = [one for one in collection.graders if one.key == grader]
+    form = form_of_grader(known[0]) if known else {}
+    return _page(request, {**form, "bank": bank})
 
 
 @router.post("/grade/price")
@@ -73,9 +78,10 @@ def start(request: CurrentRequest, form: SubmittedForm) -> Response:
 
 def _options(form: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of the grader in a form."""
+    options: dict[str, Any] = {"kind": form.get("kind") or None}
     if checked_choice("grader", form.get("grader", ""), tuple(GRADERS)) == "draft":
-        return {}
-    options = model_options(form, writes=False)
+        return options
+    options |= model_options(form, writes=False)
     if prompt := form.get("prompt"):
         options["prompt"] = checked_choice("prompt", prompt, [one.name for one in _prompts()])
     return options
@@ -134,6 +140,7 @@ def _page(
         status,
         form=form,
         graders=GRADERS,
+        kinds=ITEM_KINDS,
         fields=model_fields(form, writes=False),
         prompts=_prompts(),
         banks=banks,
