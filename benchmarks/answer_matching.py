@@ -1,7 +1,7 @@
 """Precision and recall of both rules that match extracted answers with answer keys.
 
-Reads the labelled triples in tests/data: `first` was written before the guarded rule, `second` by
-somebody who had not seen it: `python benchmarks/answer_matching.py [--speed]`.
+Reads the labelled triples in tests/data: `first` was written before the guarded rule, `second` and
+`third` by people who had not seen it: `python benchmarks/answer_matching.py [--speed]`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 from exampp.prompts import verify_answer
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
-HALVES = ("first", "second")
+PARTS = ("first", "second", "third")
 Triple = dict[str, str]
 RULES = {"papers": "exam", "guarded": "guarded"}
 
 
-def triples(half: str) -> list[Triple]:
-    """Return the labelled triples of a half; keys are separated by ` | `."""
-    with (DATA / f"answer_triples_{half}.tsv").open(encoding="utf-8") as lines:
+def triples(part: str) -> list[Triple]:
+    """Return the labelled triples of a part; keys are separated by ` | `."""
+    with (DATA / f"answer_triples_{part}.tsv").open(encoding="utf-8") as lines:
         return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
@@ -48,12 +48,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--speed", action="store_true")
     wanted = parser.parse_args()
-    for half in HALVES:
-        several = triples(half)
+    for part in PARTS:
+        several = triples(part)
         kinds: defaultdict[str, list[Triple]] = defaultdict(list)
         for one in several:
             kinds[one["kind"]].append(one)
-        print(f"\n{half} half: {len(several)} triples, accepted correctly / wrongly / missed")
+        print(f"\n{part} part: {len(several)} triples, accepted correctly / wrongly / missed")
         print(f"{'kind':20}" + "".join(f"{rule:>16}" for rule in RULES))
         for kind, of_kind in kinds.items():
             cells = [count(of_kind, mode) for mode in RULES.values()]
@@ -63,7 +63,7 @@ def main() -> None:
             precision, recall = share(n["tp"], n["fp"]), share(n["tp"], n["fn"])
             print(f"{rule}: precision {precision}, recall {recall}")
     if wanted.speed:
-        several = [one for half in HALVES for one in triples(half)]
+        several = [one for part in PARTS for one in triples(part)]
         answers = [
             {**one, "answer": f"{one['answer']} It says {chr(97 + n)}."}
             for n in range(26)

@@ -21,14 +21,15 @@ def accepts(answer: str, *keys: str, question: str = "") -> bool:
 
 
 @pytest.mark.parametrize(
-    ("half", "precision", "recall"), [("first", 0.97, 0.97), ("second", 0.9, 0.9)]
+    ("part", "precision", "recall"),
+    [("first", 0.97, 0.97), ("second", 0.9, 0.9), ("third", 0.86, 0.72)],
 )
 def test_precision_and_recall_on_labelled_triples(
-    half: str, precision: float, recall: float
+    part: str, precision: float, recall: float
 ) -> None:
-    with (DATA / f"answer_triples_{half}.tsv").open(encoding="utf-8") as lines:
+    with (DATA / f"answer_triples_{part}.tsv").open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-    assert len(rows) == 150
+    assert len(rows) >= 150
     accepted = [
         accepts(row["answer"], *row["key"].split(" | "), question=row["question"]) for row in rows
     ]

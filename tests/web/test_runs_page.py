@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -264,3 +266,53 @@ def test_questions_are_written_watched_and_undone_in_a_browser(
         page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("button", name="Undo")).to_have_count(0)
         assert trouble == []
+
+
+def test_a_run_of_another_process_is_shown_with_its_progress(client: Client, path: Path) -> None:
+    code = (
+        "import sys, exampp\n"
+        "with exampp.Collection(sys.argv[1]) as exam:\n"
+        "    exam.grade('openai', model='away', base_url=sys.argv[2], decode='text',\n"
+        "        concurrency=1, price_read=1.0, price_written=1.0)\n"
+    )
+    with FaultServer(delay=0.5) as server:
+        process = subprocess.Popen([sys.executable, "-c", code, str(path), server.url])
+        try:
+            text = wait_for(client, "running")
+            for _ in range(400):
+                if "cost" in text:
+                    break
+                time.sleep(0.025)
+                text = client.get("/runs").text
+        finally:
+            assert process.wait(60) == 0
+    assert "of 8 cells" in text
+    assert "away:question-self-rating" in text
+    assert "Ctrl-C stops it there" in text
+    assert "tokens read" in text
+    assert "Nothing is running" in client.get("/runs").text
+
+
+def test_the_start_page_becomes_the_leaderboard_while_a_run_goes_on(
+    browser: Browser, tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    path = tmp_path / "my.exam"
+    with exams.make(tmp_path):
+        pass
+    with (
+        FaultServer(delay=0.4) as server,
+        live.visiting(path) as client,
+        page_of(browser, client) as (page, trouble),
+    ):
+        start(client, server, "/grade/start", concurrency="1")
+        page.goto("/")
+        expect(page.get_by_text("A run is active")).to_be_visible()
+        expect(page.locator("table.board")).to_be_visible(timeout=20_000)
+        assert trouble == []
+        page.goto("/runs")
+        page.close()
+        # the run does not need the page
+        wait_for(client, "finished")
+    assert graded(path) == 8
