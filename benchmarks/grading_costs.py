@@ -45,7 +45,7 @@ def dl19(path: Path, data: Path, queries: int) -> Rate:
         )
         items = exam.connection.execute(
             "SELECT q.query_id, i.item_id, v.text FROM item i JOIN query q USING (query) "
-            "JOIN item_version v ON v.version = i.version"
+            "JOIN item_version v ON v.version = i.version WHERE i.kind = 'question'"
         ).fetchall()
         word = {item: text for _, item, text in items}
         rows = exam.connection.execute(
@@ -63,7 +63,7 @@ def dl19(path: Path, data: Path, queries: int) -> Rate:
             queries={one: queries_text[one] for one in first},
             passages={p: text[p] for q, p, _, _ in rows if q in first},
             runs=[
-                {"query_id": q, "passage_id": p, "system": s, "rank": r}
+                {"query_id": q, "passage_id": p, "system": s, "score": -r}
                 for q, p, s, r in rows
                 if q in first
             ],

@@ -3,7 +3,7 @@
     export PYTHONPATH=tests:tests/grading
     python benchmarks/skipped_cells.py replay        # cells, found and corrected Cover of one draw
     python benchmarks/skipped_cells.py intervals --draws 1000    # real grades, random draws
-    python benchmarks/skipped_cells.py made --draws 1000         # made exams, one draw each
+    python benchmarks/skipped_cells.py made --draws 1000         # made exams
 
 `replay` and `intervals` need data sets (`--data`): TREC DL 2019, and LLMJudge with drawn runs as in
 `lazy_grading.py`. An interval holds if it contains Cover by all grades. The share that holds is the
@@ -16,6 +16,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -39,7 +40,7 @@ from exampp.stats.rank_correlation import kendall_rows
 from exampp.store.read_model import texts_of_query
 
 CHANCES = (0.02, 0.05, 0.1, 0.2)
-K, AUDIT = 20, 0.2
+K, AUDIT, DRAWS_OF_EXAM = 20, 0.2, 25
 
 
 def data_sets(folder: Path, only: str) -> Iterator[tuple[str, exampp.Collection, exampp.Grades]]:
@@ -215,18 +216,18 @@ def intervals(folder: Path, only: str, draws: int) -> None:
 
 
 def made(draws: int) -> None:
-    """Small banks and rare covering: a new exam for every draw."""
+    """Small banks and rare covering: a new exam for every `DRAWS_OF_EXAM` draws."""
     for queries, rarity in ((10, 4.5), (30, 4.5), (30, 6.5), (60, 5.5)):
         counts: dict[float, Coverage] = defaultdict(Coverage)
-        for seed in range(draws):
+        for exam_seed in range(-(-draws // DRAWS_OF_EXAM)):
             with TemporaryDirectory() as folder:
                 path = Path(folder, "my.exam")
-                maker = LikelyExam(path, seed, queries=queries, rarity=rarity)
+                maker = LikelyExam(path, exam_seed, queries=queries, rarity=rarity)
                 with exampp.Collection(path) as exam:
                     exam.grade(maker.grader("all"), name="all", depth=maker.k)
                     one = Draws(exam, exam.grades().gradebook, 4, maker.k)
-                    for chance in CHANCES:
-                        counts[chance].add(one.truth, one.estimates(one.skips(seed, chance))[1])
+                for seed, chance in product(range(DRAWS_OF_EXAM), CHANCES):
+                    counts[chance].add(one.truth, one.estimates(one.skips(seed, chance))[1])
         for chance, coverage in counts.items():
             print(f"{queries} queries, rarity {rarity}, chance {chance}: {coverage}", flush=True)
 

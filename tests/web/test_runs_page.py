@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support import exams, live
+from support import exams, live, pages
 from support.browsers import faults, page_of
 from support.live import Client
 from support.servers import Answer, FaultServer, Seen, completion, error
@@ -149,6 +151,25 @@ def test_grading_ends_when_the_order_is_decided(client: Client) -> None:
     assert "only a gate has a baseline" in refused.text
 
 
+def test_a_grader_is_continued_after_a_restart_with_the_same_options(path: Path) -> None:
+    with FaultServer() as server:
+        with live.visiting(path) as client:
+            start(client, server, "/grade/start", max_queries="1", temperature="0.5", seed="7")
+            wait_for(client, "finished")
+        done = len(server.requests)
+        with live.visiting(path) as client:
+            runs = pages.read(client.get("/runs").text)
+            (link,) = [one for one in runs.all("a") if one.text.startswith("Continue tiny")]
+            page = pages.read(client.get(link.attributes["href"]).text)
+            form = page.all("form", action="/grade/price")[0].fields()
+            start(client, server, "/grade/start", **{**form, "base_url": server.url})
+            wait_for(client, "finished")
+        assert done < len(server.requests) == 8
+    assert graded(path) == 8
+    with exampp.Collection(path) as opened:
+        assert sum(one.model == "tiny" for one in opened.graders) == 1
+
+
 def test_a_server_that_stops_stores_what_arrived(path: Path) -> None:
     with FaultServer(delay=0.2) as server:
         with live.visiting(path) as client:
@@ -264,3 +285,53 @@ def test_questions_are_written_watched_and_undone_in_a_browser(
         page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("button", name="Undo")).to_have_count(0)
         assert trouble == []
+
+
+def test_a_run_of_another_process_is_shown_with_its_progress(client: Client, path: Path) -> None:
+    code = (
+        "import sys, exampp\n"
+        "with exampp.Collection(sys.argv[1]) as exam:\n"
+        "    exam.grade('openai', model='away', base_url=sys.argv[2], decode='text',\n"
+        "        concurrency=1, price_read=1.0, price_written=1.0)\n"
+    )
+    with FaultServer(delay=0.5) as server:
+        process = subprocess.Popen([sys.executable, "-c", code, str(path), server.url])
+        try:
+            text = wait_for(client, "running")
+            for _ in range(400):
+                if "cost" in text:
+                    break
+                time.sleep(0.025)
+                text = client.get("/runs").text
+        finally:
+            assert process.wait(60) == 0
+    assert "of 8 cells" in text
+    assert "away:question-self-rating" in text
+    assert "Ctrl-C stops it there" in text
+    assert "tokens read" in text
+    assert "Nothing is running" in client.get("/runs").text
+
+
+def test_the_start_page_becomes_the_leaderboard_while_a_run_goes_on(
+    browser: Browser, tmp_path: Path
+) -> None:
+    from playwright.sync_api import expect
+
+    path = tmp_path / "my.exam"
+    with exams.make(tmp_path):
+        pass
+    with (
+        FaultServer(delay=0.4) as server,
+        live.visiting(path) as client,
+        page_of(browser, client) as (page, trouble),
+    ):
+        start(client, server, "/grade/start", concurrency="1")
+        page.goto("/")
+        expect(page.get_by_text("A run is active")).to_be_visible()
+        expect(page.locator("table.board")).to_be_visible(timeout=20_000)
+        assert trouble == []
+        page.goto("/runs")
+        page.close()
+        # the run does not need the page
+        wait_for(client, "finished")
+    assert graded(path) == 8

@@ -32,7 +32,7 @@ class PositionEffect(Result):
             )
         elif tests.any_p <= LEVEL:
             worst = max(tests.means, key=lambda one: abs(one.difference))
-            texts.append(f"position {worst.position} is rated {worst.difference:+.2f}")
+            texts.append(f"items at position {worst.position} are rated {worst.difference:+.2f}")
         if tests.leak_p <= LEVEL:
             how = "follow" if tests.leak > 0 else "oppose"
             texts.append(f"ratings {how} that of the item before ({tests.leak:+.2f})")

@@ -244,8 +244,8 @@ def grade(
     until: Annotated[
         Literal["order", "gate"] | None,
         keyword(
-            help="Grade queries in random order until all of them would give the same order of "
-            "systems, or the same verdict on the requirements of --for. [default: grade all]",
+            help="Grade queries in random order until all of them would give the same order or "
+            "gate. [default: grade all]",
         ),
     ] = None,
     margin: Annotated[

@@ -61,7 +61,8 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "serve": (
             "review:serve",
-            "Open a collection in the browser: judge, edit the bank, see the effect.",
+            "Open a collection in the browser: add files, grade, judge, edit the bank, see the "
+            "effect.",
         ),
         "people": (
             "review:people",

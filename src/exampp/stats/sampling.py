@@ -112,7 +112,7 @@ def influence(coefficients: Coefficients) -> Floats:
     effect = np.empty(coefficients.count)
     for start in range(0, coefficients.count, _UNITS_AT_ONCE):
         units = np.arange(start, min(start + _UNITS_AT_ONCE, coefficients.count))
-        some = coefficients.columns(units)
+        some = np.ascontiguousarray(coefficients.columns(units))
         effect[units] = np.abs(some).sum(axis=0) if alone else np.sqrt(2) * some.std(axis=0)
     return effect
 
@@ -167,7 +167,9 @@ class Coefficients:
 
     def columns(self, units: NDArray[np.intp]) -> Floats:
         """Return the coefficients of some units, [systems, units]."""
-        dense, row = np.empty((len(self.units), len(units))), np.zeros(self.count)
+        # units first, which decides the order of additions
+        dense = np.empty((len(self.units), len(units)), order="F")
+        row = np.zeros(self.count)
         for number, (at, values) in enumerate(zip(self.units, self.values, strict=True)):
             row[at] = values
             dense[number] = row[units]
