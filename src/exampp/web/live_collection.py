@@ -553,7 +553,7 @@ class LiveCollection:
         """Open the collection to store decisions; the thread keeps it open for the next ones.
 
         Opening it and preparing its first transaction takes longer than a decision. It is opened
-        anew after an error, and if the file was replaced.
+        again after an error, and if the file was replaced.
         """
         try:
             status = self.path.stat()
@@ -574,7 +574,7 @@ class LiveCollection:
         self._threads.opened = (file, collection)
 
     def close(self) -> None:
-        """Stop the tasks and remove uploads, then stop watching; release kept connections."""
+        """Stop the tasks and remove uploads, then stop watching; release open connections."""
         self.tasks.close()
         self.uploads.close()
         self._watcher.close()
