@@ -70,6 +70,7 @@ PUBLIC = "/static/"
 SIGN_OUT = "/sign-out"
 UPLOADS = "/files/add"
 """The address that takes large bodies."""
+INTERRUPTED = "The upload was interrupted."
 UPLOAD_TOO_LARGE = (
     f"The files are larger than {UPLOAD_BYTES >> 30} GB together. Import them in a terminal: "
     "exampp import."
@@ -339,7 +340,10 @@ def _limited(receive: Receive) -> Receive:
             async with timeout(BODY_SECONDS):
                 message = await receive()
         except TimeoutError:
-            raise MultiPartException("The upload was interrupted.") from None
+            raise MultiPartException(INTERRUPTED) from None
+        if message["type"] != "http.request":
+            # the browser is gone; the parser removes the parts that have arrived
+            raise MultiPartException(INTERRUPTED)
         left -= len(message.get("body", b""))
         if left < 0:
             raise MultiPartException(UPLOAD_TOO_LARGE)
