@@ -297,7 +297,7 @@ def test_from_two_files_to_a_leaderboard_in_a_browser(
         page.get_by_role("button", name="Import").click()
         expect(page.get_by_role("status")).to_contain_text("Imported.")
         assert faults(page) == []
-        page.get_by_role("link", name="Overview").first.click()
+        page.get_by_role("link", name="Results").first.click()
         expect(page.locator(".steps .done")).to_have_count(2)
         assert faults(page) == []
         page.get_by_role("link", name="Choose a grader").click()

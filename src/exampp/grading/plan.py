@@ -517,8 +517,9 @@ def plan_run(
         draw = CellDraw(may_miss, audit, audit_seed)
         target = grading_target(measures, min_rating, grading.identity, depth, draw, until)
         check_whole_scope(target, exam)
-    elif measures:
-        raise InputError("--for and --after choose different cells", hint="Remove one of them")
+    elif measures or may_miss is not None:
+        option = "--for" if measures else "--may-miss"
+        raise InputError(f"{option} and --after choose different cells", hint="Remove one of them")
     else:
         first = _chosen(stored, after)
         share = AUDITED if audit is None else audit
