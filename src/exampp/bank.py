@@ -542,7 +542,7 @@ class Bank:
         self,
         grader: str | Grader,
         *,
-        prompt: str | Path,
+        prompt: str | Path = "dl-questions",
         per: str | None = None,
         keys: bool = False,
         query_id: str | None = None,
