@@ -188,7 +188,7 @@ def test_two_ticks_lead_to_the_comparison_of_the_worse_with_the_better(client: C
     names = [
         one.attributes["href"]
         for one in overview.all("a")
-        if "/compare" in one.attributes.get("href", "")
+        if "/compare?" in one.attributes.get("href", "")
     ]
     assert len(names) == 2
     assert "compared with" in text_of(client.get(names[1]).text)
