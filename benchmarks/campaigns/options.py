@@ -316,6 +316,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--blind": "",
             "--shared": "50",
             "--guidelines": "edited.csv",
+            "--official": "official.json",
             "--min-rating": "2",
             "--allowed-host": "exams.example.org",
             "--prefix": "/exam",
