@@ -166,6 +166,25 @@ def test_a_long_name_keeps_its_suffix() -> None:
     assert len(name.encode()) <= NAME_BYTES
 
 
+def test_files_are_shown_as_what_they_are_without_a_check_and_beside_a_bad_file(
+    client: Client,
+) -> None:
+    record = '{"question": "Why?", "answer": "Air.", "contexts": ["Blue light scatters."]}\n'
+    assert upload(client, {"v1.jsonl": record}).status == 200
+    text = client.get("/files").text
+    assert "not checked" in text
+    assert "unknown file type" not in text
+    # the address of the form is opened or reloaded
+    for path in ("add", "check", "import"):
+        answer = client.get(f"/files/{path}")
+        assert (answer.status, answer.headers["location"]) == (303, "/files")
+    answer = upload(client, {"answers.csv": "question,system,answer\nWhy?,a,\n"})
+    assert answer.status == 400
+    assert "the system returned nothing: answer is empty" in answer.text
+    assert "unknown file type" not in answer.text
+    assert "queries, candidates, responses" in answer.text
+
+
 def test_uploads_are_private_to_a_person_and_end_with_the_server(path: Path) -> None:
     with live.serving(path, assessors=("ada", "grace")) as served:
         clients = [Client(served).enter(name) for name in ("ada", "grace")]

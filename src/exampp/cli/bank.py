@@ -80,7 +80,7 @@ def generate_bank(
             help="Use this prompt: car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML "
             "file."
         ),
-    ],
+    ] = "dl-questions",
     *,
     options: Mapping[str, Any],
     display: Display,

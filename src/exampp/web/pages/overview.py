@@ -10,7 +10,14 @@ from fastapi import APIRouter, Form, Query, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total
-from exampp.analysis.verdict import TrustAnswer, about_best, about_differences, about_missing
+from exampp.analysis.verdict import (
+    APART,
+    TrustAnswer,
+    about_best,
+    about_differences,
+    about_missing,
+    not_yet,
+)
 from exampp.errors import InputError
 from exampp.grading.status import status_table
 from exampp.measures.board import Leaderboard
@@ -18,7 +25,7 @@ from exampp.measures.cover import FEW_MISSING
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.measures.values import Mean, MeasureColumn, best_first
-from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
+from exampp.records.gradebook import DecisionChoice, Dossier, check_testable, without_decisions
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.results.view import HasInterval
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
@@ -137,13 +144,23 @@ def _context(
     board = snapshot.leaderboard(min_rating, decisions)
     column = by if 0 <= by < len(board.columns) else 0
     ties, partial = None, bool(board.columns) and is_partial(board.columns[column])
-    if len(board.column_systems) > 1 and not partial:
-        ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
+    untested = "Not tested while grades are missing." if partial else ""
+    if len(board.column_systems) < 2:
+        untested = "Two systems are needed."
+    elif not partial:
+        try:
+            check_testable(snapshot.gradebook)
+            ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
+        except InputError as error:
+            untested = f"{sentence(error)}."
     # read the state before rendering: later changes show in the next call
     counted_at = counts.read_at if counts else 0
     missing = missing_behind(board.columns[column]) if board.columns else 0.0
     best = about_best(ties) if ties else None
-    strip = _strip(snapshot, ties, missing)
+    apart = about_differences(ties) if ties else None
+    if untested:
+        apart = not_yet(APART, "", untested)
+    strip = _strip(snapshot, apart, missing)
     ticks, systems = ranked_systems(board, column)
     return {
         "state": f"{snapshot.read_at:.3f}-{counted_at:.3f}-{ties is not None:d}"
@@ -154,6 +171,7 @@ def _context(
         "ticks": ticks,
         "systems": systems,
         "ties": ties,
+        "untested": untested,
         "missing": missing if partial else None,
         "best": best.answer if best else "",
         "strip": [(*STRIP[key], one) for key, one in strip.items()],
@@ -171,11 +189,11 @@ def _context(
 
 
 def _strip(
-    snapshot: Snapshot, ties: Significance | None, missing: float
+    snapshot: Snapshot, apart: TrustAnswer | None, missing: float
 ) -> dict[str, TrustAnswer | None]:
     """Return the answers in the strip above the leaderboard; None: being computed."""
     return {
-        "differences": about_differences(ties) if ties else None,
+        "differences": apart,
         **answers_soon(snapshot, [key for key in STRIP if key in QUESTIONS], 0.0),
         "missing": about_missing(missing),
     }
