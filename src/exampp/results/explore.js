@@ -106,7 +106,7 @@
         make("button", { type: "button", className: "plain", on: { click: () => choose(at) } }, heading)));
     lines.forEach(fill);
     body.append(...lines.map((line) => line.node));
-    const node = make("div", { className: "rows", tabIndex: 0, role: "region", aria: { label: caption } },
+    const node = make("div", { className: "rows", tabIndex: 0, role: "group", aria: { label: caption } },
       make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
     return {
       node, choose,
@@ -138,7 +138,8 @@
     drawQueries();
     if (open !== null) drawQuery(false);
   };
-  const strip = (scores) => {
+  const strip = (row) => {
+    const scores = data.scores[measure][row];
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("viewBox", "0 0 176 24");
     svg.setAttribute("aria-hidden", "true");
@@ -149,6 +150,7 @@
       dot.setAttribute("cy", "12");
       dot.setAttribute("r", system === chosen ? "6" : "5");
       dot.dataset.system = system;
+      dot.dataset.row = row;
       if (system === chosen) dot.classList.add("is-chosen");
       svg.append(dot);
     };
@@ -182,7 +184,7 @@
     if (top <= 1) top = 1;
     queries = table("Queries", data.rows.map((_, at) => at), [
       ["query", (at) => textOf(data.rows[at]), (at) => make("button", { type: "button", className: "plain", disabled: data.rows[at][1] === null, on: { click: () => { open = at; drawQuery(true); } } }, name(textOf(data.rows[at]))), false],
-      ["systems", (at) => Math.max(...scores[at].map((value) => value ?? -1)) - Math.min(...scores[at].map((value) => value ?? 2)), (at) => strip(scores[at]), false],
+      ["spread", (at) => Math.max(...scores[at].map((value) => value ?? -1)) - Math.min(...scores[at].map((value) => value ?? 2)), strip, false],
       ["mean", (at) => mean(scores[at]), (at) => figure(mean(scores[at])), true],
       ...(chosen === null ? [] : [[data.systems[chosen], (at) => scores[at][chosen], (at) => figure(scores[at][chosen]), true]]),
     ], (at) => `${data.rows[at][0]} ${textOf(data.rows[at])}`);
@@ -195,10 +197,8 @@
     const system = event.target.dataset?.system;
     if (system === undefined) return;
     for (const dot of queriesBox.querySelectorAll("circle")) dot.classList.toggle("is-near", dot.dataset.system === system);
-    const row = [...event.target.closest("tbody").children].indexOf(event.target.closest("tr"));
-    const label = event.target.closest("tr").querySelector("th").textContent;
-    const at = data.rows.findIndex((one) => textOf(one) === label);
-    hover.textContent = row < 0 || at < 0 ? "" : `${data.systems[system]}: ${figure(data.scores[measure][at][system])} on \u201c${label}\u201d`;
+    const row = Number(event.target.dataset.row);
+    hover.textContent = `${data.systems[system]}: ${figure(data.scores[measure][row][system])} on \u201c${textOf(data.rows[row])}\u201d`;
   });
   queriesBox.addEventListener("click", (event) => {
     const system = event.target.dataset?.system;
@@ -264,7 +264,7 @@
     const covered = answering.filter((passage) => covers(passage) >= data.least).length;
     const box = make("div");
     const node = make("details", { className: "item" },
-      make("summary", {}, name(item[1] || item[0]), " ", make("span", { className: "count" }, `\u00b7 answered by ${covered} of ${counts(answering.length, "passage")}`)), box);
+      make("summary", {}, name(item[1] || item[0]), " ", make("span", { className: "count" }, `answered by ${covered} of ${counts(answering.length, "passage")}`)), box);
     const retire = make("button", { type: "button", on: { click: () => {
       if (decided.items[mark]) delete decided.items[mark];
       else decided.items[mark] = { at: now() };

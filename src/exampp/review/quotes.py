@@ -14,7 +14,7 @@ _ANSWER = 6_000
 """Characters of an answer or item that are looked for."""
 
 
-class Quote(NamedTuple):
+class PassageQuote(NamedTuple):
     """A part of a passage as character offsets, and its description.
 
     A `guess` is the closest sentence, not the answer that the grader extracted.
@@ -27,7 +27,7 @@ class Quote(NamedTuple):
 
 def quote_of(
     passage: PassageText, grade: Grade | None, item_text: str, *, extracts: bool = False
-) -> Quote:
+) -> PassageQuote:
     """Return the answer that the grader extracted or, without one, the closest sentence.
 
     With `extracts` the reply counts as the answer if no other is known. The span is (0, 0) if
@@ -42,7 +42,9 @@ def quote_of(
         start, end = (int(offset) - shift for offset in place)
         if 0 <= start < end <= len(text):
             quoted = "the evidence that the grader quotes"
-            return Quote((start, end), quoted if "evidence" in detail else "the extracted answer")
+            return PassageQuote(
+                (start, end), quoted if "evidence" in detail else "the extracted answer"
+            )
     answer = detail.get("answer") or (grade.reply if grade and extracts else None)
     head = text[:SEARCHED]
     if isinstance(answer, str) and answer.strip():
@@ -50,9 +52,9 @@ def quote_of(
         if end:
             same = _normal(head[start:end]) == _normal(answer)
             why = "the extracted answer" if same else "closest to the extracted answer"
-            return Quote((start, end), why, not same)
+            return PassageQuote((start, end), why, not same)
     span = best_span(head, item_text[:_ANSWER]) if item_text else (0, 0)
-    return Quote(span, "closest to the item", True) if span != (0, 0) else Quote(span)
+    return PassageQuote(span, "closest to the item", True) if span != (0, 0) else PassageQuote(span)
 
 
 def _normal(text: str) -> str:
