@@ -50,7 +50,7 @@ def from_files(hand: Hand, files: list[Path], album: Album) -> str:
     hand.click(page.get_by_role("button", name="Add files"))
     album.draw("files")
     hand.click(page.get_by_role("button", name="Import"))
-    hand.to("Overview")
+    hand.to("Leaderboard")
     hand.click(page.get_by_role("link", name="Choose a grader"))
     page.locator("#grader").select_option("draft")
     hand.clicks += 1

@@ -197,6 +197,8 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--queries", type=int, default=6)
     chosen = parser.parse_args()
+    if chosen.queries < 2:
+        parser.error("--queries must be at least 2: a trial leaves some queries")
     data, count = chosen.data, chosen.queries
     exams: dict[str, tuple[Any, ...]] = {
         "demo": (demo, 5, {}),
@@ -207,7 +209,7 @@ def main() -> None:
             3,
             {"limit": 1000},
         ),
-        "TREC DL 2019": (lambda path: dl19(path, data, count), max(2, count // 3), {}),
+        "TREC DL 2019": (lambda path: dl19(path, data, count), max(1, count // 3), {}),
     }
     for name, (make, trial, more) in exams.items():
         if chosen.only in name:

@@ -22,6 +22,7 @@ from playwright.sync_api import Locator, Page, sync_playwright
 
 from exampp import Collection
 from exampp.web.live_collection import LiveCollection
+from exampp.web.page_request import AREAS, PLACES
 from exampp.web.people import People
 from exampp.web.serving import listen, prepare
 
@@ -71,8 +72,12 @@ class Hand:
         self.page.keyboard.press(key)
 
     def to(self, name: str) -> None:
-        """Through the navigation."""
-        self.click(self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=name))
+        """Through the navigation: the area of a page, then the page."""
+        area = next(one.area for one in PLACES if one.name == name)
+        steps = [("Areas", area), (f"Pages of {area}", name)]
+        for region, link in steps[: 1 if AREAS[area].name == name else 2]:
+            within = self.page.get_by_role("navigation", name=region, exact=True)
+            self.click(within.get_by_role("link", name=link, exact=True))
 
     def decide(self, key: str) -> None:
         """Press a key that decides the cell, and wait for the next one."""

@@ -390,7 +390,9 @@ class Bank:
         was edited since.
         """
         edit = edit_by(author, reason)
-        checked = [check_integer("the number of an edit", number) for number in numbers]
+        if not numbers:
+            raise InputError("no edit to undo", hint="Give its number: exampp bank log")
+        checked = dict.fromkeys(check_integer("the number of an edit", one) for one in numbers)
         with self.connection, transaction(self.connection):
             changes = [self._undone(number) for number in checked]
             self._append([ItemChange("undo", *pair) for pair in changes], edit)
@@ -540,7 +542,7 @@ class Bank:
         self,
         grader: str | Grader,
         *,
-        prompt: str | Path,
+        prompt: str | Path = "dl-questions",
         per: str | None = None,
         keys: bool = False,
         query_id: str | None = None,

@@ -56,6 +56,11 @@ def test_editing_with_author_and_reason(exam: Path, exampp_command: Commands) ->
     )
     assert exampp_command("bank", "revert", exam, "--to", "3").code == 0
     assert "Nothing changed." in exampp_command("bank", "revert", exam, "--to", "3").err
+    count = json.loads(exampp_command("bank", "log", exam, "--format", "json").out)["rows"]
+    last = [str(row["edit"]) for row in count[-2:]]
+    both = exampp_command("bank", "revert", exam, "--edit", last[0], "--edit", last[1])
+    assert both.code == 0
+    assert len(both.out.splitlines()) >= 3
 
 
 def test_export_edit_apply(exam: Path, tmp_path: Path, exampp_command: Commands) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,17 @@ def test_auto_takes_the_shortest_mode_that_reads_the_first_cells(
         assert f"{decode} reads {0 if decode == 'text' and says != '2' else 2}" in note
 
 
-def test_auto_tries_no_more_modes_than_the_limit_on_requests_allows(tmp_path: Path) -> None:
-    with server_of("json") as server, exams.make(tmp_path) as exam:
-        exam.grade("openai", model="m", base_url=server.url, max_requests=1)
-        assert len(server.requests) == 1
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("decode", ["auto", "choice", "json"])
+@pytest.mark.parametrize("refuses", [False, True])
+def test_tests_of_the_server_keep_the_limit_on_requests(
+    tmp_path: Path, limit: int, decode: str, refuses: bool
+) -> None:
+    with server_of("structured_outputs", refuses=refuses) as server, exams.make(tmp_path) as exam:
+        options: dict[str, Any] = {"model": "m", "base_url": server.url, "decode": decode}
+        with suppress(InputError):
+            exam.grade("openai", max_requests=limit, **options)
+        assert len(server.requests) <= limit
 
 
 @pytest.mark.parametrize(

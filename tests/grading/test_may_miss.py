@@ -268,6 +268,38 @@ def test_what_is_shown(tmp_path: Path, exampp_command: Commands) -> None:
     assert "cells pending" in exampp_command.line(f"{line} --dry-run").out
 
 
+def test_scores_with_skipped_cells_are_not_tested(tmp_path: Path) -> None:
+    exam = LikelyExam(tmp_path / "my.exam", 5, queries=20)
+    with exampp.Collection(exam.path) as collection:
+        measure, grader = f"Cover@{exam.k}", exam.grader()
+        options: dict[str, Any] = {"measures": [measure], "depth": exam.k}
+        options["name"] = "likely"
+        collection.grade(grader, may_miss=0.15, audit=0.4, **options)
+        grades = collection.grades()
+        why = r"cells are skipped \(--may-miss\)\. Run exampp grade without --may-miss to grade"
+        for test in (
+            lambda: grades.significance([measure]),
+            lambda: grades.compare("s0", "s1", measure),
+            lambda: grades.reliability(measure),
+            lambda: grades.report(measures=[measure]),
+            lambda: grades.correlate({"s0": 1, "s1": 2, "s2": 3}),
+        ):
+            with pytest.raises(exampp.InputError, match=why):
+                test()
+        grades.correlate({"s0": 1, "s1": 2, "s2": 3}, samples=0)
+        gate = grades.gate([f"{measure}>=0"])
+        assert {(row.verdict, row.low) for row in gate.rows} == {("missing", None)}
+        assert "cells are skipped (--may-miss)" in gate.rows[0].why
+        collection.grade(exam.grader("full"), **options | {"name": "full"})
+        full = collection.grades("full")
+        with pytest.raises(exampp.InputError, match="not known to hold"):
+            full.gate(baseline=grades, margin=0.1)
+        collection.grade(grader, **options)
+        graded = collection.grades("likely")
+        assert graded.gate([f"{measure}>=0"]).verdict == "passed"
+        assert list(graded.significance([measure]))
+
+
 def test_refused(tmp_path: Path) -> None:
     with exams.make(tmp_path) as exam:
         for options, why in (

@@ -94,6 +94,10 @@ def test_the_order_is_decided_by_some_queries(tmp_path: Path) -> None:
         sentence = f"Means are over {len(graded)} of 40 queries, in random order: all queries would"
         assert str(board.notes[0]).startswith(sentence)
         assert f"The order is decided after {len(graded)} of 40 queries" in str(progress)
+        assert not any("p-value" in str(one) for one in board.notes)
+        for test in (lambda: lazy.significance(["Cover@2"]), lazy.reliability, lazy.report):
+            with pytest.raises(exampp.InputError, match="Run exampp grade without --until to"):
+                test()
         (status,) = [one for one in grading_status(exam.connection) if one.not_needed > 150]
         assert (status.pending, status.grader.model) == (0, "lazy")
         again = scripted()

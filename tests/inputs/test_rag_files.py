@@ -645,7 +645,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
     ),
     "nothing returned": (
         {"retrieved_contexts": [], "response": None},
-        "retrieved_contexts: missing results of a system",
+        "response: the system returned nothing: response is empty. --on-error skip",
     ),
     "a blank question": ({"user_input": " "}, r".*missing question \(any of user_input"),
     "no question": ({"user_input": None}, r".*missing question"),
@@ -910,7 +910,7 @@ def test_what_would_be_misread_is_refused(
             {"question": QUESTION, "prediction": "", "answer": "light"},
             "answers",
             {},
-            "missing results of a system",
+            "the system returned nothing: prediction is empty",
         ),
         (DEEPEVAL, "deepeval", {"reference": "input"}, "missing question; fields found: input"),
     ],

@@ -182,7 +182,7 @@ REFUSED = {
     ),
     "no answer": (
         table("question,model,answer", [*ROWS, ("Who?", "v1", "")]),
-        r"a.csv:6, answer: missing results of a system \(any of answer\)",
+        r"a.csv:6, answer: the system returned nothing: answer is empty. --on-error skip",
     ),
     "a blank system": (
         table("question,model,answer", [*ROWS, ("Who?", "", "x")]),

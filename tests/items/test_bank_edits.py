@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support import exams
 
 import exampp
+from exampp.errors import EditConflict, InputError
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records import item_id
 from exampp.results.result import Table
@@ -207,6 +208,28 @@ def test_reverting_appends_and_can_be_reverted(collection: exampp.Collection) ->
     assert rows(collection.bank().show()) == edited
     assert rows(collection.bank().diff(middle)) == []
     assert len(rows(collection.bank().log())) == len(log) + 3
+
+
+def test_several_edits_are_undone_together_or_not_at_all(collection: exampp.Collection) -> None:
+    bank = collection.bank()
+    before = rows(bank.show())
+    bank.edit("weight", SKY_ID, "3")
+    bank.edit("retire", MAGNET_ID)
+    first, second = (int(str(row["edit"])) for row in rows(bank.log())[-2:])
+    bank.edit("reword", SKY_ID, NEW)
+    edited = rows(bank.show())
+    with pytest.raises(EditConflict):
+        bank.undo(second, first)
+    assert rows(bank.show()) == edited
+    bank.undo(int(str(rows(bank.log())[-1]["edit"])))
+    with pytest.raises(InputError, match="no edit to undo"):
+        bank.undo()
+    # the undo of the rewording is now the newest edit of its item
+    newest = int(str(rows(bank.log())[-1]["edit"]))
+    changes = rows(bank.undo(second, newest, second))
+    assert [row["change"] for row in changes] == ["restore", "reword"]
+    assert [row["operation"] for row in rows(bank.log())[-2:]] == ["undo", "undo"]
+    assert len(rows(bank.show())) == len(before)
 
 
 def test_diff_between_versions_and_banks(collection: exampp.Collection, tmp_path: Path) -> None:

@@ -598,3 +598,11 @@ def test_what_cannot_be_asked(
     assert ran.code == 2
     assert message in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_without_a_prompt_questions_on_whole_queries_are_asked(
+    path: Path, exampp_command: Commands
+) -> None:
+    arguments = ("bank", "generate", path, "--grader", "openai", "--model", "m", "--dry-run")
+    ran = exampp_command(*arguments)
+    assert (ran.code, ran.out) == (0, exampp_command(*arguments, "--prompt", "dl-questions").out)

@@ -52,6 +52,10 @@ class Element:
             if one.tag == "textarea":
                 # the first line break of a text area is no part of it
                 found[name] = one.text.removeprefix("\n")
+            elif one.tag == "select":
+                options = one.all("option")
+                chosen = [o for o in options if "selected" in o.attributes] or options
+                found[name] = chosen[0].attributes.get("value", chosen[0].text)
             elif one.attributes.get("type") != "checkbox" or "checked" in one.attributes:
                 found[name] = one.attributes.get("value", "")
         return found

@@ -185,7 +185,7 @@ def test_all_of_the_overview_can_be_reached_by_keys(page: Page) -> None:
         reached.add(page.evaluate("document.activeElement.getAttribute('href')"))
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none" or page.evaluate("document.activeElement === document.body")
-    assert {"/queue", "/lists", "/?by=1", "/plots"} <= reached
+    assert {"/queue", "/trust", "/runs", "/?by=1", "/plots"} <= reached
 
 
 # ---- test accessible review ---------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pytest
 from support import exams, live
@@ -164,6 +166,25 @@ def test_a_long_name_keeps_its_suffix() -> None:
     assert len(name.encode()) <= NAME_BYTES
 
 
+def test_files_are_shown_as_what_they_are_without_a_check_and_beside_a_bad_file(
+    client: Client,
+) -> None:
+    record = '{"question": "Why?", "answer": "Air.", "contexts": ["Blue light scatters."]}\n'
+    assert upload(client, {"v1.jsonl": record}).status == 200
+    text = client.get("/files").text
+    assert "not checked" in text
+    assert "unknown file type" not in text
+    # the address of the form is opened or reloaded
+    for path in ("add", "check", "import"):
+        answer = client.get(f"/files/{path}")
+        assert (answer.status, answer.headers["location"]) == (303, "/files")
+    answer = upload(client, {"answers.csv": "question,system,answer\nWhy?,a,\n"})
+    assert answer.status == 400
+    assert "the system returned nothing: answer is empty" in answer.text
+    assert "unknown file type" not in answer.text
+    assert "queries, candidates, responses" in answer.text
+
+
 def test_uploads_are_private_to_a_person_and_end_with_the_server(path: Path) -> None:
     with live.serving(path, assessors=("ada", "grace")) as served:
         clients = [Client(served).enter(name) for name in ("ada", "grace")]
@@ -196,6 +217,38 @@ def test_an_upload_that_is_too_large_is_refused(
     assert "big.csv" not in client.get("/files").text
     assert upload(client, {"fits.csv": b"x" * (2 << 20)}).status == 400  # no known format
     assert "fits.csv" in client.get("/files").text
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = (
+        f"POST /files/add HTTP/1.1\r\nhost: {client.host}\r\norigin: http://{client.host}\r\n"
+        f"cookie: {'; '.join(f'{name}={value}' for name, value in client.cookies.items())}\r\n"
+        "content-type: multipart/form-data; boundary=x\r\ncontent-length: 9000000\r\n\r\n"
+    )
+    part = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+    with socket.create_connection(("127.0.0.1", client.port)) as half:
+        half.sendall(f"{head}{part}".encode() + b"y" * 2_000_000)
+        assert "a.csv" not in client.get("/files").text
+    assert upload(client, {"b.csv": ANSWERS}).status == 200
+    assert "a.csv" not in client.get("/files").text
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_no_part_of_a_file(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_source: object, target: IO[bytes], _size: int) -> None:
+        target.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("exampp.web.uploads.shutil.copyfileobj", full)
+        answer = upload(client, {"a.csv": ANSWERS})
+    assert (answer.status, "No space left on device" in answer.text) == (503, True)
+    assert "a.csv" not in client.get("/files").text
+    assert upload(client, {"a.csv": ANSWERS}).status == 200
 
 
 def test_a_form_without_a_file_and_a_body_that_is_no_form_are_refused(client: Client) -> None:
@@ -244,7 +297,7 @@ def test_from_two_files_to_a_leaderboard_in_a_browser(
         page.get_by_role("button", name="Import").click()
         expect(page.get_by_role("status")).to_contain_text("Imported.")
         assert faults(page) == []
-        page.get_by_role("link", name="Overview").first.click()
+        page.get_by_role("link", name="Results").first.click()
         expect(page.locator(".steps .done")).to_have_count(2)
         assert faults(page) == []
         page.get_by_role("link", name="Choose a grader").click()

@@ -14,6 +14,7 @@ import pytest
 from support import live
 
 import exampp
+from exampp.errors import InputError
 from exampp.store.connection import connect, data_version, transaction
 from exampp.web import live_collection
 from exampp.web.live_collection import ChangeWatcher, LiveCollection, PageCache, Snapshot
@@ -285,3 +286,37 @@ def test_a_value_rests_in_proportion_to_the_time_it_took() -> None:
 
     assert cache.soon("it", slow, 30, state=1, rest=1000) == "of state 1"
     assert cache.soon("it", lambda: "of state 2", 30, state=2, rest=1000) == "of state 1"
+
+
+def test_decisions_are_stored_in_the_file_that_is_there_now(tmp_path: Path) -> None:
+    path = live.graded(tmp_path)
+    room = LiveCollection(path)
+    try:
+
+        def decide(reason: str) -> None:
+            with room.deciding() as collection:
+                grades = collection.grades()
+                item = grades.gradebook.queries[0].item_ids[0]
+                grades.decisions.decide("q1", item, "p1", 3, author="ada", reason=reason)
+
+        decide("first")
+        with room.deciding() as first:
+            pass
+        with room.deciding() as again:
+            assert again is first, "the connection is used again"
+        # somebody restores a copy while pages are open
+        fresh = tmp_path / "fresh"
+        fresh.mkdir()
+        for log in tmp_path.glob("my.exam-*"):
+            log.unlink()
+        live.graded(fresh).replace(path)
+        decide("second")
+        with exampp.Collection(path) as collection:
+            assert [one.decision.reason for one in collection.decisions.list()] == ["second"]
+        with pytest.raises(InputError, match="author"), room.deciding() as broken:
+            broken.grades().decisions.decide("q1", "x", "p1", 3, author=" ")
+        decide("third")
+        with exampp.Collection(path) as collection:
+            assert len(collection.decisions.list()) == 2
+    finally:
+        room.close()

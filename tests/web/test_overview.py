@@ -188,7 +188,7 @@ def test_two_ticks_lead_to_the_comparison_of_the_worse_with_the_better(client: C
     names = [
         one.attributes["href"]
         for one in overview.all("a")
-        if "/compare" in one.attributes.get("href", "")
+        if "/compare?" in one.attributes.get("href", "")
     ]
     assert len(names) == 2
     assert "compared with" in text_of(client.get(names[1]).text)
@@ -298,6 +298,9 @@ def test_cover_with_skipped_cells_is_shown_beside_its_correction(tmp_path: Path)
     with live.visiting(exam.path, grader="likely") as client:
         said = text_of(client.get("/").text)
     assert "chance below 0.15 to cover their item are skipped" in said
+    assert "Tests and intervals are not known to hold: cells are skipped (--may-miss)." in said
+    assert "share a letter" not in said
+    assert "Testing which systems" not in said
     for one in board.columns[0].corrected:
         assert one.low is not None
         assert f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" in said

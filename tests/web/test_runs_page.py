@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support import exams, live
+from support import exams, live, pages
 from support.browsers import faults, page_of
 from support.live import Client
 from support.servers import Answer, FaultServer, Seen, completion, error
@@ -149,6 +149,25 @@ def test_grading_ends_when_the_order_is_decided(client: Client) -> None:
     refused = client.post("/grade/start", {**form, "baseline_system": "alpha"})
     assert refused.status == 400
     assert "only a gate has a baseline" in refused.text
+
+
+def test_a_grader_is_continued_after_a_restart_with_the_same_options(path: Path) -> None:
+    with FaultServer() as server:
+        with live.visiting(path) as client:
+            start(client, server, "/grade/start", max_queries="1", temperature="0.5", seed="7")
+            wait_for(client, "finished")
+        done = len(server.requests)
+        with live.visiting(path) as client:
+            runs = pages.read(client.get("/runs").text)
+            (link,) = [one for one in runs.all("a") if one.text.startswith("Continue tiny")]
+            page = pages.read(client.get(link.attributes["href"]).text)
+            form = page.all("form", action="/grade/price")[0].fields()
+            start(client, server, "/grade/start", **{**form, "base_url": server.url})
+            wait_for(client, "finished")
+        assert done < len(server.requests) == 8
+    assert graded(path) == 8
+    with exampp.Collection(path) as opened:
+        assert sum(one.model == "tiny" for one in opened.graders) == 1
 
 
 def test_a_server_that_stops_stores_what_arrived(path: Path) -> None:

@@ -24,7 +24,7 @@ from exampp.measures.values import Mean, MeasureColumn
 from exampp.prompts import answer_text, load_grading_prompt, names
 from exampp.prompts.words import best_span
 from exampp.records.decisions import effective_decision
-from exampp.records.gradebook import MISSING, Dossier, Gradebook
+from exampp.records.gradebook import MISSING, Dossier, Gradebook, check_testable
 from exampp.records.wording import counted, suggest
 from exampp.results.notes import note
 from exampp.results.result import Result, Table
@@ -541,10 +541,12 @@ def compare_systems(
 
     Raises:
         InputError: A system is unknown, the two are the same, a number makes no sense, or `k`
-            is not the cutoff of the measure; there are no queries, items, grades or rankings.
+            is not the cutoff of the measure; there are no queries, items, grades or rankings;
+            cells are skipped, or not all queries are graded.
     """
     if missing := missing_prerequisite(gradebook):
         raise InputError(missing.cause, hint=missing.hint)
+    check_testable(gradebook)
     parsed = as_measures([measure])[0]
     if None not in (k, parsed.cutoff) and k != parsed.cutoff:
         raise InputError(

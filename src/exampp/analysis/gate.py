@@ -40,7 +40,7 @@ from exampp.measures.names import Measure, as_measures
 from exampp.measures.query_sample import ERROR, estimate_all
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.measures.values import MeasureColumn
-from exampp.records.gradebook import Gradebook, answering
+from exampp.records.gradebook import Gradebook, answering, check_testable
 from exampp.records.wording import counted
 from exampp.results.notes import listed, note, with_code, without_code
 from exampp.results.plots.dots import intervals_figure
@@ -396,8 +396,7 @@ def judge_systems(
     notes = [*bias_notes(bias), *(text for one in boards for text in one.notes)]
     if book.sampled_from:
         chance = percent(1 - ERROR)
-        about = note("gate-sample", of=book.sampled_from, chance=chance)
-        notes = [about, *without_code(notes, "sample-intervals")]
+        notes.insert(0, note("gate-sample", of=book.sampled_from, chance=chance))
     if not systems and (sources := find_pairs(book.systems).values()):
         notes.insert(0, note("gate-sources", names=listed(sources)))
     return GateResult(
@@ -448,6 +447,8 @@ def _measured(book: Gradebook, name: str, settings: GateSettings) -> MeasureOutc
     if absent := missing_prerequisite(book):
         return str(absent)
     try:
+        if not book.sampled_from:
+            check_testable(book)
         measure = with_cutoff(name)
         board = with_bounds(book, measure, settings.min_rating)
         column = board.column(measure)

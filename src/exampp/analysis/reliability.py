@@ -24,7 +24,7 @@ from exampp.measures.cover import Missing, item_scores
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.measures.values import Values
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import Gradebook, check_testable
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
 from exampp.results.notes import DRAFT, Note, merge_notes, note
@@ -486,8 +486,10 @@ def scored_column(
     `texts` are those of the bank: if items repeat others, items are not a facet.
 
     Raises:
-        InputError: Missing cells have bounds in place of values.
+        InputError: Missing cells have bounds in place of values, cells are skipped, or not all
+            queries are graded.
     """
+    check_testable(book)
     if missing == "bounds":
         raise InputError(
             "reliability needs scores, not bounds",

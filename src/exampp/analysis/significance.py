@@ -13,7 +13,7 @@ from exampp.analysis.phrases import OVER_ALL, added_up, gaps, percent, unseen_fa
 from exampp.errors import InputError
 from exampp.measures.board import PROVENANCE, Leaderboard, caption, provenance_values
 from exampp.measures.values import Mean, MeasureColumn, best_first
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import Gradebook, check_testable
 from exampp.records.wording import counted
 from exampp.results.notes import Note, about, merge_notes, note
 from exampp.results.result import Result, Table
@@ -147,7 +147,12 @@ def significance(
     systems: Sequence[str],
     settings: SignificanceSettings,
 ) -> Significance:
-    """Test all pairs of systems of a gradebook; `systems` name the rows of the column's values."""
+    """Test all pairs of systems of a gradebook; `systems` name the rows of the column's values.
+
+    Raises:
+        InputError: Cells are skipped, or not all queries are graded.
+    """
+    check_testable(book)
     means = column.values.averages()
     order = best_first(systems, means)
     values, counts = column.values.values[order], column.values.counts[order]

@@ -80,7 +80,7 @@ def generate_bank(
             help="Use this prompt: car-questions, car-nuggets, dl-questions, dl-nuggets, or a TOML "
             "file."
         ),
-    ],
+    ] = "dl-questions",
     *,
     options: Mapping[str, Any],
     display: Display,
@@ -479,23 +479,24 @@ def revert_bank(
         str | None, keyword(help="Restore the whole bank as of this edit (see exampp bank log).")
     ] = None,
     undo: Annotated[
-        int | None, keyword("--edit", help="Take back this edit, the newest of its item.")
+        list[int] | None,
+        keyword("--edit", help="Take back this edit, the newest of its item. Repeat for several."),
     ] = None,
     *,
     edit: EditOptions,
     display: Display,
 ) -> None:
-    """Restore an earlier state of a bank, or take back one edit.
+    """Restore an earlier state of a bank, or take back some edits, all or none.
 
     The log keeps all edits, so that you can revert a revert.
 
     Example: exampp bank revert my.exam --to 1 --dry-run
     """
-    if (to is None) == (undo is None):
+    if (to is None) == (not undo):
         raise InputError("no edit to restore or take back", hint="Give --to EDIT or --edit EDIT")
 
     def change(bank: Bank) -> Table:
-        return bank.revert(to or "", **edit.by) if undo is None else bank.undo(undo, **edit.by)
+        return bank.undo(*undo, **edit.by) if undo else bank.revert(to or "", **edit.by)
 
     edit.make(collection, change, display)
 

@@ -323,19 +323,14 @@ def _of_files(
 
     def holds(given: OptionValues) -> bool:
         from exampp.formats.format import ROLES, role_of_format
-        from exampp.formats.lines import accept, reading_from_memory
-        from exampp.inputs.files import Renaming, given_files, read_tables
-        from exampp.inputs.importing import file_kinds
+        from exampp.inputs.files import given_files
+        from exampp.inputs.importing import detected_kinds
 
         by_role = [given[role] or () for role in ROLES]
         files = given_files(given["files"] or (), given["kind"], by_role)
         wanted = {*kinds, "responses"} if cited and given["cited"] else {*kinds}
-        # faults of records are reported when they are imported
-        renaming = Renaming(columns_of(given["columns"]))
-        files, rows = read_tables(files, given["system"], accept, renaming)
-        with reading_from_memory(rows):
-            found = file_kinds(files, system=given["system"] is not None)
-            return any(one.kind in wanted or role_of_format(one.kind) in roles for one in found)
+        found = detected_kinds(files, given["system"], columns_of(given["columns"]))
+        return any(one.kind in wanted or role_of_format(one.kind) in roles for one in found)
 
     return OptionRule((option,), f"for {words}", holds)
 

@@ -595,10 +595,22 @@ def _check_bank(row: Row, preset: Preset, has_reference: bool) -> None:
     if has_reference and {one.partition(".")[0] for one in required}.isdisjoint(row):
         return
     failed = row.get("error")
+    empty = [
+        one
+        for one in required
+        if one.partition(".")[0] in row and not find_value(row, (one,), in_lists=True)[0]
+    ]
     raise InputError(
-        f"missing results of a system{_any_of(required)}"
+        (
+            f"the system returned nothing: {', '.join(empty)} {'is' if len(empty) == 1 else 'are'} "
+            "empty"
+            if empty
+            else f"missing results of a system{_any_of(required)}"
+        )
         + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
-        field=next(iter(required), ""),
+        field=next(iter(empty or required), ""),
+        hint="--on-error skip leaves such lines out; a query that a system does not answer "
+        "counts 0",
     )
 
 

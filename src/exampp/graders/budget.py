@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from exampp.errors import InputError
+from exampp.errors import InputError, Unfinished
 from exampp.graders.base import TEMPLATE_TOKENS, Usage
 from exampp.graders.options import OpenAIOptions
 
@@ -60,6 +60,10 @@ class BudgetSpent:
     written: int = 0
     cost: float = 0.0
     lost: float = 0.0
+
+
+class BudgetUsedUp(Unfinished):
+    """A server cannot be tested further, because no further request is allowed."""
 
 
 class Budget:

@@ -25,7 +25,7 @@ from exampp.formats.leaderboards import QueryScore, read_query_scores
 from exampp.grades.base import ChosenGrades
 from exampp.measures.board import Leaderboard
 from exampp.measures.requirements import Requirement
-from exampp.records.gradebook import Gradebook, answering
+from exampp.records.gradebook import Gradebook, answering, check_testable
 from exampp.records.graders import grader_label
 from exampp.sanitize import or_default
 
@@ -89,6 +89,7 @@ def _baseline_scores(
         else:
             earlier = EarlierScores(name, scores)
     else:
+        check_testable(baseline.gradebook)
         name = f"{Path(baseline.path).name}, {grader_label(baseline.grader)}"
         earlier = replace(_evaluated(baseline.gradebook, compared, settings), name=name)
     return (

@@ -369,7 +369,9 @@ class Grades(ChosenGrades, GradesBase):
         `NAME` and `NAME:contexts` or `NAME:cited`. See `analysis.omissions`.
         """
         from exampp.analysis.omissions import find_omissions
+        from exampp.records.gradebook import check_testable
 
+        check_testable(self.gradebook)
         least = self.grader.threshold(min_rating)
         scores = self._item_scores(least, k, subtopics)
         return find_omissions(scores, self.bank_texts(), pairs)

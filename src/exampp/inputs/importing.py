@@ -10,10 +10,10 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.format import FORMATS, format_of, of_packages, read_records
-from exampp.formats.lines import reading_from_memory
+from exampp.formats.lines import accept, reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
 from exampp.inputs.corpus import look_up
-from exampp.inputs.files import GivenFile, Known, Renaming, read_tables, tell_all
+from exampp.inputs.files import Columns, GivenFile, Known, Renaming, read_tables, tell_all
 from exampp.inputs.loading import LOADERS, Importer, Loader
 from exampp.results.result import Result, Table, render
 from exampp.sanitize import Replacements, count_replacements
@@ -269,6 +269,15 @@ def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
 def _record_of(kind: str) -> type:
     form = format_of(kind)
     return form.holds if form and form.holds else object
+
+
+def detected_kinds(
+    files: Sequence[GivenFile], system: str | None = None, columns: Columns | None = None
+) -> Iterator[Known]:
+    """Yield the kinds of files that are not imported yet; faults of records do not matter."""
+    files, rows = read_tables(files, system, accept, Renaming(columns or {}))
+    with reading_from_memory(rows):
+        yield from file_kinds(files, system=system is not None)
 
 
 def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:

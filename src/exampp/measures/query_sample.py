@@ -85,7 +85,7 @@ def described_sample(book: Gradebook) -> Gradebook:
         decision = f"all queries would give the same verdict of the gate {chance}"
     graded = len(_exam_queries(sample))
     about = note("query-sample", graded=graded, of=sample.sampled_from, decision=decision)
-    return replace(sample, notes=(about, note("sample-intervals"), *sample.notes))
+    return replace(sample, notes=(about, *sample.notes))
 
 
 def outcome(book: Gradebook) -> str:

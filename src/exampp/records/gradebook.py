@@ -295,6 +295,22 @@ def check_all_items_graded(book: Gradebook, what: str = "labels of passages") ->
         )
 
 
+def check_testable(book: Gradebook) -> None:
+    """Raise InputError if cells or queries were left out by an estimate.
+
+    It is not known whether tests and intervals over queries hold for such scores.
+    """
+    target = book.target
+    if target is None or not (target.may_miss or book.sampled_from):
+        return
+    option = "--may-miss" if target.may_miss else "--until"
+    why = "cells are skipped" if target.may_miss else "not all queries are graded"
+    raise InputError(
+        f"tests and intervals are not known to hold: {why} ({option})",
+        hint=f"Run exampp grade without {option} to grade the rest",
+    )
+
+
 def judged_without_grade(book: Gradebook) -> str:
     """Describe judged passages with a text but no grade; "" if there are none."""
     judged = without = 0

@@ -222,7 +222,6 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _W,
         "Means are over {graded} of {of} queries, in random order: {decision}.",
     ),
-    "sample-intervals": (_N, "Intervals and p-values do not account for the end of grading."),
     "policy": (_N, "{family} follow the policy {policy}."),
     "subtopics-joined": (
         _D,

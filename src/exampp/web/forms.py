@@ -10,8 +10,9 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import Depends, Request
 
 from exampp.errors import InputError
-from exampp.graders.options import Option, dashed, shown_options
+from exampp.graders.options import LIMIT, Option, dashed, shown_options
 from exampp.graders.registry import BUILT_IN
+from exampp.records import GraderIdentity
 from exampp.records.wording import suggest
 
 GRADERS = {
@@ -19,6 +20,8 @@ GRADERS = {
     "draft": "Draft grader (no model, for trials)",
 }
 """Graders that pages offer: those that need no files of the server's machine."""
+LIMIT_OPTION = "max_new_tokens"
+"""The option that is `LIMIT` in the settings of a grader."""
 FIRST = ("model", "base_url", "price_read", "price_written", "max_cost")
 """Options that are shown at first."""
 CHOSEN_APART = ("kind", "prompt")
@@ -114,6 +117,18 @@ def _value(name: str, text: str, declared: Option) -> Any:
         kinds = {int: "a whole number", float: "a number"}
         hint = f"It must be {kinds.get(declared.type, 'a JSON object')}"
         raise InputError(f"{dashed(name)} is {text!r}", hint=hint) from None
+
+
+def form_of_grader(grader: GraderIdentity) -> dict[str, str]:
+    """Return the form that continues a grader; empty if pages do not offer its backend."""
+    backend = grader.settings.get("name")
+    if backend not in GRADERS:
+        return {}
+    options = shown_options(BUILT_IN["openai"].options)
+    known = {"model": grader.model, **grader.settings, LIMIT_OPTION: grader.settings.get(LIMIT)}
+    same = {name: value for name, value in known.items() if name in options and value is not None}
+    texts = {name: one if isinstance(one, str) else json.dumps(one) for name, one in same.items()}
+    return {"grader": backend, "prompt": grader.prompt, "kind": grader.kind, **texts}
 
 
 def whole(name: str, form: Mapping[str, str]) -> int:

@@ -526,6 +526,7 @@ class LiveCollection:
         self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
         self._bank = bank
         self._min_rating = min_rating
+        self._threads = threading.local()
         self._cache = PageCache()
         self._used: dict[str, tuple[Choice, float]] = {}
         self.tasks = BackgroundTasks(self.path)
@@ -547,11 +548,37 @@ class LiveCollection:
         """Open the collection for one request."""
         return Collection(self.path)
 
+    @contextmanager
+    def deciding(self) -> Iterator[Collection]:
+        """Open the collection to store decisions; the thread keeps it open for the next ones.
+
+        Opening it and preparing its first transaction takes longer than a decision. It is opened
+        again after an error, and if the file was replaced.
+        """
+        try:
+            status = self.path.stat()
+            file = (status.st_dev, status.st_ino)
+        except OSError:
+            file = (0, 0)
+        opened, collection = getattr(self._threads, "opened", ((0, 0), None))
+        self._threads.opened = ((0, 0), None)
+        if collection is None or opened != file:
+            if collection is not None:
+                collection.close()
+            collection = self.open()
+        try:
+            yield collection
+        except BaseException:
+            collection.close()
+            raise
+        self._threads.opened = (file, collection)
+
     def close(self) -> None:
-        """Stop the tasks and remove uploads, then stop watching."""
+        """Stop the tasks and remove uploads, then stop watching; release open connections."""
         self.tasks.close()
         self.uploads.close()
         self._watcher.close()
+        self._threads = threading.local()
 
     def changed(self) -> None:
         """Record a change made by a page."""

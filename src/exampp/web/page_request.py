@@ -48,35 +48,39 @@ EXPORTS = CapacityLimiter(1)
 
 
 class Place(NamedTuple):
-    """A page in the navigation; the keys `g` and `key` open it."""
+    """A page in the navigation, listed under its area; the keys `g` and `key` open it."""
 
     key: str
     address: str
     name: str
+    area: str
 
 
 PLACES = (
-    Place("o", "/", "Overview"),
-    Place("q", "/queries", "Queries"),
-    Place("i", "/items", "Items"),
-    Place("j", "/queue", "Queue"),
-    Place("s", "/sample", "Sample"),
-    Place("d", "/disputes", "Disputes"),
-    Place("a", "/agreement", "Agreement"),
-    Place("t", "/trust", "Trust"),
-    Place("l", "/lists", "Lists"),
-    Place("h", "/history", "History"),
-    Place("u", "/files", "Files"),
-    Place("r", "/runs", "Runs"),
-    Place("e", "/export", "Export"),
+    Place("o", "/", "Leaderboard", "Results"),
+    Place("c", "/compare", "Compare", "Results"),
+    Place("p", "/plots", "Plots", "Results"),
+    Place("e", "/export", "Export", "Results"),
+    Place("q", "/queries", "Queries", "Exam"),
+    Place("i", "/items", "Items", "Exam"),
+    Place("u", "/files", "Files", "Exam"),
+    Place("j", "/queue", "Queue", "Review"),
+    Place("s", "/sample", "Sample", "Review"),
+    Place("d", "/disputes", "Disputes", "Review"),
+    Place("a", "/agreement", "Agreement", "Review"),
+    Place("l", "/lists", "Lists", "Review"),
+    Place("h", "/history", "History", "Review"),
+    Place("t", "/trust", "Trust", "Trust"),
+    Place("r", "/runs", "Runs", "Runs"),
 )
 """The navigation, in order. Each key is used once; `f` is the search."""
+AREAS = {one.area: one for one in PLACES[::-1]}
+"""The first page of each area."""
 PLACE_OF = {
     "/query": "/queries",
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
-    "/compare": "/",
     "/duplicates": "/items",
     "/write": "/items",
     "/grade": "/runs",
@@ -256,8 +260,18 @@ class PageRequest:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """The navigation."""
+        """All pages of the navigation."""
         return PLACES
+
+    @property
+    def areas(self) -> Sequence[Place]:
+        """The first page of each area, in order."""
+        return [one for one in PLACES if one is AREAS[one.area]]
+
+    @property
+    def area(self) -> str:
+        """The area of this page; "" if it belongs to none."""
+        return next((one.area for one in PLACES if self.is_at(one.address)), "")
 
     def is_at(self, path: str) -> bool:
         """Return whether this page belongs to an entry of the navigation."""

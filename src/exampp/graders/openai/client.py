@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from exampp.errors import ExamError, InputError, Unfinished
-from exampp.graders.budget import Budget
+from exampp.graders.budget import Budget, BudgetUsedUp
 from exampp.graders.options import LIMIT, NEWER_LIMIT, PARAMETERS, OpenAIOptions
 from exampp.installed import install_command
 
@@ -323,6 +323,11 @@ class Client:
         self._probing = probing
         self._answered = False
         self._consecutive_failures = 0
+
+    def check_budget(self) -> None:
+        """Raise BudgetUsedUp if no further request is allowed."""
+        if over := self._budget.exhausted():
+            raise BudgetUsedUp(over)
 
     async def post(
         self,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from exampp.errors import InputError
 from exampp.graders.background import BackgroundLoop, Cancelled
 from exampp.graders.base import ApproximateTokens, FirstCell, Reply, Request, Usage
-from exampp.graders.budget import Budget, BudgetSpent
+from exampp.graders.budget import Budget, BudgetSpent, BudgetUsedUp
 from exampp.graders.openai.batches import BatchAdapter
 from exampp.graders.openai.client import (
     Client,
@@ -249,6 +249,9 @@ class OpenAICompatibleGrader(ApproximateTokens):
             mode = self._checked_mode()
         except Cancelled:
             return
+        except BudgetUsedUp as error:
+            self.stopped = str(error)
+            return
         stream = RequestStream(self._address, self.options, mode, self._budget, self._quirks)
         self._stop = stream.stop
         try:
@@ -320,16 +323,15 @@ class OpenAICompatibleGrader(ApproximateTokens):
         modes = list(self._possible())
         if len(modes) == 1:
             return modes[0]
-        for possible in modes:
-            if self._budget.exhausted():
-                break
-            if (mode := self._supported(possible, cells)) is None:
-                continue
-            trials.append(
-                self._probe(partial(try_mode, mode=mode, cells=cells, budget=self._budget))
-            )
-            if trials[-1].read == len(cells) and mode.decode in SHORTEST:
-                break
+        with suppress(BudgetUsedUp):
+            for possible in modes:
+                if (mode := self._supported(possible, cells)) is None:
+                    continue
+                trials.append(
+                    self._probe(partial(try_mode, mode=mode, cells=cells, budget=self._budget))
+                )
+                if trials[-1].read == len(cells) and mode.decode in SHORTEST:
+                    break
         self._trials = trials
         complete = [one for one in trials if one.read == len(cells)]
         # if no mode reads every cell, a schema at least makes the model rate

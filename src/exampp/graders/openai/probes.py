@@ -152,6 +152,7 @@ async def _probe_feature(client: Client, mode: Mode, body: Mapping[str, Any]) ->
     A rejected parameter means a missing feature; a busy or broken server is an error, so that a
     temporary failure does not change how a collection is graded.
     """
+    client.check_budget()
     outcome = await client.post(mode.path, body, read_completion)
     if not isinstance(outcome, RequestFailure):
         return outcome
@@ -161,6 +162,7 @@ async def _probe_feature(client: Client, mode: Mode, body: Mapping[str, Any]) ->
         _raise(client, outcome)
     if outcome.status == 500:
         # some servers fail at a feature; if this one fails without it, too, the result is unknown
+        client.check_budget()
         plain = await client.post(mode.path, mode.text_body("", "Say hello.", 1), read_completion)
         if isinstance(plain, RequestFailure):
             _raise(client, plain)

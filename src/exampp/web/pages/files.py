@@ -14,7 +14,7 @@ from starlette.datastructures import UploadFile
 from exampp.errors import InputError
 from exampp.formats.format import FORMATS, ROLES
 from exampp.inputs.files import GivenFile
-from exampp.inputs.importing import ImportReport, file_kinds
+from exampp.inputs.importing import ImportReport, detected_kinds
 from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.records.selection import columns_of
 from exampp.records.wording import counted
@@ -48,6 +48,12 @@ class UploadedFile(NamedTuple):
 def files(request: CurrentRequest) -> HTMLResponse:
     """Show the uploaded files."""
     return _page(request, {})
+
+
+@router.get("/files/{_:path}")
+def reload(request: CurrentRequest) -> Response:
+    """Show the files where the address of a form is opened or reloaded."""
+    return request.redirect("/files")
 
 
 @router.post("/files/add")
@@ -143,7 +149,7 @@ def _role(form: Mapping[str, str], file: Path) -> str:
 def _detected(file: Path, form: Mapping[str, str]) -> str:
     """Return the kind of a file alone, or why it is unknown."""
     try:
-        known = file_kinds([GivenFile(file)], system=bool(form.get("system")))
+        known = detected_kinds([GivenFile(file)], form.get("system", "").strip() or None)
         return ", ".join(dict.fromkeys(one.kind for one in known))
     except InputError as error:
         return error.what
@@ -169,7 +175,7 @@ def _page(
         path = one.file.removesuffix(f" ({one.kind})").removeprefix(folder)
         sure = " (by its name)" if one.by_name else ""
         found.setdefault(path, []).append(f"{one.kind}{sure}, {counted(one.records, 'record')}")
-    if report is None:
+    if trouble:
         found = {one.name: [_detected(one, form)] for one in uploaded}
     context: dict[str, Any] = {
         "files": [

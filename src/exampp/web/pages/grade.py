@@ -15,6 +15,7 @@ from exampp.grading.costs import Prices, describe_estimate, estimate
 from exampp.grading.run import GradingRun
 from exampp.prompts.catalogue import all_prompts
 from exampp.prompts.prompt import Prompt
+from exampp.records import ITEM_KINDS
 from exampp.store.cells import DEPTH
 from exampp.web.background import TaskOutcome, TaskPlan
 from exampp.web.forms import (
@@ -22,6 +23,7 @@ from exampp.web.forms import (
     NO_PRICE,
     SubmittedForm,
     checked_choice,
+    form_of_grader,
     fraction,
     model_fields,
     model_options,
@@ -33,9 +35,12 @@ router = APIRouter()
 
 
 @router.get("/grade")
-def grade(request: CurrentRequest) -> HTMLResponse:
-    """Show the form."""
-    return _page(request, {})
+def grade(request: CurrentRequest, grader: str = "", bank: str = "") -> HTMLResponse:
+    """Show the form; to continue, with the options of a `grader`, named by its key."""
+    with request.open() as collection:
+        known = [one for one in collection.graders if one.key == grader]
+    form = form_of_grader(known[0]) if known else {}
+    return _page(request, {**form, "bank": bank})
 
 
 @router.post("/grade/price")
@@ -60,9 +65,11 @@ def start(request: CurrentRequest, form: SubmittedForm) -> Response:
     try:
         options = _options(form)
         with request.open() as collection:
-            name = _plan(form, options, collection, dry_run=True).grading.identity.name
-        make = partial(_plan, form, options)
-        plan = TaskPlan(f"Grade with {name}", request.assessor, make, _outcome)
+            run = _plan(form, options, collection, dry_run=True)
+        who = run.grading.identity
+        what = "queries" if who.kind == "query" else f"{who.kind}s of {run.exam.bank}"
+        title = f"Grade {what} with {who.name}"
+        plan = TaskPlan(title, request.assessor, partial(_plan, form, options), _outcome)
         request.live.tasks.start(plan)
     except InputError as error:
         return _page(request, form, 400, trouble=str(error))
@@ -71,9 +78,10 @@ def start(request: CurrentRequest, form: SubmittedForm) -> Response:
 
 def _options(form: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of the grader in a form."""
+    options: dict[str, Any] = {"kind": form.get("kind") or None}
     if checked_choice("grader", form.get("grader", ""), tuple(GRADERS)) == "draft":
-        return {}
-    options = model_options(form, writes=False)
+        return options
+    options |= model_options(form, writes=False)
     if prompt := form.get("prompt"):
         options["prompt"] = checked_choice("prompt", prompt, [one.name for one in _prompts()])
     return options
@@ -132,6 +140,7 @@ def _page(
         status,
         form=form,
         graders=GRADERS,
+        kinds=ITEM_KINDS,
         fields=model_fields(form, writes=False),
         prompts=_prompts(),
         banks=banks,

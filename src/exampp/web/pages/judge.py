@@ -219,7 +219,7 @@ def decide(
     place, texts = CellIds.unpacked(cell), parse_versions(versions)
     if adjudicates == "1":
         request.require("adjudicate")
-    with request.open() as collection:
+    with request.live.deciding() as collection:
         if request.assessor not in request.live.sessions:
             start_session(request, collection)
         grades = request.choice.of(collection)
@@ -245,7 +245,7 @@ def undo(
     order: Annotated[str, Form()] = "queue",
 ) -> Response:
     """Undo a decision and return to its cell."""
-    with request.open() as collection:
+    with request.live.deciding() as collection:
         undo_decision(request, collection, number)
         return _after_decision(request, collection, order, back)
 
@@ -657,7 +657,7 @@ def decide_sampled(
     """Store a decision on a drawn cell."""
     place, texts, author = CellIds.unpacked(cell), parse_versions(versions), request.assessor
     reason = reason.strip()
-    with request.open() as collection:
+    with request.live.deciding() as collection:
         grades, plan = request.choice.of(collection), _plan(request, collection)
         if plan.sample != sample:
             raise InputError("a new sample has been drawn", hint="Reload the page")
@@ -689,7 +689,7 @@ def undo_sampled(
     back: Annotated[str, Form()] = "/sample/judge",
 ) -> Response:
     """Undo a decision on a drawn cell and return to it."""
-    with request.open() as collection:
+    with request.live.deciding() as collection:
         plan = _plan(request, collection)
         if plan.unit == "passage":
             request.choice.of(collection).decisions.unjudge(number, author=request.assessor)

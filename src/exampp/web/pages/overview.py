@@ -18,7 +18,7 @@ from exampp.measures.cover import FEW_MISSING
 from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.measures.values import Mean, MeasureColumn, best_first
-from exampp.records.gradebook import DecisionChoice, Dossier, without_decisions
+from exampp.records.gradebook import DecisionChoice, Dossier, check_testable, without_decisions
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.results.view import HasInterval
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
@@ -121,8 +121,13 @@ def _context(
     board = snapshot.leaderboard(min_rating, decisions)
     column = by if 0 <= by < len(board.columns) else 0
     ties, partial = None, bool(board.columns) and is_partial(board.columns[column])
+    untested = ""
     if len(board.column_systems) > 1 and not partial:
-        ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
+        try:
+            check_testable(snapshot.gradebook)
+            ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
+        except InputError as error:
+            untested = f"{sentence(error)}."
     # read the state before rendering: later changes show in the next call
     counted_at = counts.read_at if counts else 0
     bias = about_bias(snapshot.bias)
@@ -135,6 +140,7 @@ def _context(
         "ticks": ticks,
         "systems": systems,
         "ties": ties,
+        "untested": untested,
         "missing": missing_behind(board.columns[column]) if partial else None,
         "letters": {one.system: one.letters or "" for one in ties.systems} if ties else {},
         "threshold": snapshot.threshold(min_rating),

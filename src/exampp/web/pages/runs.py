@@ -10,8 +10,10 @@ from fastapi.responses import HTMLResponse
 from exampp.errors import InputError
 from exampp.grading.derived import RULES
 from exampp.grading.status import runs_elsewhere
+from exampp.results.view import GRADER_KEY
 from exampp.stopping import GRACE_SECONDS
 from exampp.web.background import BackgroundTask
+from exampp.web.forms import form_of_grader
 from exampp.web.page_request import CurrentRequest, PageRequest
 from exampp.web.rendering import sentence
 
@@ -94,12 +96,17 @@ def _page(request: PageRequest, status: int = 200, **more: Any) -> HTMLResponse:
     with request.open() as collection:
         graders = [(one.key, one.name) for one in collection.graders]
         tables = collection.status_tables()
+        offered = {one.key for one in collection.graders if form_of_grader(one)}
+    status_of = tables["graders"]
+    rows = [dict(zip(status_of.headings(), row, strict=True)) for row in status_of.rows]
+    unfinished = [one for one in rows if one["due"] and one[GRADER_KEY.heading] in offered]
     context = {
         "trouble": "",
         "refused": "",
         "voted": {},
         "rules": RULES,
         "graders": graders,
+        "unfinished": [(one["grader"], one["bank"], one[GRADER_KEY.heading]) for one in unfinished],
         **more,
     }
     return request.render("runs.html", status, tables=tables, **context, **_runs(request))

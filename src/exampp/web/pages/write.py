@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -111,7 +112,8 @@ def _plan(
 def _outcome(run: GenerationRun, steps: list[Any]) -> TaskOutcome:
     replies, near = generation_tables(run, steps)
     text = f"{replies.verdict} Read the new items before you grade: a model wrote them."
-    return TaskOutcome(text, {"near": near, "requests": replies}, run.bank, run.edits)
+    tables = {"near": near, "requests": replace(replies, verdict="")}
+    return TaskOutcome(text, tables, run.bank, run.edits)
 
 
 def _prompts() -> Iterator[GenerationPrompt]:
