@@ -428,6 +428,7 @@ OPTIONS: Mapping[str, Uses] = {
             },
             "--round": "0",
             "--title": "Ours",
+            "--interactive": "",
             "--json": "out.json",
             "--min-relevant": "1",
         },

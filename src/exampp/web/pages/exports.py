@@ -57,7 +57,20 @@ def _board(table: Callable[[Leaderboard], Table], style: str) -> Write:
     )
 
 
+def _report(request: PageRequest, collection: Collection, to: Path) -> object:
+    grades = request.choice.of(collection)
+    return grades.report(to, min_rating=request.min_rating, interactive=True)
+
+
 GROUPS: Mapping[str, Sequence[ExportFile]] = {
+    "Result": (
+        ExportFile(
+            "result.html",
+            "one page to send: sort, filter, read quotes and judge without a server",
+            _report,
+            of_grades=True,
+        ),
+    ),
     "Bank": (
         ExportFile("bank.csv", "to edit in a spreadsheet and apply again", _bank),
         ExportFile("bank.jsonl.gz", "for other programs of the Workbench", _kind("bank")),
