@@ -81,7 +81,8 @@ RESERVED = frozenset(
     | {"max_queries", "shard", "retry_failed", "grace", "dry_run", "on_progress", "on_reply"}
     | {"per", "keys", "query", "query_id", "more", "count", "grounded", "author", "reason"}
     | {"format", "style", "name", "scale", "same_text_same_grade", "on", "workers", "price_hour"}
-    | {"measure", "measures", "min_rating"}
+    | {"measure", "measures", "min_rating", "may_miss", "audit", "audit_seed", "after", "unsure"}
+    | {"until", "margin", "baseline_system"}
     | {"batch", "batches", "batch_file", "replies", "cancel_batches", "poll"}
 )
 """Options of the commands and methods that use graders; backends cannot have these."""

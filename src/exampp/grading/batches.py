@@ -522,6 +522,7 @@ class BatchGrader(Grader):
     ) -> None:
         self._inner = inner
         self._adapter = inner.batch_adapter(offline=offline)
+        self.batch_mode = self._adapter.mode
         self._connection = connection
         self._chosen = batches
         service = OpenAIBatches(self._adapter)

@@ -455,7 +455,7 @@ def _tokens(grader: Grader, prompt: SentPrompt, more: Sequence[SentPrompt]) -> f
 
 def _reply_tokens(grader: Grader, items: float) -> float:
     """Return the tokens of a reply to some items, by an example of it."""
-    mode = getattr(grader, "mode", None)
+    mode = getattr(grader, "mode", None) or getattr(grader, "batch_mode", None)
     if not isinstance(mode, Mode):
         return REPLY_TOKENS * items
     return float(mode.reply_tokens(max(1, round(items))))
