@@ -155,13 +155,7 @@ def made(count: int) -> None:
         for name, bound in bounds.items():
             # met by both limits, or by none, by a hair
             judge = partial(gate_stream, requirement=Requirement("Cover", ">=", bound - 1e-6))
-            report(
-                Exam(f"made, bound {name}", tied, ones),
-                "gate",
-                tied[:1],
-                max(1, count // 10),
-                judge,
-            )
+            report(Exam(f"made, bound {name}", tied, ones), "gate", tied[:1], count, judge)
     many = random.binomial(4, np.linspace(0.35, 0.65, 10)[:, None], (10, 1000)) / 4
     for margin in (0.0, 0.05, 0.1):
         run = partial(order_stream, margin=margin)
@@ -202,7 +196,7 @@ def streams(exam: Exam, count: int) -> None:
             continue
         for text in ("Cover>=0.5", "Cover>=baseline-0.1"):
             judge = partial(gate_stream, requirement=parse_requirement(text))
-            report(exam, f"gate {text} on {what}", scores, max(1, count // 5), judge)
+            report(exam, f"gate {text} on {what}", scores, count, judge)
 
 
 def main() -> None:

@@ -185,3 +185,20 @@ def test_tables_as_html_are_a_page_with_a_style_sheet(exampp_command: Commands, 
     assert page.startswith("<!doctype html>")
     assert page.count("<style>") == page.count("<title>") == 1
     assert page.endswith("</html>\n")
+
+
+def test_people_are_invited_listed_and_revoked(exampp_command: Commands, exam: Path) -> None:
+    invited = exampp_command(
+        *("people", exam, "--invite", "ann", "--role", "editor"),
+        *("--address", "https://exams.example.org/exam/"),
+    )
+    assert invited.code == 0, invited.err
+    assert invited.out.startswith("https://exams.example.org/exam/?token=")
+    assert "ann (editor)" in invited.err
+    listed = exampp_command("people", exam, "--format", "tsv").out.splitlines()
+    assert [line.split("\t")[:2] for line in listed] == [["name", "role"], ["ann", "editor"]]
+    clash = exampp_command("people", exam, "--invite", "ANN")
+    assert (clash.code, "one person" in clash.err) == (2, True)
+    assert "no longer has access" in exampp_command("people", exam, "--revoke", "Ann").err
+    assert exampp_command("people", exam, "--revoke", "ann").code == 2
+    assert exampp_command("people", exam.with_name("none.exam")).code == 2

@@ -222,8 +222,8 @@ def test_refused(tmp_path: Path) -> None:
         strong = ByCell({}, 5)
         for options, message in (
             ({"after": "nobody"}, "no grader matches"),
-            ({"after": "cheap", "measures": ["Cover@20"]}, "--for and --after"),
-            ({"after": "cheap", "may_miss": 0.1}, "--may-miss and --after choose different"),
+            ({"after": "cheap", "measures": ["Cover@20"]}, "--after does not support --for"),
+            ({"after": "cheap", "may_miss": 0.1}, "--after does not support --may-miss"),
             ({"after": "cheap", "audit": 0}, "audit is 0"),
             ({"after": "cheap", "unsure": -1}, "unsure is -1"),
             ({"after": "cheap", "min_rating": 9}, "invalid minimum rating 9"),

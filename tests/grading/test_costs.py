@@ -13,7 +13,7 @@ from support.counted_tokens import CountingBatches, drawn, server
 import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.batches import Batches
-from exampp.grading.costs import WayToGrade, _middle
+from exampp.grading.costs import WayToGrade, _middle, estimate
 from exampp.prompts import load_grading_prompt
 from exampp.results.view import Interval
 
@@ -25,6 +25,7 @@ OPTIONS: dict[str, Any] = {
     "price_written": 0.6,
     "depth": DEPTH,
 }
+OPTIONS_OF_RUN = {name: value for name, value in OPTIONS.items() if "price" not in name}
 ONE, MANY = "question-self-rating", "question-rating-many"
 
 
@@ -202,6 +203,22 @@ def test_a_grader_with_a_mode_of_another_kind_is_planned(exam: Path) -> None:
     with exampp.Collection(exam) as opened:
         costs = opened.grading_costs(Fast("4"), depth=DEPTH)
     assert {way.prompt for way in costs.ways} == {ONE}
+
+
+def test_the_bounds_of_a_run_are_those_of_its_way(exam: Path) -> None:
+    with exampp.Collection(exam) as opened:
+        run = opened.grading("openai", measures=["Cover@5"], dry_run=True, **OPTIONS_OF_RUN)
+        found = estimate(run)
+        costs = opened.grading_costs("openai", **OPTIONS)
+    (way,) = (way for way in costs.ways if way.prompt == ONE and way.target)
+    assert (way.requests.low, way.requests.high) == (found.at_least, found.requests)
+
+
+def test_a_measure_that_has_all_its_grades_is_said(copy: Path) -> None:
+    with exampp.Collection(copy) as opened:
+        opened.grade("draft", depth=DEPTH, measures=["Cover@5"])
+        said = opened.grading_costs("draft", depth=DEPTH).headline
+    assert said.startswith("Nothing is pending for Cover@5 at min rating 4; tokens to read for all")
 
 
 def test_nothing_pending_is_said(copy: Path) -> None:

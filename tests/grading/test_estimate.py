@@ -72,6 +72,22 @@ def test_what_was_graded_tells_what_the_rest_takes(exam: Path) -> None:
         assert estimate(run, Prices(hour=3600)).cost == pytest.approx(found.seconds)
 
 
+def test_requests_without_a_reply_do_not_make_the_rest_seem_cheap(exam: Path) -> None:
+    def dying(ask: Request) -> Reply:
+        usage = Usage(read=100, written=2)
+        return Reply("4", usage=usage) if len(grader.calls) <= 100 else Reply("", fault="no server")
+
+    grader = ScriptedGrader(dying)
+    with exampp.Collection(exam) as opened:
+        with pytest.raises(exampp.Unfinished):
+            done(opened.grading(grader, depth=PASSAGES))
+        found = estimate(opened.grading(grader, depth=PASSAGES))
+    assert len(grader.calls) > 100
+    assert found.replies == 100
+    assert found.tokens == pytest.approx(100 * found.requests, rel=0.005)
+    assert found.written == 2 * found.requests
+
+
 def test_a_dry_run_in_python_sends_and_stores_nothing(exam: Path) -> None:
     grader = counting()
     with exampp.Collection(exam) as opened:

@@ -356,3 +356,20 @@ def test_grades_for_a_measure_are_not_a_list(tmp_path: Path) -> None:
         ):
             assert client.get(page).status == 200, page
         assert "Fill gaps" not in computed(client, "/")
+
+
+def test_without_known_relevance_no_list_is_called_empty(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "rag.exam") as collection:
+        collection.add(
+            [{"question": "Why?", "system": "a", "answer": "Air scatters blue light."}],
+            bank=[{"query": "Why?", "question": "What does air scatter?"}],
+        )
+        collection.grade("draft")
+        for name in ("missing", "spurious"):
+            table = collection.grades().review(name)
+            assert table.verdict.startswith("Nothing can be listed: it is unknown")
+    with live.visiting(tmp_path / "rag.exam") as client:
+        for name in ("missing", "spurious"):
+            page = computed(client, f"/lists/{name}")
+            assert "Nothing can be listed: it is unknown" in page
+            assert "Every relevant passage" not in page

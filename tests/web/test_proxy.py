@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
+from fastapi.responses import HTMLResponse
+from starlette.types import Message, Receive, Scope, Send
 from support import live, pages
 from support.live import Answer, Client
 from support.proxies import HOST, WAYS, free_port, missing, nginx
 
 from exampp import Collection
+from exampp.web.app import Prefixed
+from exampp.web.rendering import render_template
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -102,7 +106,7 @@ def test_a_person_signs_in_reads_and_decides(tmp_path: Path, way: str) -> None:
         for page in ("/exam/", "/exam/queries", "/exam/judge?order=query&query=q1"):
             for _ in range(60):
                 answer = outside.request("GET", page)
-                if "The results are being computed." not in answer.text:
+                if "Computing the results." not in answer.text:
                     break
             assert answer.status == 200
             addresses = re.findall(r'(?:href|src|action|hx-get|data-more)="(/[^"]*)"', answer.text)
@@ -157,6 +161,35 @@ def test_a_browser_works_below_the_path(browser: Browser, tmp_path: Path) -> Non
     assert trouble == []
     with Collection(tmp_path / "my.exam") as collection:
         assert len(collection.decisions.list()) == 2
+
+
+@pytest.mark.parametrize("template", ["opening.html", "arriving.html"])
+def test_a_page_that_reloads_itself_stays_below_the_path(template: str) -> None:
+    async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
+        text = render_template(template, name="my", to="/lists/missing?limit=5")
+        await HTMLResponse(text)(scope, receive, send)
+
+    sent: list[Message] = []
+
+    async def keep(message: Message) -> None:
+        sent.append(message)
+
+    async def nothing() -> Message:
+        return {"type": "http.request"}
+
+    scope = {"type": "http", "scheme": "http", "path": "/exam/lists/missing", "headers": []}
+    with pytest.raises(StopIteration):  # nothing waits, so that no event loop is needed
+        Prefixed(waiting, "/exam")(scope, nothing, keep).send(None)
+    body = b"".join(message.get("body", b"") for message in sent).decode()
+    assert re.findall(r';url=([^"]*)"', body) == ["/exam/lists/missing?limit=5"]
+
+
+def test_an_address_with_a_last_slash_stays_below_the_path(tmp_path: Path) -> None:
+    with live.serving(live.graded(tmp_path), behind={"prefix": "/exam"}) as served:
+        client = Client(served).enter()
+        assert client.request("GET", "/exam/queue/").headers["location"] == "/exam/queue"
+        outside = client.request("GET", "/exam//evil.test/").headers.get("location", "/exam")
+        assert outside.startswith("/exam")
 
 
 @pytest.mark.parametrize(

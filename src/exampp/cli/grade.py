@@ -244,8 +244,8 @@ def grade(
     until: Annotated[
         Literal["order", "gate"] | None,
         keyword(
-            help="Grade queries in random order until all of them would give the same order or "
-            "gate. [default: grade all]",
+            help="With --for: grade queries in random order until all of them would give the same "
+            "order or gate. [default: grade all]",
         ),
     ] = None,
     margin: Annotated[

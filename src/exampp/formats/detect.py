@@ -131,8 +131,9 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
         return InputError(what, file=path, hint=hint)
     names = [*sample.keys] if sample.is_json else [*sample.header] or own_names(sample.head)
     of_programs = {name for preset in presets().values() for name in preset.needs}
-    slips = nearly(names or re.split("[\t,;]", sample.head[:_START]), _NAMES | of_programs)
-    what = "unknown file type" + (f"; {slips}" if slips else "")
+    words = names or ([] if sample.is_json else re.split("[\t,;]", sample.head[:_START]))
+    slips = nearly(words, _NAMES | of_programs)
+    what = "unknown file type" + ("" if words else ", or broken JSON") + (slips and f"; {slips}")
     if not names:
         detected = (one.name for one in built_in_formats().values() if one.shapes or one.sniff)
         hint = "If you know the type, name it, as in --as run: "

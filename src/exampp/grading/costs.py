@@ -380,7 +380,10 @@ class _Survey(NamedTuple):
         if target is not None:
             least, skipped = target.at_least, target.skipped
             target_loads = target.loads(scale, every.items / max(1.0, some.items))
-            least = run.count_pending().at_least if target.cells.ends_early else least
+            if target.cells.ends_early:
+                least = run.count_pending().at_least
+            else:
+                least = max(least, round(target_loads.least.requests))
         return cls(every, target_loads, least, skipped, sample.taken, sample.first, before, spent)
 
 
@@ -602,6 +605,8 @@ class GradingCosts(Result):
         if best is first:
             return f"One request a cell has the lowest {what}: {usual}."
         which = f"{best.prompt} for {best.target}" if best.target else best.prompt
+        if best.requests.value == 0:
+            return f"Nothing is pending for {best.target}; {what} for all cells: {usual}."
         return f"Lowest {what}: {lowest} by {which}, instead of {usual}."
 
     def tables(self) -> dict[str, Table]:

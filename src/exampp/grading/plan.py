@@ -31,7 +31,7 @@ from exampp.grading.requests import (
     unnumbered_setting,
 )
 from exampp.grading.run import UNSTORED, GradingRun
-from exampp.grading.target import CellDraw, Stop, check_stop, check_whole_scope, grading_target
+from exampp.grading.target import CellDraw, Stop, grading_target
 from exampp.grading.workers import Cluster, RayWorkers, SpreadGrader
 from exampp.measures.names import Measure
 from exampp.plugins import describe_error
@@ -77,6 +77,7 @@ from exampp.store.grades import (
     known_grader,
     reading_rules,
 )
+from exampp.store.inputs import system_keys
 from exampp.store.runs import FILE, OPEN, PREPARED, describe_batches
 
 if TYPE_CHECKING:
@@ -427,6 +428,25 @@ _RUN_OPTIONS = (
 """Options of a run, which a misspelt option of a grader may mean."""
 
 
+_UNSUPPORTED = {
+    "--until": ("--may-miss", "--after", "--max-queries", "--shard", "--retry-failed", "--batch"),
+    "--after": ("--for", "--may-miss", "--answers-of"),
+    "--may-miss": ("--max-queries", "--shard"),
+}
+"""Options that choose cells or queries, and other options that they do not support."""
+
+
+def _check_supported(given: Mapping[str, bool]) -> None:
+    """Raise InputError for two given options that do not support each other."""
+    for option, others in _UNSUPPORTED.items():
+        for other in others:
+            if given[option] and given[other]:
+                raise InputError(
+                    f"{option} does not support {other}, which chooses other cells or queries",
+                    hint=f"Remove {other}",
+                )
+
+
 def plan_run(
     connection: sqlite3.Connection,
     path: Path,
@@ -467,14 +487,21 @@ def plan_run(
     answers = source.identity.key if source else None
     cluster = Cluster(on) if isinstance(on, str) else on
     chosen_batches = Batches() if batches is True else batches or None
-    excluding = {
-        "--max-queries": max_queries is not None,
-        "--shard": shard is not None,
-        "--retry-failed": select != "pending",
-        "--after": after is not None,
-        "--batch": chosen_batches is not None,
-    }
-    check_stop(connection, until, [option for option, is_set in excluding.items() if is_set])
+    _check_supported(
+        {
+            "--for": bool(measures),
+            "--may-miss": may_miss is not None,
+            "--until": until is not None,
+            "--after": after is not None,
+            "--max-queries": max_queries is not None,
+            "--shard": shard is not None,
+            "--answers-of": source is not None,
+            "--retry-failed": select != "pending",
+            "--batch": chosen_batches is not None,
+        }
+    )
+    if until is not None and until.baseline is not None:
+        system_keys(connection, [until.baseline])
     if cluster is not None and chosen_batches:
         raise InputError("a cluster does not support batches", hint="Remove on or batches")
     if dry_run and grader == "openai":
@@ -516,10 +543,6 @@ def plan_run(
     if after is None:
         draw = CellDraw(may_miss, audit, audit_seed)
         target = grading_target(measures, min_rating, grading.identity, depth, draw, until)
-        check_whole_scope(target, exam)
-    elif measures or may_miss is not None:
-        option = "--for" if measures else "--may-miss"
-        raise InputError(f"{option} and --after choose different cells", hint="Remove one of them")
     else:
         first = _chosen(stored, after)
         share = AUDITED if audit is None else audit
@@ -565,10 +588,6 @@ def _after(
     second: GraderIdentity,
 ) -> GradingScope:
     """Return the scope of the second grader of a cascade."""
-    if exam.answers_of is not None:
-        raise InputError(
-            "a cascade grades passages, not extracted answers", hint="Remove --answers-of"
-        )
     if first.identity == second:
         raise InputError(
             f"{second.name} is both graders of the cascade", hint="Name another with --after"

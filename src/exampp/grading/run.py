@@ -734,7 +734,8 @@ class GradingRun:
         spent, usage = self._progress.spent, reply.usage
         self._progress.asked += 1
         self._progress.spent = spent._replace(
-            asked=spent.asked + 1,
+            # a request without a connection has no reply, and would make replies seem cheap
+            asked=spent.asked + (not reply.fault or usage.read + usage.written > 0),
             cells=spent.cells + cells,
             tokens_read=spent.tokens_read + usage.read,
             tokens_cached=spent.tokens_cached + usage.cached,

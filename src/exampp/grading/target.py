@@ -38,7 +38,7 @@ from exampp.store.cells import (
     query_order,
 )
 from exampp.store.grades import StoredGrader
-from exampp.store.inputs import query_keys, system_keys
+from exampp.store.inputs import query_keys
 from exampp.store.read_model import QueryRows, query_gradebook, read_gradebook
 from exampp.store.runs import models_of, put_models, target_of
 
@@ -119,8 +119,6 @@ def grading_target(
         tuple(sorted(set(map(grader.threshold, thresholds)))),
         *draw.checked(chosen),
     )
-    if until is not None and target.may_miss:
-        raise InputError("--until does not support --may-miss", hint="Remove one of them")
     return target if until is None else _stopping(target, measures, until)
 
 
@@ -134,18 +132,6 @@ class Stop(NamedTuple):
     until: str
     margin: float | None = None
     baseline: str | None = None
-
-
-def check_stop(connection: sqlite3.Connection, stop: Stop | None, excluded: Sequence[str]) -> None:
-    """Reject options that choose other queries or cells, and unknown systems."""
-    if stop is None:
-        return
-    for option in excluded:
-        raise InputError(
-            f"--until does not support {option}, which chooses other cells or queries",
-            hint=f"Remove {option}",
-        )
-    system_keys(connection, [stop.baseline] if stop.baseline is not None else [])
 
 
 def _stopping(
@@ -200,17 +186,6 @@ def _stopping(
     return target._replace(
         until="gate", requirements=tuple(dict.fromkeys(texts)), baseline=stop.baseline or ""
     )
-
-
-def check_whole_scope(target: GradingTarget | None, exam: GradingScope) -> None:
-    """Raise InputError if cells would be skipped by the grades of a part of the exam."""
-    if target is not None and target.may_miss:
-        for name, part in (("--max-queries", exam.max_queries), ("--shard", exam.shard)):
-            if part is not None:
-                raise InputError(
-                    "--may-miss learns from items of all queries and passages",
-                    hint=f"Remove {name}",
-                )
 
 
 class QueryPlan:

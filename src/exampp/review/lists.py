@@ -508,6 +508,7 @@ def _missing(dossiers: Iterable[AnsweredDossier], options: ListOptions) -> Itera
     passages = counted(len(entries), "relevant passage")
     covers = "covers" if len(entries) == 1 else "cover"
     verdict = f"{passages} of {counted(len(queries), 'query')} {covers} no item."
+    verdict = UNKNOWN_RELEVANCE if lists.is_unknown else verdict
     notes = _notes(options, lists.bases, len(entries), len(shown))
     if lists.ungraded:
         notes.append(note("relevant-ungraded", passages=counted(lists.ungraded, "passage")))
@@ -541,11 +542,18 @@ def _spurious(answered: Iterable[AnsweredDossier], options: ListOptions) -> Iter
     items = f"{counted(len(covered), 'item')} of {counted(queries, 'query')}"
     advised = Counter(one.advice for one in entries)
     verdict = f"Passages that are not relevant cover {items}."
-    if entries:
+    if lists.is_unknown:
+        verdict = UNKNOWN_RELEVANCE
+    elif entries:
         verdict += f" Advice: {', '.join(f'{advice} ({advised[advice]})' for advice in ADVICE)}."
     notes = [*_notes(options, lists.bases, len(entries)), note("spurious-columns")]
     yield replace(_spurious_table(entries[: options.limit], options, notes), verdict=verdict)
 
+
+UNKNOWN_RELEVANCE = (
+    "Nothing can be listed: it is unknown which passages are relevant. Import judgments, or decide "
+    "on grades."
+)
 
 _MEANINGS = {
     "judgments": "passages judged {0.min_relevant} or higher are relevant",
@@ -564,7 +572,8 @@ def basis_notes(bases: Mapping[str, int], criteria: Criteria) -> Iterator[Note]:
     """Yield what is relevant, by each source of relevance; `bases` counts the queries of each."""
     for by, count in sorted(bases.items()):
         queries, meaning = counted(count, "query"), _MEANINGS[by].format(criteria)
-        yield note("relevance-by", by=by, queries=queries, meaning=meaning)
+        source = "no source" if by == "nothing" else by
+        yield note("relevance-by", by=source, queries=queries, meaning=meaning)
 
 
 def _notes(
@@ -637,6 +646,11 @@ class MissingAndSpurious:
     spurious: tuple[SpuriousEntry, ...]
     bases: Mapping[str, int]
     ungraded: int
+
+    @property
+    def is_unknown(self) -> bool:
+        """Return whether no source says of any query which passages are relevant."""
+        return [*self.bases] == ["nothing"]
 
     @classmethod
     def of(

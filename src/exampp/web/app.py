@@ -367,7 +367,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 # ---- a path in front of all addresses ------------------------------------------------------------
 
 _ADDRESS = re.compile(
-    rb'(\s(?:href|src|srcset|action|formaction|content|hx-[a-z]+|data-[a-z-]+)="(?:0;url=)?)/(?!/)'
+    rb'(\s(?:href|src|srcset|action|formaction|content|hx-[a-z]+|data-[a-z-]+)="(?:\d+;url=)?)/(?!/)'
 )
 """An attribute with an address on this server; quotes in texts are escaped."""
 
@@ -387,13 +387,16 @@ class Prefixed:
         """Pass a request on without the prefix."""
         if scope["type"] == "http" and f"{scope['path']}/".startswith(f"{self.prefix}/"):
             scope["path"] = scope["path"].removeprefix(self.prefix) or "/"
+        host = Headers(scope=scope).get("host", "") if scope["type"] == "http" else ""
         start: Message = {}
 
         async def send_with_prefix(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                if headers.get("location", "").startswith("/"):
-                    headers["location"] = self.prefix + headers["location"]
+                # the router answers an address with a last slash by one with the name of a host
+                to = headers.get("location", "").removeprefix(f"{scope.get('scheme')}://{host}")
+                if to.startswith("/"):
+                    headers["location"] = self.prefix + to
                 if headers.get("content-type", "").startswith("text/html"):
                     start.update(message)
                     return

@@ -18,6 +18,7 @@ from exampp.records.inputs import relevance_threshold
 from exampp.review.answers import AnswerDifferences
 from exampp.review.evidence import BASES, Criteria
 from exampp.review.lists import (
+    UNKNOWN_RELEVANCE,
     MissingAndSpurious,
     basis_notes,
     chosen_items,
@@ -318,6 +319,7 @@ def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str,
     return {
         "oversight": oversight,
         "notes": [*basis_notes(oversight.bases, oversight.criteria)],
+        "unknown": UNKNOWN_RELEVANCE,
         "listing": listing,
         "groups": groups,
         "kinds": KINDS,
@@ -334,6 +336,7 @@ def _spurious(request: PageRequest, options: ListRequest, page: int) -> dict[str
     return {
         "oversight": oversight,
         "notes": [*basis_notes(oversight.bases, oversight.criteria)],
+        "unknown": UNKNOWN_RELEVANCE,
         "listing": page_of(chosen, page, ENTRIES),
         "advised": advised,
         "advice": advice,
