@@ -221,6 +221,29 @@ SAMPLES: dict[str, tuple[str, str]] = {
         "1\t2026-01-01T00:00:00+00:00\tann\tq1\tmain\tquestion\t"
         "q1/b5bb4d2d8d0e6a7c\tWhat does air scatter?\tp1\tHASH\tratings\t4\tyes\t\tclear\n",
     ),
+    "report-decisions": (
+        "decisions.json",
+        lines(
+            {
+                "format": "exampp report decisions 1",
+                "author": "ann",
+                "grader": "GRADER",
+                "bank": "main",
+                "decisions": [
+                    {
+                        "query": "q1",
+                        "item": "q1/b5bb4d2d8d0e6a7c",
+                        "item_text": "What does air scatter?",
+                        "passage": "p1",
+                        "passage_hash": "HASH",
+                        "rating": 4,
+                        "at": "2026-01-01T00:00:00+00:00",
+                    }
+                ],
+                "retire": [],
+            }
+        ),
+    ),
     "responses": (
         "f",
         lines({"run_id": "a", "topic_id": "q1", "references": ["d"], "answer": [{"text": P1}]}),
@@ -285,6 +308,7 @@ MADE: dict[str, Callable[[Path], Path]] = {
 }
 ON_THE_EXAM = (
     *("run", "ranx", "qrels", "ranx-qrels", "decisions", "responses", "texts", "umbrela"),
+    "report-decisions",
 )
 """Kinds that name queries, passages and items that must be there."""
 
@@ -303,6 +327,9 @@ def collection(kind: str, path: Path) -> exampp.Collection:
     if kind in ON_THE_EXAM:
         queries, passages, questions, *_ = exams.write_files(path.parent / "files")
         made.import_files(queries, passages, questions)
+    if kind == "report-decisions":
+        made.add(runs={"alpha": {"q1": ["p1"]}})
+        made.grade("draft")
     return made
 
 
@@ -332,7 +359,7 @@ def test_the_matrix_is_what_the_code_reads_and_writes() -> None:
 def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path) -> None:
     path = sample(layout.kind, tmp_path)
     with collection(layout.kind, tmp_path / "one.exam") as opened:
-        if layout.kind == "decisions":
+        if layout.kind in ("decisions", "report-decisions"):
             _complete(opened, path)
         report = opened.import_files(path)
         if layout.kind in presets():
@@ -369,6 +396,7 @@ def _complete(opened: exampp.Collection, path: Path) -> None:
     from exampp.records.ids import text_hash
 
     content = path.read_text().replace("HASH", text_hash("", P1).hex())
+    content = content.replace("GRADER", next((one.key for one in opened.graders), ""))
     path.write_text(re.sub(r"q1/b5bb4d2d8d0e6a7c", item_id, content))
 
 

@@ -254,7 +254,10 @@ def test_ties_are_those_of_the_significance_tests(demo_exam: Path) -> None:
                 break
             time.sleep(0.05)
         assert page.count('class="tied"') == len(found.tied) > 1
-        assert f"{len(found.tied)} of {len(found.systems)} systems share a letter" in text_of(page)
+        assert f"{len(found.tied)} of {len(found.systems)} systems are tied" in text_of(page)
+        # one band for each letter, with one square for each system
+        letters = [one.letters or "" for one in found.systems]
+        assert page.count('class="band on"') == sum(map(len, letters))
 
 
 def test_a_leaderboard_with_missing_grades_is_partial_and_shows_no_open_place(

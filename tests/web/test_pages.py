@@ -21,7 +21,7 @@ import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.store.connection import connect, transaction
 from exampp.web import app, page_request
-from exampp.web.pages.exports import QUESTIONS
+from exampp.web.pages.trust import QUESTIONS
 from exampp.web.rendering import HERE, render_template, templates
 
 PAGES = (

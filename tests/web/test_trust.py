@@ -15,7 +15,7 @@ from support.live import Client
 
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
-from exampp.web.pages.exports import QUESTIONS
+from exampp.web.pages.trust import QUESTIONS
 
 
 @pytest.fixture(scope="module")

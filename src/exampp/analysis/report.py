@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from exampp.analysis.verdict import (
     verdict_section,
 )
 from exampp.formats.output import writing
-from exampp.measures.board import describe_oversight, wide_leaderboard
+from exampp.measures.board import Leaderboard, describe_oversight, wide_leaderboard
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook, answering
@@ -70,8 +71,12 @@ def report(
     settings: ReportSettings,
     source: ReportSource,
     others: Sequence[Gradebook] = (),
+    details: Callable[[Leaderboard], Mapping[str, Any]] | None = None,
 ) -> Document:
-    """Return the whole report, with `others` of the same exam; see `find` for errors."""
+    """Return the whole report, with `others` of the same exam; see `find` for errors.
+
+    `details` returns everything behind the leaderboard, for an interactive page.
+    """
     data = compute_report_data(book, settings, source, others)
     shown = {one.code for one in data.board.notes if isinstance(one, Note)}
     answers = {
@@ -107,6 +112,7 @@ def report(
         f"{counted(len(book.queries), 'query')}, graded by {book.grader.name}",
         sections=tuple(_with_verdict(one, sections[0]) for one in sections if one.blocks),
         colophon=source.made,
+        details=None if details is None else details(data.board),
     )
 
 

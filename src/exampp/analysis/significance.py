@@ -105,15 +105,24 @@ class Significance:
     settings: SignificanceSettings
 
     @property
+    def tested(self) -> tuple[Pair, ...]:
+        """The pairs that can be tested."""
+        return tuple(pair for pair in self.pairs if pair.p is not None)
+
+    @property
+    def different(self) -> int:
+        """The number of pairs that differ significantly."""
+        return sum(bool(self.settings.differs(pair)) for pair in self.tested)
+
+    @property
     def headline(self) -> str:
         """The number of pairs of systems that differ, in words."""
         name, alpha = self.column.name, self.settings.alpha
-        tested = [pair for pair in self.pairs if pair.p is not None]
+        tested, differ = self.tested, self.different
         if not tested:
             many = counted(len(self.systems), "system")
             many = "no pair can be tested" if self.pairs else f"the leaderboard has {many}"
             return f"No pair of systems is compared under {name}: {many}."
-        differ = sum(bool(self.settings.differs(pair)) for pair in tested)
         means = sum(map(self.settings.means_differ, self.pairs))
         how = f"{NAMES[self.settings.correction]}, {alpha:g}"
         how += "; means: Holm's correction" * (self.settings.correction != "holm")
@@ -132,7 +141,7 @@ class Significance:
     @property
     def untestable(self) -> tuple[Note, ...]:
         """A note on why no pair can differ, whatever the scores; empty if one can."""
-        return tuple(_untestable(self, [pair for pair in self.pairs if pair.p is not None]))
+        return tuple(_untestable(self, self.tested))
 
     @property
     def tied(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from exampp.analysis import agreement as agreements
 from exampp.analysis import calibration, corrected
-from exampp.analysis.agreement import AgreementBlock
+from exampp.analysis.agreement import AgreementBlock, Agreements
 from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.corrected import Corrected
@@ -352,6 +352,9 @@ CHECKS = (_no_signal, _few_queries, _own_family, _own_bank, _few_systems)
 
 
 Tone = Literal["", "holds", "doubt"]
+APART = "Do systems differ?"
+OFFICIAL = "Does the official leaderboard show the same order?"
+PEOPLE = "Do the grades agree with people?"
 CHOICES = "Do measures and thresholds agree?"
 ATTACKS = "Can the grader be gamed?"
 
@@ -359,12 +362,14 @@ ATTACKS = "Can the grader be gamed?"
 class TrustAnswer(NamedTuple):
     """The answer to one question about trust: in a line, and in detail.
 
-    `known` is False if there is no answer; the line then gives the reason.
+    `known` is False if there is no answer; the line then gives the reason. `value` is the answer in
+    a few words, "" if there is none.
     """
 
     line: Line
     section: Section
     known: bool = True
+    value: str = ""
 
 
 def about_items(analysis: ItemAnalysis) -> TrustAnswer:
@@ -386,10 +391,12 @@ def _answer(
     *,
     question: str = "",
     known: bool = True,
+    value: str = "",
 ) -> TrustAnswer:
     """Return the answer and its section, which shows the headline before its tables."""
     line = Line(question or title, headline, key if blocks else "", tone)
-    return TrustAnswer(line, Section(key, title, tuple(blocks)).with_verdict(headline), known=known)
+    section = Section(key, title, tuple(blocks)).with_verdict(headline)
+    return TrustAnswer(line, section, known, value)
 
 
 def _folded(*tables: Table) -> tuple[Block, ...]:
@@ -420,7 +427,14 @@ def about_reliability(result: Reliability, known: Collection[str] = ()) -> Trust
         *_folded(tables["components"], tables["sizes"]),
     )
     tone: Tone = "doubt" if doubt else "holds"
-    return _answer("reliability", title, result.headline, blocks, tone, question=question)
+    value = f"{present:.2f}" if present - worst < _SAME else f"{worst:.2f} to {present:.2f}"
+    return _answer(
+        "reliability", title, result.headline, blocks, tone, question=question, value=value
+    )
+
+
+_SAME = 0.05
+"""Reliabilities that differ by less are shown as one value."""
 
 
 def _without(table: Table, known: Collection[str]) -> Table:
@@ -458,8 +472,43 @@ def about_attacks(result: AttackReport) -> TrustAnswer:
 def about_bias(result: GraderBias) -> TrustAnswer:
     """Answer whether the grader favours a system. Unknown with a single system."""
     blocks = tuple(result.tables().values()) if result.systems else ()
-    headline, known = result.headline, result.is_compared
-    return _answer("bias", QUESTION, headline, blocks, result.tone, known=known)
+    headline, known, value = result.headline, result.is_compared, ""
+    if known and result.is_judged and not result.reason:
+        named = [f"{one.verdict} {one.system}" for one in result.found[:1]]
+        value = "".join(named) or ("none" if result.tone == "holds" else "cannot tell")
+    return _answer("bias", QUESTION, headline, blocks, result.tone, known=known, value=value)
+
+
+def about_differences(tested: Significance) -> TrustAnswer:
+    """Answer how many pairs of systems differ significantly."""
+    pairs = len(tested.tested)
+    value = f"{tested.different:,} of {counted(pairs, 'pair')}" if pairs else ""
+    return _answer("differences", APART, tested.headline, (), known=bool(value), value=value)
+
+
+def about_official(result: Correlations) -> TrustAnswer:
+    """Answer whether the official leaderboard has the same order."""
+    statistic = result.statistics[-1].name
+    found = [one.estimate.value for one in result.found if one.statistic == statistic]
+    value = next((f"{one:.2f}" for one in found if one is not None), "")
+    blocks = tuple(result.tables().values())
+    return _answer("official", OFFICIAL, result.headline, blocks, known=bool(value), value=value)
+
+
+def about_people(result: Agreements) -> TrustAnswer:
+    """Answer how well labels made of ratings agree with judgments, by Cohen's kappa."""
+    kappas = [block.estimates["kappa"].value for block in result.judged]
+    value = next((f"{one:.2f}" for one in kappas if one is not None), "")
+    blocks = _folded(*result.tables().values())
+    return _answer("people", PEOPLE, result.headline, blocks, known=bool(value), value=value)
+
+
+def about_missing(share: float) -> TrustAnswer:
+    """Answer how many cells behind a score have no grade, from the largest `share` of a system."""
+    headline = "Every score is complete: no grade is missing."
+    if share:
+        headline = f"Up to {percent(share)} of the cells behind a score have no grade."
+    return _answer("missing", "Are grades missing?", headline, (), value=percent(share))
 
 
 def about_corrected(result: Corrected) -> TrustAnswer:
@@ -482,7 +531,7 @@ def not_green(line: Line, bias: GraderBias) -> Line:
 
 def not_yet(question: str, key: str, why: str) -> TrustAnswer:
     """Return an unanswered question, with the reason and what to do."""
-    return TrustAnswer(Line(question, why, key), Section(key, question, ()))
+    return TrustAnswer(Line(question, why, key), Section(key, question, ()), known=False)
 
 
 def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Section:
@@ -546,31 +595,37 @@ def _tile(number: int, noun: str, rest: str = "") -> tuple[str, str]:
 
 
 def _best(data: ReportData) -> Iterator[Line]:
-    systems = data.tested.systems
-    if not systems:
-        return
-    best, rest = systems[0], systems[1:]
+    tested = data.tested
+    if line := about_best(tested):
+        best = tested.systems[0]
+        if best.low is not None and len(tested.systems) > 1:
+            limits = not_excluded(best.mean.queries, 1 - tested.settings.alpha)
+            line = line._replace(answer=f"{line.answer} {limits}.")
+        yield line
+
+
+def about_best(tested: Significance) -> Line | None:
+    """Name the best system, and count those not shown to be worse; None without systems."""
+    if not tested.systems:
+        return None
+    name, (best, *rest) = tested.column.name, tested.systems
     if best.mean.mean is None:
-        yield Line("Best", f"{data.name} is undefined for every system.", "leaderboard", "doubt")
-        return
+        return Line("Best", f"{name} is undefined for every system.", "leaderboard", "doubt")
     top = round(best.mean.mean, 10)
     equal = sum(row.mean.mean is not None and round(row.mean.mean, 10) == top for row in rest)
     who = (
         f"{best.system} and {equal} more share the best" if equal else f"{best.system} has the best"
     )
-    sentence = f"{who} {data.name}, {best.mean.mean:.3f}"
+    sentence = f"{who} {name}, {best.mean.mean:.3f}"
     if best.low is not None and best.high is not None:
-        level = percent(1 - data.settings.testing.alpha)
+        level = percent(1 - tested.settings.alpha)
         sentence += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
-    tested = data.tested
     behind = sum(tested.settings.means_differ(pair) for pair in tested.pairs if pair.first == 0)
     if not rest or best.low is None:
-        yield Line("Best", f"{sentence}.", "leaderboard")
-        return
-    limits = not_excluded(best.mean.queries, 1 - tested.settings.alpha)
-    yield Line(
+        return Line("Best", f"{sentence}.", "leaderboard")
+    return Line(
         "Best",
-        f"{sentence}; {_others(len(rest) - behind, len(rest))} {OVER_ALL}. {limits}.",
+        f"{sentence}; {_others(len(rest) - behind, len(rest))} {OVER_ALL}.",
         "leaderboard",
         "doubt" if behind < len(rest) else "holds",
     )
@@ -587,7 +642,7 @@ def _others(open_: int, rest: int) -> str:
 
 def _apart(data: ReportData) -> Iterator[Line]:
     if any(pair.p is not None for pair in data.tested.pairs):
-        yield Line("Do systems differ?", data.tested.headline, "differences")
+        yield Line(APART, data.tested.headline, "differences")
 
 
 def _official(data: ReportData) -> Iterator[Line]:

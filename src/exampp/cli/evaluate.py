@@ -285,6 +285,13 @@ def report(
     title: Annotated[
         str, keyword(help="Title of the page. [default: the name of the file]", rare=True)
     ] = "",
+    interactive: Annotated[
+        bool,
+        keyword(
+            help="Add items, passages, grades and quotes, to sort, filter and judge without a "
+            "server. exampp import reads the decisions that the page saves.",
+        ),
+    ] = False,
     json: Annotated[Path | None, keyword(help="Write the report as JSON, too.", rare=True)] = None,
     measure: Annotated[
         list[str] | None,
@@ -321,6 +328,8 @@ def report(
     inputs = [selection.collection, selection.bank, *leaderboard_files(official or ())]
     check_outputs([output, json], [*inputs, *(selection.runs or ())])
     render = renderer(output)
+    if interactive and render is report_json:
+        raise InputError("an interactive report is a page", hint="End its name in .html")
     with opened_grades(selection, measure) as grades:
         document = grades.report(
             title=title,
@@ -331,6 +340,7 @@ def report(
             subtopics=subtopics,
             labelling=labelling(labels),
             decimals=round_to,
+            interactive=interactive,
         )
     written = {output: render(document)}
     if json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import exampp
 from exampp.cli import output
 from exampp.cli.command import Command, OptionRule, OptionValues, former_arguments, option_rules
-from exampp.cli.options import MinRating
+from exampp.cli.options import MinRating, Officials
 from exampp.cli.output import print_message, show
 from exampp.errors import InputError
 from exampp.records.options import argument, keyword
@@ -392,6 +392,7 @@ def serve(
             rare=True,
         ),
     ] = None,
+    official: Officials = None,
     min_rating: MinRating = None,
     grader: GraderName = None,
     bank: BankName = None,
@@ -439,6 +440,7 @@ def serve(
         blind=blind,
         shared=shared / 100,
         guidelines=guidelines,
+        official=official or None,
         min_rating=min_rating,
         grader=grader,
         bank=bank,

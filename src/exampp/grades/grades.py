@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -426,12 +427,15 @@ class Grades(ChosenGrades, GradesBase):
         labelling: Labelling | None = None,
         decimals: int | None = None,
         beside: Sequence[Grades] | None = None,
+        interactive: bool = False,
     ) -> Document:
         """Return a report on the leaderboard; write it to `path` as HTML or JSON, if given.
 
         Plots show the first of the `measures`; `official` and `decimals` are as in `correlate`.
         `beside` are grades of other graders for comparison: by default of all graders of the same
-        bank.
+        bank. An `interactive` page also has items, passages, grades and quotes, to sort, filter and
+        judge without a server; `Collection.import_files` reads the decisions that it saves. Sealed
+        items are left out.
         """
         from datetime import UTC, datetime
 
@@ -469,11 +473,28 @@ class Grades(ChosenGrades, GradesBase):
             corrected=tuple(corrections(self, settings.min_rating, min_relevant)),
         )
         others = list(self._same_bank()) if beside is None else beside
-        document = report(self.gradebook, settings, source, [one.gradebook for one in others])
+        books = [one.gradebook for one in others]
+        details = partial(self._details, settings.min_rating) if interactive else None
+        document = report(self.gradebook, settings, source, books, details)
         if path is not None:
             write(document, path)
             document = replace(document, file=Path(path))
         return document
+
+    def _details(self, min_rating: int, board: Leaderboard) -> Mapping[str, object]:
+        """Return everything behind a leaderboard, for an interactive report."""
+        from exampp.review.details import report_details
+        from exampp.store.connection import is_graded_file
+
+        return report_details(
+            self.gradebook,
+            self.dossiers(),
+            board.column_systems,
+            board.columns,
+            min_rating,
+            sealed=self.bank_texts().sealed or (),
+            can_decide=not is_graded_file(self.connection),
+        )
 
     def _attacked(self, min_rating: int) -> AttackReport | None:
         """Return the effect of attacks on the grader; None without graded attacks."""

@@ -39,7 +39,7 @@ from exampp.records import (
     Residue,
     Subtopic,
 )
-from exampp.records.decisions import CellDecision
+from exampp.records.decisions import CellDecision, ReportDecision
 from exampp.records.graders import RatingScale
 from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.records.wording import counted
@@ -69,6 +69,7 @@ from exampp.store.inputs import (
     unanswered_by_all,
 )
 from exampp.store.pools import put_pools
+from exampp.store.report_decisions import put_report_decision
 from exampp.store.sql import batches, intern
 
 _MD5 = re.compile("[0-9a-f]{32}")
@@ -601,6 +602,18 @@ class Loader:
         """Load human decisions of another collection."""
         return put_decisions(self.connection, records)
 
+    def report_decisions(self, records: Iterable[ReportDecision]) -> int:
+        """Load decisions made in an interactive report; the texts must be current."""
+        count = 0
+        for one in records:
+            try:
+                put_report_decision(self.connection, one)
+            except InputError as error:
+                self.on_error(error.at(self.path))
+            else:
+                count += 1
+        return count
+
 
 LOADERS: Mapping[type, Callable[[Loader, Iterable[Any]], int]] = {
     DataSet: Loader.data_set,
@@ -616,6 +629,7 @@ LOADERS: Mapping[type, Callable[[Loader, Iterable[Any]], int]] = {
     RankedPassage: Loader.runs,
     Judged: Loader.judged,
     CellDecision: Loader.decisions,
+    ReportDecision: Loader.report_decisions,
 }
 """The loader of each kind of record, in the order in which the files of one import are loaded."""
 _OF_SYSTEMS = frozenset({Assigned, Retrieved, Response, RankedPassage})

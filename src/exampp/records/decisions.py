@@ -134,6 +134,22 @@ class CellDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportDecision:
+    """A decision made in an interactive report: a rated cell, or an item to retire.
+
+    `grader` is the key of the graded report; an item to retire has no passage and no rating.
+    """
+
+    cell: CellDecision
+    grader: str
+
+    @property
+    def retires(self) -> bool:
+        """Return whether the item is to be retired."""
+        return not self.cell.passage_id
+
+
+@dataclass(frozen=True, slots=True)
 class Dispute:
     """A cell on which assessors disagree, without an adjudication.
 

@@ -6,12 +6,15 @@ figures are drawn in the colour of the surrounding text. All content is shown as
 
 from __future__ import annotations
 
+import base64
 import functools
+import gzip
+import hashlib
 import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.resources import files
 from importlib.util import find_spec
@@ -116,13 +119,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Document:
-    """A report: title, subtitle, sections and footer; `file` is where it was written."""
+    """A report: title, subtitle, sections and footer; `file` is where it was written.
+
+    `details` are the data of an interactive page; None for a static one. JSON has no details.
+    """
 
     title: str
     subtitle: str
     sections: tuple[Section, ...]
     colophon: str = ""
     file: Path | None = None
+    details: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def verdict(self) -> tuple[Line, ...]:
@@ -174,8 +181,22 @@ def to_html(document: Document) -> str:
             hint=f"Install them: {install_command('plots')}",
         )
     kinds = {type(block): _kind(block) for part in document.sections for block in part.blocks}
-    page: str = _template().render(document=document, kind=lambda block: kinds[type(block)])
+    page: str = _template().render(
+        document=document,
+        kind=lambda block: kinds[type(block)],
+        details=None if document.details is None else _packed(document.details),
+    )
     return page
+
+
+def _packed(details: Mapping[str, Any]) -> str:
+    """Return details as compressed JSON in base64, in which no text can end a script element."""
+    content = json.dumps(details, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(content.encode("utf-8", "replace"), mtime=0)).decode()
+
+
+def _resource(name: str) -> str:
+    return files("exampp.results").joinpath(name).read_text(encoding="utf-8")
 
 
 @functools.cache
@@ -195,8 +216,12 @@ def _template() -> Template:
     environment.filters["table"] = lambda table: Markup(view_html(table.view()))
     environment.filters["drawing"] = lambda figure: Markup(_drawing(figure))
     environment.tests["short"] = lambda table: len(table.rows) <= FOLDED_ROWS
-    style = files("exampp.results").joinpath("page.css").read_text(encoding="utf-8")
-    environment.globals["style"] = Markup(style)
+    script = f"\n{_resource('explore.js')}"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals["style"] = Markup(_resource("page.css"))
+    environment.globals["explore_style"] = Markup(_resource("explore.css"))
+    environment.globals["script"] = Markup(script)
+    environment.globals["digest"] = Markup(digest)
     return environment.get_template("report.html")
 
 

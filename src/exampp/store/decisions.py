@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -278,11 +278,15 @@ def _cell_decision(row: Sequence[Any]) -> CellDecision:
     )
 
 
-def put_decisions(connection: sqlite3.Connection, lines: Iterable[CellDecision]) -> int:
+def put_decisions(
+    connection: sqlite3.Connection,
+    lines: Iterable[CellDecision],
+    check: Callable[[CellDecision, VersionCell], None] | None = None,
+) -> int:
     """Append imported decisions, oldest first, in the caller's transaction.
 
-    Known decisions are skipped. Returns the number of given ones. Raises InputError if the
-    collection does not have the texts.
+    Known decisions are skipped, others may be rejected by `check`. Returns the number of given
+    ones. Raises InputError if the collection does not have the texts.
     """
     copies = Counter[tuple[object, ...]]()
     for one in sorted(lines, key=lambda line: line.decision.at):
@@ -305,6 +309,8 @@ def put_decisions(connection: sqlite3.Connection, lines: Iterable[CellDecision])
         ).fetchone()
         # a person may decide twice within the same second
         if known[0] < copies[same]:
+            if check is not None:
+                check(one, cell)
             append_decision(connection, cell, one.verdict, decision)
     return copies.total()
 

@@ -120,9 +120,13 @@ _GRADED_PASSAGES = (
     f"SELECT passage_version FROM grade WHERE passage_version {_WANTED} "
     f"UNION SELECT passage_version FROM decision WHERE passage_version {_WANTED}"
 )
+_BY_PEOPLE = "operation NOT IN ('import', 'generate')"
+# an item that a person retired in a report is not overwritten: its newest edit is theirs
 _OWNED_ITEMS = (
-    f"SELECT item FROM item_edit WHERE item {_WANTED} AND operation NOT IN ('import', 'generate') "
-    f"UNION SELECT item FROM sealed WHERE item {_WANTED}"
+    f"SELECT item FROM (SELECT item FROM item_edit WHERE item {_WANTED} AND {_BY_PEOPLE} "
+    f"UNION SELECT item FROM sealed WHERE item {_WANTED}) "
+    "WHERE item NOT IN (SELECT item FROM (SELECT item, operation, max(edit) FROM item_edit "
+    f"WHERE item {_WANTED} GROUP BY item) WHERE {_BY_PEOPLE})"
 )
 _EDITABLE = frozenset({"active", "kind", "text", "subtopic", "weight", "key"})
 _RULES = (

@@ -11,20 +11,18 @@ from typing import NamedTuple
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
-from exampp.prompts.words import best_span
 from exampp.records.decisions import Decision, disputed, effective_decision, standing_decisions
 from exampp.records.gradebook import MISSING, Cell, Dossier, PassageText
 from exampp.records.graders import Grade, State
 from exampp.records.items import Item
 from exampp.review.evidence import returned_by
+from exampp.review.quotes import quote_of
 from exampp.store.read_model import CellTexts, read_texts
 from exampp.web.page_request import PageRequest
 from exampp.web.rendering import ELLIPSIS, rating_shade
 
 SHOWN = 6_000
 """Characters of a passage shown at first."""
-SEARCHED = 60_000
-"""Characters of a passage searched for the closest sentence."""
 _BEFORE = 800
 """Characters shown before a marked span."""
 _VERSIONS = re.compile("([0-9]{1,18}),([0-9]{1,18})")
@@ -71,7 +69,7 @@ def passage_excerpt(
     """
     if passage is None:
         return None
-    (start, end), why, guess = _span(passage, grade, item_text, extracts)
+    (start, end), why, guess = quote_of(passage, grade, item_text, extracts=extracts)
     if guess and not guesses:
         (start, end), why, guess = (0, 0), "", False
     text = passage.text
@@ -99,36 +97,6 @@ def shorten_excerpt(excerpt: PassageExcerpt, length: int) -> PassageExcerpt:
     cut = len(after) < len(excerpt.after) or len(marked) < len(excerpt.marked)
     after += ELLIPSIS * cut
     return replace(excerpt, before=before, marked=marked, after=after, hidden=0)
-
-
-def _span(
-    passage: PassageText, grade: Grade | None, item_text: str, extracts: bool
-) -> tuple[tuple[int, int], str, bool]:
-    """Return the span to mark, its description, and whether it is a guess."""
-    text = passage.text
-    detail = (grade.detail or {}) if grade else {}
-    # graders read the title, a line break and the text
-    shift = len(passage.title) + 1 if passage.title else 0
-    place = detail.get("span")
-    if isinstance(place, list | tuple) and len(place) == 2:
-        start, end = (int(offset) - shift for offset in place)
-        if 0 <= start < end <= len(text):
-            quoted = "the evidence that the grader quotes"
-            return (start, end), quoted if "evidence" in detail else "the extracted answer", False
-    answer = detail.get("answer") or (grade.reply if grade and extracts else None)
-    head = text[:SEARCHED]
-    if isinstance(answer, str) and answer.strip():
-        start, end = best_span(head, answer[:SHOWN])
-        if end:
-            same = _normal(head[start:end]) == _normal(answer)
-            why = "the extracted answer" if same else "closest to the extracted answer"
-            return (start, end), why, not same
-    span = best_span(head, item_text[:SHOWN]) if item_text else (0, 0)
-    return (span, "closest to the item", True) if span != (0, 0) else (span, "", False)
-
-
-def _normal(text: str) -> str:
-    return " ".join(text.casefold().split()).removesuffix(".")
 
 
 # ---- cells ---------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.grading.status import GraderStatus, grading_status
+from exampp.inputs.officials import Officials, read_officials
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import evidence_of
 from exampp.measures.leaderboard import default_cutoff, evaluate_gradebook
@@ -183,7 +184,8 @@ class Snapshot:
 
     `min_rating` is the lowest rating that counts as an answer, `texts` are those of the queries by
     id. `decided` are the cells (query_id, item_id, passage_id) with a decision in force. `read_at`
-    is the time of reading, in seconds since the epoch. `cache` holds further results.
+    is the time of reading, in seconds since the epoch. `official` are official leaderboards.
+    `cache` holds further results.
     """
 
     path: Path
@@ -194,10 +196,11 @@ class Snapshot:
     texts: Mapping[str, str]
     decided: frozenset[CellName]
     read_at: float
+    official: Officials
     cache: PageCache = field(default_factory=PageCache, compare=False)
 
     @classmethod
-    def read(cls, path: Path, choice: Choice, min_rating: int) -> Snapshot:
+    def read(cls, path: Path, choice: Choice, min_rating: int, official: Officials) -> Snapshot:
         """Read the grades, and evaluate them."""
         read_at = time.time()
         with Collection(path) as collection:
@@ -210,7 +213,7 @@ class Snapshot:
             )
         min_rating = min(min_rating, book.highest_threshold)
         board = evaluate_gradebook(book, min_rating=min_rating)
-        return cls(path, choice, min_rating, book, board, texts, decided, read_at)
+        return cls(path, choice, min_rating, book, board, texts, decided, read_at, official)
 
     def warm(self, before: Snapshot | None) -> None:
         """Compute the results that most pages need, and those used of the previous snapshot."""
@@ -502,7 +505,7 @@ class LiveCollection:
     `grader`, `prompt`, `kind` and `bank` select the grades shown at first, as in
     `Collection.grades`; `min_rating` is by default that of evaluation. With `blind` judging starts
     with hidden grades. `shared` is the share of cells that every assessor decides, `guidelines` a
-    Markdown file with instructions.
+    Markdown file with instructions, `official` are official leaderboards.
     """
 
     def __init__(
@@ -517,11 +520,13 @@ class LiveCollection:
         blind: bool = False,
         shared: float = DEFAULT_SHARE,
         guidelines: str | Path | None = None,
+        official: Officials | None = None,
     ) -> None:
         self.path = Path(path)
         self.blind = blind
         self.shared = shared
         self.guidelines = None if guidelines is None else read_guidelines(guidelines)
+        self.official = {} if official is None else read_officials(official)
         self.sessions: dict[str, SessionStart] = {}
         self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
         self._bank = bank
@@ -648,7 +653,7 @@ class LiveCollection:
         key = ("snapshot", choice.code)
 
         def make() -> Snapshot:
-            snapshot = Snapshot.read(self.path, choice, self.min_rating(choice))
+            snapshot = Snapshot.read(self.path, choice, self.min_rating(choice), self.official)
             before = self._cache.newest(key)
             snapshot.warm(before if isinstance(before, Snapshot) else None)
             return snapshot

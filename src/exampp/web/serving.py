@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.inputs.officials import Officials
 from exampp.installed import install_command
 from exampp.review.queue import DEFAULT_SHARE
 from exampp.web.access import (
@@ -74,6 +75,7 @@ def serve(
     min_rating: int | None = None,
     shared: float = DEFAULT_SHARE,
     guidelines: str | Path | None = None,
+    official: Officials | None = None,
     allowed_hosts: Sequence[str] = (),
     prefix: str = "",
     proxies: Sequence[str] = (),
@@ -87,10 +89,11 @@ def serve(
     must be named or people invited (`People.invite`). The owner and each assessor get a separate
     address with a token, passed to `announce`; it is valid until the server stops. Port 0 selects a
     free port. `shared` is the share of cells that every assessor decides, `guidelines` a Markdown
-    file with instructions. Behind a reverse proxy, `allowed_hosts` are the host names that browsers
-    use, `prefix` is the path of the pages there, and `proxies` are the addresses whose
-    X-Forwarded-For and X-Forwarded-Proto are believed. `access_log` is a file of requests. Raises
-    InputError if the extra `web` is not installed, the port is in use, or an option is wrong.
+    file with instructions; `official` are official leaderboards, as in `Grades.correlate`. Behind a
+    reverse proxy, `allowed_hosts` are the host names that browsers use, `prefix` is the path of the
+    pages there, and `proxies` are the addresses whose X-Forwarded-For and X-Forwarded-Proto are
+    believed. `access_log` is a file of requests. Raises InputError if the extra `web` is not
+    installed, the port is in use, or an option is wrong.
     """
     _check_installed()
     from exampp.web.app import import_pages
@@ -122,6 +125,7 @@ def serve(
             blind=blind,
             shared=shared,
             guidelines=guidelines,
+            official=official,
         )
         try:
             served = prepare(

@@ -1,8 +1,7 @@
-"""`/export`, `/plots` and `/trust`: files, plots, and how far the leaderboard can be trusted."""
+"""`/export` and `/plots`: files and plots."""
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -14,20 +13,16 @@ from fastapi.responses import FileResponse, HTMLResponse
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
-from exampp.analysis import figures, verdict
-from exampp.analysis.attacks.battery import beside
-from exampp.analysis.verdict import TrustAnswer
+from exampp.analysis import figures
 from exampp.collection import Collection
-from exampp.errors import InputError
-from exampp.grades.grades import Grades
 from exampp.measures.board import Leaderboard, per_query, tidy, wide_leaderboard
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Table, render
 from exampp.web.live_collection import Snapshot
-from exampp.web.page_request import EXPORTS, CurrentRequest, PageRequest, StillComputing, limited_by
-from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure, sentence
+from exampp.web.page_request import EXPORTS, CurrentRequest, PageRequest, limited_by
+from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure
 
 router = APIRouter()
 Write = Callable[[PageRequest, Collection, Path], object]
@@ -62,7 +57,20 @@ def _board(table: Callable[[Leaderboard], Table], style: str) -> Write:
     )
 
 
+def _report(request: PageRequest, collection: Collection, to: Path) -> object:
+    grades = request.choice.of(collection)
+    return grades.report(to, min_rating=request.min_rating, interactive=True)
+
+
 GROUPS: Mapping[str, Sequence[ExportFile]] = {
+    "Result": (
+        ExportFile(
+            "result.html",
+            "one page to send: sort, filter, read quotes and judge without a server",
+            _report,
+            of_grades=True,
+        ),
+    ),
     "Bank": (
         ExportFile("bank.csv", "to edit in a spreadsheet and apply again", _bank),
         ExportFile("bank.jsonl.gz", "for other programs of the Workbench", _kind("bank")),
@@ -180,168 +188,3 @@ def plot(
         lambda: render_figure(_figure(snapshot, name, by), kind, theme),
     )
     return figure_file(content, f"{name}-{by}" if name in BY_MEASURE else name, kind)
-
-
-PATIENCE = 3.0
-"""Seconds to wait for an answer before the page says that it is being computed."""
-GLANCE = 0.3
-"""The same for the list of questions, which is filled as answers arrive."""
-MEASURE_OF_PEOPLE = "P@20"
-"""The corrected measure if no sample is for another one."""
-
-
-# ---- trust ---------------------------------------------------------------------------------------
-
-
-class Question(NamedTuple):
-    """A question about trust, and the function that answers it for a minimum rating.
-
-    `command` is the subcommand of `exampp analyze`; `elsewhere` is the page with the records.
-    """
-
-    text: str
-    about: str
-    command: str
-    find: Callable[[Grades, int], TrustAnswer]
-    elsewhere: tuple[str, str] = ("", "")
-
-
-def _corrected(grades: Grades, _min_rating: int) -> TrustAnswer:
-    plan = next(reversed(grades.decisions.plans()), None)
-    measure, number = (plan.measure, plan.number) if plan else (MEASURE_OF_PEOPLE, None)
-    return verdict.about_corrected(grades.corrected(measure, plan=number))
-
-
-QUESTIONS: Mapping[str, Question] = {
-    "bias": Question(
-        "Does the grader favour a system?",
-        "ratings of each system's passages compared with human judgments",
-        "agreement",
-        lambda grades, _: verdict.about_bias(grades.bias()),
-        ("/agreement", "Agreement with people"),
-    ),
-    "reliability": Question(
-        "Would other queries show the same order?",
-        "how many queries and items are needed, and what to add next",
-        "reliability",
-        lambda grades, least: verdict.about_reliability(grades.reliability(min_rating=least)),
-    ),
-    "sensitivity": Question(
-        "What survives other choices?",
-        "the ranks of systems over thresholds, cutoffs, measures and missing cells",
-        "sensitivity",
-        lambda grades, _: verdict.about_sensitivity(grades.sensitivity()),
-    ),
-    "items": Question(
-        "Is the exam a good one?",
-        "items that separate systems, and items that contradict the rest",
-        "items",
-        lambda grades, least: verdict.about_items(grades.items(min_rating=least)),
-        ("/items?order=worst", "The worst items"),
-    ),
-    "attacks": Question(
-        "Can the grader be gamed?",
-        "attacks compared with benign controls, and guessing",
-        "attacks",
-        lambda grades, least: verdict.about_attacks(grades.attacks(min_rating=least)),
-    ),
-    "corrected": Question(
-        "What would people say of all of it?",
-        "the leaderboard by grades, corrected by decisions, and by human decisions alone",
-        "corrected",
-        _corrected,
-        ("/sample", "The sample"),
-    ),
-    "calibration": Question(
-        "Do ratings predict people's judgments?",
-        "probabilities of human labels, tested on held-out queries",
-        "calibration",
-        lambda grades, _: verdict.about_calibration(grades.calibration()),
-        ("/agreement", "Agreement with people"),
-    ),
-}
-"""The questions by their name in the address, in the order of the page."""
-
-
-def answer(snapshot: Snapshot, key: str, patience: float) -> TrustAnswer | None:
-    """Return the answer to one of the `QUESTIONS`; None until it is computed."""
-    state: list[int] = []
-    if key == "attacks":
-        # attacks are in a separate file
-        path = beside(snapshot.path)
-        files = (path, path.with_name(f"{path.name}-wal"))
-        state = [file.stat().st_mtime_ns for file in files if file.exists()]
-
-    def find() -> TrustAnswer:
-        question = QUESTIONS[key]
-        try:
-            with snapshot.grades() as grades:
-                result = question.find(grades, snapshot.min_rating)
-            return result._replace(line=verdict.not_green(result.line, snapshot.bias))
-        except InputError as error:
-            return verdict.not_yet(question.text, key, f"{sentence(error)}.")
-
-    return snapshot.cache.soon(("trust", key), find, patience, tuple(state))
-
-
-# ---- pages ---------------------------------------------------------------------------------------
-
-
-@router.get("/trust")
-def all_questions(request: CurrentRequest) -> HTMLResponse:
-    """Show all questions with their answers."""
-    return request.render("trust.html", answers=_answered_questions(request))
-
-
-@router.get("/trust/answers")
-def answers(request: CurrentRequest) -> HTMLResponse:
-    """Show the list of questions as answers arrive."""
-    return request.render("_trust_answers.html", answers=_answered_questions(request))
-
-
-def _answered_questions(request: PageRequest) -> list[tuple[str, Question, TrustAnswer | None]]:
-    """Return the questions in order, computing one answer at a time."""
-    answers: list[tuple[str, Question, TrustAnswer | None]] = []
-    for key, one in QUESTIONS.items():
-        waits = bool(answers) and answers[-1][2] is None
-        answers.append((key, one, None if waits else answer(request.snapshot, key, GLANCE)))
-    return answers
-
-
-@router.get("/trust/{key}.{kind}")
-def picture(request: CurrentRequest, key: str, kind: str, theme: Theme = "light") -> Response:
-    """Return the figure of an answer as a file."""
-    if key not in QUESTIONS or kind not in FIGURE_TYPES:
-        raise HTTPException(404)
-    trust_answer = answer(request.snapshot, key, PATIENCE)
-    blocks = trust_answer.section.blocks if trust_answer else ()
-    figure = next((one for one in blocks if isinstance(one, Figure) and one.spec), None)
-    if figure is None:
-        raise HTTPException(404)
-    content = request.snapshot.cache.get(
-        ("drawn", key, kind, theme), lambda: render_figure(figure, kind, theme)
-    )
-    return figure_file(content, figure.name, kind)
-
-
-@router.get("/trust/{key}")
-def one_question(request: CurrentRequest, key: str) -> HTMLResponse:
-    """Show one question with all results about it."""
-    if key not in QUESTIONS:
-        raise HTTPException(404)
-    trust_answer = answer(request.snapshot, key, PATIENCE)
-    if trust_answer is None:
-        raise StillComputing
-    path, grader = shlex.quote(str(request.live.path)), request.choice.grader.name
-    command = f"exampp analyze {QUESTIONS[key].command} {path}"
-    if len(request.choices) > 1:
-        command += f" --grader {shlex.quote(grader)}"
-    return request.render(
-        "trust_question.html",
-        kind=lambda block: type(block).__name__.lower(),
-        key=key,
-        question=QUESTIONS[key],
-        questions=QUESTIONS,
-        answer=trust_answer,
-        command=command,
-    )

@@ -10,7 +10,14 @@ from fastapi import APIRouter, Form, Query, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total
-from exampp.analysis.verdict import about_bias
+from exampp.analysis.verdict import (
+    APART,
+    TrustAnswer,
+    about_best,
+    about_differences,
+    about_missing,
+    not_yet,
+)
 from exampp.errors import InputError
 from exampp.grading.status import status_table
 from exampp.measures.board import Leaderboard
@@ -23,16 +30,32 @@ from exampp.results.plots.figure import Spread, round_axis
 from exampp.results.view import HasInterval
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
 from exampp.web.page_request import CHOICE, CurrentRequest, PageOfEntries, PageRequest, page_of
+from exampp.web.pages.trust import QUESTIONS, answers_soon
 from exampp.web.rendering import link, plural, sentence
 
 if TYPE_CHECKING:
     from exampp.analysis.compare import QueryDifference, SystemComparison
+    from exampp.analysis.significance import Significance
+    from exampp.web.live_collection import Snapshot
 
 router = APIRouter()
 LONGEST_QUEUE = 500
 """Maximum number of cells in the queue."""
 PATIENCE = 0.3
 """Seconds to wait for significance tests before the page is shown without them."""
+
+
+STRIP = {
+    "differences": ("Significant differences", "pairs of systems"),
+    "official": ("Official order", "Kendall's tau-b with the official leaderboard"),
+    "people": ("Agreement with people", "kappa of labels with human judgments"),
+    "reliability": ("Reliability", "of the order on other queries, without and with weak systems"),
+    "bias": ("Favoured system", "ratings compared with judgments, system by system"),
+    "missing": ("Grades missing", "of the cells or passages behind a score, at most"),
+}
+"""The answers in the strip above the leaderboard, with title and meaning."""
+MOST_BANDS = 8
+"""Maximum number of groups of tied systems drawn as bands; more are shown by their letters."""
 
 
 Task = tuple[str, str, str, str]
@@ -121,8 +144,10 @@ def _context(
     board = snapshot.leaderboard(min_rating, decisions)
     column = by if 0 <= by < len(board.columns) else 0
     ties, partial = None, bool(board.columns) and is_partial(board.columns[column])
-    untested = ""
-    if len(board.column_systems) > 1 and not partial:
+    untested = "Not tested while grades are missing." if partial else ""
+    if len(board.column_systems) < 2:
+        untested = "Two systems are needed."
+    elif not partial:
         try:
             check_testable(snapshot.gradebook)
             ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
@@ -130,10 +155,16 @@ def _context(
             untested = f"{sentence(error)}."
     # read the state before rendering: later changes show in the next call
     counted_at = counts.read_at if counts else 0
-    bias = about_bias(snapshot.bias)
+    missing = missing_behind(board.columns[column]) if board.columns else 0.0
+    best = about_best(ties) if ties else None
+    apart = about_differences(ties) if ties else None
+    if untested:
+        apart = not_yet(APART, "", untested)
+    strip = _strip(snapshot, apart, missing)
     ticks, systems = ranked_systems(board, column)
     return {
-        "state": f"{snapshot.read_at:.3f}-{counted_at:.3f}-{ties is not None:d}",
+        "state": f"{snapshot.read_at:.3f}-{counted_at:.3f}-{ties is not None:d}"
+        f"-{sum(one is not None for one in strip.values())}",
         "board": board,
         "headings": [heading(str(one.measure), one.min_rating) for one in board.columns],
         "chosen": column,
@@ -141,16 +172,37 @@ def _context(
         "systems": systems,
         "ties": ties,
         "untested": untested,
-        "missing": missing_behind(board.columns[column]) if partial else None,
+        "missing": missing if partial else None,
+        "best": best.answer if best else "",
+        "strip": [(*STRIP[key], one) for key, one in strip.items()],
+        "favoured": snapshot.bias.headline if snapshot.bias.found else "",
+        "waiting": None in strip.values(),
         "letters": {one.system: one.letters or "" for one in ties.systems} if ties else {},
+        "bands": _bands(ties) if ties else (),
         "threshold": snapshot.threshold(min_rating),
         "decisions": decisions,
         "no_scores": missing_prerequisite(snapshot.gradebook),
-        "bias": bias.line if bias.known else None,
         "grading": counts and sorted(counts.grading, key=lambda one: -one.pending),
         "tasks": tasks(request),
         "notes": status_table(counts.grading).notes if counts else (),
     }
+
+
+def _strip(
+    snapshot: Snapshot, apart: TrustAnswer | None, missing: float
+) -> dict[str, TrustAnswer | None]:
+    """Return the answers in the strip above the leaderboard; None: being computed."""
+    return {
+        "differences": apart,
+        **answers_soon(snapshot, [key for key in STRIP if key in QUESTIONS], 0.0),
+        "missing": about_missing(missing),
+    }
+
+
+def _bands(ties: Significance) -> str:
+    """Return the letters of the groups of tied systems, to be drawn as bands; "" if too many."""
+    letters = "".join(dict.fromkeys("".join(one.letters or "" for one in ties.systems)))
+    return letters if len(letters) <= MOST_BANDS else ""
 
 
 def ordered_systems(board: Leaderboard, column: int) -> list[Spread]:
