@@ -325,9 +325,11 @@ def test_the_start_page_becomes_the_leaderboard_while_a_run_goes_on(
         live.visiting(path) as client,
         page_of(browser, client) as (page, trouble),
     ):
+        server.held = True
         start(client, server, "/grade/start", concurrency="1")
         page.goto("/")
         expect(page.get_by_text("A run is active")).to_be_visible()
+        server.held = False
         expect(page.locator("table.board")).to_be_visible(timeout=20_000)
         assert trouble == []
         page.goto("/runs")
