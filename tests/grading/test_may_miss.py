@@ -266,6 +266,11 @@ def test_what_is_shown(tmp_path: Path, exampp_command: Commands) -> None:
     assert f"; {progress.skipped:,} are skipped at risk 0.15" in out
     line = f"exampp grade {exam.path} --grader draft --for Cover@10 --may-miss 0.2"
     assert "cells pending" in exampp_command.line(f"{line} --dry-run").out
+    official = tmp_path / "official.tsv"
+    official.write_text("system\trank\ns0\t1\ns1\t2\ns2\t3\n")
+    line = f"exampp analyze correlation {exam.path} --official {official} -m Cover@10"
+    assert "cells are skipped (--may-miss)" in exampp_command.line(line).err
+    assert "kendall" in exampp_command.line(f"{line} --samples 0").out
 
 
 def test_scores_with_skipped_cells_are_not_tested(tmp_path: Path) -> None:

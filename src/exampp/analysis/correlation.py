@@ -25,7 +25,7 @@ from exampp.measures.leaderboard import evaluate
 from exampp.measures.names import Measure, as_measures, heading
 from exampp.measures.values import Values
 from exampp.records import Judgment
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, untestable
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
 from exampp.results.notes import DRAFT, Note, about, labelled, merge_notes, note, without_label
@@ -336,7 +336,8 @@ class Scoring:
 class Method:
     """A way to score systems, with notes for the reader.
 
-    `key` is the key of the grader, None for methods without grades.
+    `key` is the key of the grader, None for methods without grades; `untestable` is the error that
+    intervals raise.
 
     A method is a grader, qrels made elsewhere, or a leaderboard made elsewhere. Each scores systems
     by one or several measures at one or several thresholds.
@@ -346,6 +347,7 @@ class Method:
     scorings: tuple[Scoring, ...]
     notes: tuple[str, ...] = ()
     key: str | None = None
+    untestable: InputError | None = None
 
 
 def graded_method(
@@ -371,7 +373,7 @@ def graded_method(
         off = ", ".join(str(one) for one in thresholds if one not in fitting)
         notes.insert(0, note("off-scale", ratings=off, lowest=lowest, highest=highest))
     title = labelled(name or book.grader.name, draft=book.grader.is_draft)
-    return replace(board_method(board, title), notes=tuple(notes))
+    return replace(board_method(board, title), notes=tuple(notes), untestable=untestable(book))
 
 
 def qrels_method(
@@ -492,7 +494,7 @@ def compare_methods(
 
     Raises:
         InputError: The statistic is unknown, two methods have one name, too few samples for
-            intervals, or nothing to compare.
+            intervals, intervals of grades that left out cells or queries, or nothing to compare.
     """
     _check(samples, level, seed, decimals)
     wanted = tuple({one.name: one for one in map(rank_statistic, statistics)}.values())
@@ -504,6 +506,8 @@ def compare_methods(
         )
     if not methods or not officials or not wanted:
         raise InputError("nothing to compare", hint="Give an official leaderboard and a statistic")
+    if samples and (error := next(filter(None, (one.untestable for one in methods)), None)):
+        raise error
     bootstrap = _Bootstrap(wanted, samples, level, seed, decimals)
     correlations: list[MethodCorrelation] = []
     notes: dict[str, tuple[str, ...]] = {

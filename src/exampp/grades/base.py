@@ -17,7 +17,6 @@ from exampp.records.gradebook import (
     Dossier,
     Gradebook,
     QueryGrades,
-    check_testable,
     choose_systems,
     without_decisions,
 )
@@ -336,8 +335,6 @@ class GradesBase(ABC):
         from exampp.inputs.officials import read_officials
 
         check_lists(statistics=statistics)
-        for book in self._books if samples else ():
-            check_testable(book)
         methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
         return compare_methods(
             methods,

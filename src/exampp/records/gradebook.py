@@ -300,12 +300,18 @@ def check_testable(book: Gradebook) -> None:
 
     It is not known whether tests and intervals over queries hold for such scores.
     """
+    if error := untestable(book):
+        raise error
+
+
+def untestable(book: Gradebook) -> InputError | None:
+    """Return why scores cannot be tested: cells or queries were left out by an estimate."""
     target = book.target
     if target is None or not (target.may_miss or book.sampled_from):
-        return
+        return None
     option = "--may-miss" if target.may_miss else "--until"
     why = "cells are skipped" if target.may_miss else "not all queries are graded"
-    raise InputError(
+    return InputError(
         f"tests and intervals are not known to hold: {why} ({option})",
         hint=f"Run exampp grade without {option} to grade the rest",
     )
