@@ -151,6 +151,22 @@ def test_grading_ends_when_the_order_is_decided(client: Client) -> None:
     assert "only a gate has a baseline" in refused.text
 
 
+def test_a_cascade_grades_where_a_cheap_grader_is_unsure(client: Client, path: Path) -> None:
+    with exampp.Collection(path) as opened:
+        (cheap,) = opened.graders
+    with FaultServer() as server:
+        start(client, server, "/grade/start", after=cheap.key, unsure="1.5", audit="1")
+        text = wait_for(client, "finished")
+        assert len(server.requests) == 8
+    assert "rates 100.0% of the cells. Random audit of" in text
+    with exampp.Collection(path) as opened:
+        assert "vote-cascade" in [one.name for one in opened.graders]
+    page = client.get("/grade").text
+    assert f'<option value="{cheap.key}">{cheap.name}</option>' in page
+    refused = client.post("/grade/start", {**GRADING, "after": cheap.key, "may_miss": "0.1"})
+    assert refused.status == 400
+
+
 def test_a_grader_is_continued_after_a_restart_with_the_same_options(path: Path) -> None:
     with FaultServer() as server:
         with live.visiting(path) as client:

@@ -16,6 +16,7 @@ from exampp.grading.run import GradingRun
 from exampp.prompts.catalogue import all_prompts
 from exampp.prompts.prompt import Prompt
 from exampp.records import ITEM_KINDS
+from exampp.records.cascade import UNSURE_WITHIN
 from exampp.store.cells import DEPTH
 from exampp.web.background import TaskOutcome, TaskPlan
 from exampp.web.forms import (
@@ -99,9 +100,15 @@ def _plan(
 
 def _choices(form: Mapping[str, str]) -> dict[str, Any]:
     """Return what is graded, as options of `Collection.grading`."""
+    unsure = fraction("unsure", form)
     return {
         "bank": form.get("bank") or None,
         "measures": form.get("measures", "").split(),
+        "min_rating": whole("min_rating", form) or None,
+        "may_miss": fraction("may_miss", form),
+        "after": form.get("after") or None,
+        "unsure": UNSURE_WITHIN if unsure is None else unsure,
+        "audit": fraction("audit", form),
         "until": form.get("until") or None,
         "margin": fraction("margin", form),
         "baseline_system": form.get("baseline_system") or None,
@@ -111,8 +118,11 @@ def _choices(form: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _outcome(_run: GradingRun, steps: list[Any]) -> TaskOutcome:
-    return TaskOutcome(str(steps[-1]) if steps else "")
+def _outcome(run: GradingRun, steps: list[Any]) -> TaskOutcome:
+    parts = [str(steps[-1])] if steps else []
+    if run.cascaded is not None:
+        parts.append(run.cascaded.tables()["cascade"].verdict)
+    return TaskOutcome(". ".join(parts))
 
 
 def _prompts() -> list[Prompt]:
@@ -134,6 +144,7 @@ def _page(
         return request.render("_price.html", **price)
     with request.open() as collection:
         contents = {str(name): count for name, count in collection.contents().rows}
+        earlier = collection.graders
         banks = list(dict.fromkeys(str(row[0]) for row in collection.banks().rows))
     return request.render(
         "grade.html",
@@ -144,6 +155,7 @@ def _page(
         fields=model_fields(form, writes=False),
         prompts=_prompts(),
         banks=banks,
+        earlier=earlier,
         contents=contents,
         **price,
     )
