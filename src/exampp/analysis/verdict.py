@@ -596,16 +596,21 @@ def _tile(number: int, noun: str, rest: str = "") -> tuple[str, str]:
 
 def _best(data: ReportData) -> Iterator[Line]:
     tested = data.tested
-    if line := about_best(tested):
-        best = tested.systems[0]
-        if best.low is not None and len(tested.systems) > 1:
-            limits = not_excluded(best.mean.queries, 1 - tested.settings.alpha)
-            line = line._replace(answer=f"{line.answer} {limits}.")
-        yield line
+    line = about_best(tested)
+    if line is None:
+        return
+    best, *rest = tested.systems
+    if rest and best.low is not None:
+        behind = sum(tested.settings.means_differ(pair) for pair in tested.pairs if pair.first == 0)
+        others = _others(len(rest) - behind, len(rest))
+        limits = not_excluded(best.mean.queries, 1 - tested.settings.alpha)
+        answer = f"{line.answer.removesuffix('.')}; {others} {OVER_ALL}. {limits}."
+        line = line._replace(answer=answer, tone="doubt" if behind < len(rest) else "holds")
+    yield line
 
 
 def about_best(tested: Significance) -> Line | None:
-    """Name the best system, and count those not shown to be worse; None without systems."""
+    """Name the best system and its interval; None without systems."""
     if not tested.systems:
         return None
     name, (best, *rest) = tested.column.name, tested.systems
@@ -620,15 +625,7 @@ def about_best(tested: Significance) -> Line | None:
     if best.low is not None and best.high is not None:
         level = percent(1 - tested.settings.alpha)
         sentence += f" ({level} interval {best.low:.3f} to {best.high:.3f})"
-    behind = sum(tested.settings.means_differ(pair) for pair in tested.pairs if pair.first == 0)
-    if not rest or best.low is None:
-        return Line("Best", f"{sentence}.", "leaderboard")
-    return Line(
-        "Best",
-        f"{sentence}; {_others(len(rest) - behind, len(rest))} {OVER_ALL}.",
-        "leaderboard",
-        "doubt" if behind < len(rest) else "holds",
-    )
+    return Line("Best", f"{sentence}.", "leaderboard")
 
 
 def _others(open_: int, rest: int) -> str:

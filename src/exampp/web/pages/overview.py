@@ -173,7 +173,7 @@ def _context(
         "ties": ties,
         "untested": untested,
         "missing": missing if partial else None,
-        "best": best.answer if best else "",
+        "best": f"{best.answer} {_about_ties(ties)}".strip() if best and ties else "",
         "strip": [(*STRIP[key], one) for key, one in strip.items()],
         "favoured": snapshot.bias.headline if snapshot.bias.found else "",
         "waiting": None in strip.values(),
@@ -186,6 +186,18 @@ def _context(
         "tasks": tasks(request),
         "notes": status_table(counts.grading).notes if counts else (),
     }
+
+
+def _about_ties(ties: Significance) -> str:
+    """Count the systems that differ significantly from the best one; "" where none can."""
+    rest, lower = len(ties.systems) - 1, len(ties.systems) - len(ties.tied)
+    if rest < 1 or not ties.tied:
+        return ""
+    if lower == rest:
+        return "Every other system is significantly lower."
+    return (
+        f"{lower or 'None'} of the other {rest} {'is' if lower < 2 else 'are'} significantly lower."
+    )
 
 
 def _strip(
