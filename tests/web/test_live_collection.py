@@ -22,11 +22,6 @@ from exampp.web.live_collection import ChangeWatcher, LiveCollection, PageCache,
 Read = Callable[..., Snapshot]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return live.graded(tmp_path)
-
-
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_collection, "POLL_SECONDS", 0.02)
