@@ -43,6 +43,24 @@ def wait_for(holds: Callable[[], bool]) -> None:
     raise AssertionError("it never came")
 
 
+def test_a_decision_does_not_wait_while_the_graders_are_read_again(
+    opened: LiveCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shown,) = opened.choices()
+    read, released = opened._read_choices, threading.Event()
+
+    def read_late() -> list[live_collection.Choice]:
+        assert released.wait(60)
+        return read()
+
+    monkeypatch.setattr(opened, "_read_choices", read_late)
+    opened._watcher.number += 1
+    assert opened.known_choice(shown.code) == shown
+    assert opened.known_choice("new") is None
+    released.set()
+    assert opened.choices() == [shown]
+
+
 def snapshot(opened: LiveCollection) -> Snapshot:
     found = opened.snapshot(opened.choice())
     assert found is not None
