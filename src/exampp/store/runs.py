@@ -160,6 +160,18 @@ def _detail_of_newest(connection: sqlite3.Connection, grader: int, bank: str, pa
     return None if row is None else from_json(row[0])
 
 
+def details_of(connection: sqlite3.Connection, grader: int, name: str) -> set[Any]:
+    """Return the values of a detail of all runs of a grader."""
+    return set(
+        column(
+            connection,
+            "SELECT json_extract(detail, '$.' || ?) AS one FROM run "
+            "WHERE grader = ? AND one IS NOT NULL",
+            (name, grader),
+        )
+    )
+
+
 def models_of(
     connection: sqlite3.Connection, grader: int, bank: str, target: GradingTarget
 ) -> list[list[float]] | None:
