@@ -94,7 +94,7 @@ def test_a_lock_that_is_soon_released_is_soon_taken(
             if len(pauses) == 8:
                 first.execute("ROLLBACK")
 
-        monkeypatch.setattr(module.time, "sleep", sleep)
+        monkeypatch.setattr("exampp.store.connection.time.sleep", sleep)
         with second, transaction(second):
             assert second.in_transaction
     assert sum(pauses[:4]) < 0.02
