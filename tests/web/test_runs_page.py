@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,17 +23,6 @@ QUESTIONS = ("What scatters blue light?", "Which light is scattered by air?", "W
 FORM = {"prompt": "dl-questions", "bank": "drafts", "model": "tiny", "decode": "text"}
 GRADING = {"grader": "openai", "bank": "main", "model": "tiny", "decode": "text"}
 KEY = "sk-secret-of-a-person"
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return live.graded(tmp_path)
-
-
-@pytest.fixture
-def client(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as entered:
-        yield entered
 
 
 def generated(_: Seen) -> Answer:
