@@ -40,6 +40,16 @@ def counted(client: Client) -> str:
     raise AssertionError("still counting")
 
 
+def complete(client: Client) -> str:
+    """The overview once all figures above the leaderboard have arrived, too."""
+    for _ in range(1200):
+        page = counted(client)
+        if "every 500ms" not in page:
+            return page
+        time.sleep(0.05)
+    raise AssertionError("still computing")
+
+
 def test_the_leaderboard_is_that_of_evaluate(demo_exam: Path) -> None:
     with exampp.Collection(demo_exam) as collection:
         board = collection.grades().evaluate(["nCover@20"])
@@ -70,14 +80,9 @@ def test_what_waits_for_people_is_counted(demo_exam: Path, tmp_path: Path) -> No
 def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path) -> None:
     path = live.graded(tmp_path)
     with live.visiting(path) as client:
-        for _ in range(1200):
-            seen = re.search(r'hx-get="(/overview/live[^"]*)"', counted(client))
-            assert seen is not None
-            address = seen[1].replace("&amp;", "&")
-            # the figures above the leaderboard arrive one by one
-            if client.get(address).status == 204:
-                break
-            time.sleep(0.05)
+        seen = re.search(r'hx-get="(/overview/live[^"]*)"', complete(client))
+        assert seen is not None
+        address = seen[1].replace("&amp;", "&")
         assert client.get(address).status == 204
         with exampp.Collection(path) as collection:
             collection.grades().decisions.decide(
@@ -203,6 +208,15 @@ def test_two_ticks_lead_to_the_comparison_of_the_worse_with_the_better(client: C
     ]
     assert len(names) == 2
     assert "compared with" in text_of(client.get(names[1]).text)
+
+
+def test_compare_opens_with_the_best_two(client: Client) -> None:
+    page = pages.read(client.get("/compare").text)
+    assert "alpha compared with beta" in text_of(client.get("/compare").text)
+    assert [
+        one.fields() for one in page.all("form") if one.attributes.get("action") == "/compare"
+    ] == [{"a": "beta", "b": "alpha"}]
+    assert "beta compared with alpha" in text_of(client.get("/compare", a="alpha").text)
 
 
 def test_what_cannot_be_compared_is_said(client: Client) -> None:

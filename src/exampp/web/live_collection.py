@@ -304,7 +304,9 @@ class Snapshot:
             return item_list(texts)
         k = default_cutoff(self.gradebook)
         with self.grades() as grades:
-            return item_list(texts, self.gradebook, grades.items(min_rating=self.min_rating, k=k))
+            # the list shows no split halves, and drawing many takes long
+            statistics = grades.items(min_rating=self.min_rating, k=k, splits=2)
+        return item_list(texts, self.gradebook, statistics)
 
     def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
         """Return missing and spurious items of all queries; None until they are computed."""
