@@ -77,7 +77,7 @@ def test_what_waits_for_people_is_counted(demo_exam: Path, tmp_path: Path) -> No
     assert f"Fix the bank {findings} findings" in page
     assert "Fill gaps" in page
     with live.visiting(demo_exam) as client:
-        assert re.search(r"(\b[\d ]+) of \1 cells", text_of(counted(client)))
+        assert re.search(r"(\b[\d,]+) of \1 cells", text_of(counted(client)))
 
 
 def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path) -> None:
@@ -199,6 +199,13 @@ def test_a_system_far_below_all_others_does_not_press_them_together() -> None:
     assert bar is not None
     assert bar.beyond == "\u2039"
     assert bar_of(means(None)[0], low, high) is None
+
+
+def test_a_system_within_the_error_of_tied_systems_stays_on_the_axis() -> None:
+    tied = [Spread(name, 0.786, 0.672, 0.9) for name in "abc"]
+    low, high, _ = round_axis([*tied, Spread("d", 0.643, 0.51, 0.776)])
+    assert low <= 0.51
+    assert high >= 0.9
 
 
 def test_one_system_alone_has_an_axis() -> None:

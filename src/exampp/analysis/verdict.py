@@ -507,9 +507,10 @@ def about_people(result: Agreements) -> TrustAnswer:
 def about_missing(share: float) -> TrustAnswer:
     """Answer how many cells behind a score have no grade, from the largest `share` of a system."""
     headline = "Every score is complete: no grade is missing."
+    shown = percent(float(f"{share:.3g}"))
     if share:
-        headline = f"Up to {percent(share)} of the cells behind a score have no grade."
-    return _answer("missing", "Are grades missing?", headline, (), value=percent(share))
+        headline = f"Up to {shown} of the cells behind a score have no grade."
+    return _answer("missing", "Are grades missing?", headline, (), value=shown)
 
 
 def about_corrected(result: Corrected) -> TrustAnswer:

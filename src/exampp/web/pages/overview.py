@@ -46,7 +46,7 @@ PATIENCE = 0.3
 
 
 STRIP = {
-    "differences": ("Significant differences", "pairs of systems"),
+    "differences": ("Significant differences", "of systems"),
     "official": ("Official order", "Kendall's tau-b with the official leaderboard"),
     "people": ("Agreement with people", "kappa of labels with human judgments"),
     "reliability": ("Reliability", "of the order on other queries, without and with weak systems"),
