@@ -227,7 +227,7 @@ class PageRequest:
 
     @property
     def access(self) -> Access:
-        """Who has access to the server, and where it is."""
+        """The people with access to the server, and its address."""
         access: Access = self.http.app.state.access
         return access
 
