@@ -143,6 +143,8 @@ class PageRequest:
         code = self.http.headers.get(CHOICE_HEADER) or self._addressed
         if not code:
             return self.live.choice(self.cookie(CHOICE), self.choices)
+        if known := self.live.known_choice(code):
+            return known
         for one in self.choices:
             if one.code == code:
                 return one
