@@ -286,6 +286,7 @@ def test_scores_with_skipped_cells_are_not_tested(tmp_path: Path) -> None:
             lambda: grades.significance([measure]),
             lambda: grades.compare("s0", "s1", measure),
             lambda: grades.reliability(measure),
+            lambda: grades.items(k=exam.k),
             lambda: grades.report(measures=[measure]),
             lambda: grades.correlate({"s0": 1, "s1": 2, "s2": 3}),
         ):

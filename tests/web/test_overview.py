@@ -218,17 +218,6 @@ def test_one_system_alone_has_an_axis() -> None:
 # ---- test compare page --------------------------------------------------------------------------
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return live.graded(tmp_path)
-
-
-@pytest.fixture
-def client(path: Path) -> Client:  # type: ignore[misc]
-    with live.visiting(path) as entered:
-        yield entered
-
-
 def test_the_page_says_what_the_terminal_says(path: Path, client: Client) -> None:
     with exampp.Collection(path) as collection:
         found = collection.grades().compare("beta", "alpha", "Cover@20")

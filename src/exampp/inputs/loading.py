@@ -328,7 +328,7 @@ class Loader:
         return QueryPlaces(self.connection)
 
     def how(self) -> ReadOptions:
-        """The options for reading the file."""
+        """Return the options for reading the file."""
         return ReadOptions(
             self.on_error if self.record in _OF_SYSTEMS else self.by.on_error,
             self.check,

@@ -597,8 +597,16 @@ class LiveCollection:
 
     def choices(self) -> list[Choice]:
         """Return every choice: each grader on each bank of its kind."""
-        state = self._watcher.number, len(self.tasks.active)
-        return self._cache.get("choices", self._read_choices, state)
+        return self._cache.get("choices", self._read_choices, self._state_of_choices)
+
+    def known_choice(self, code: str) -> Choice | None:
+        """Return a choice without waiting for a change of the collection; None if it is new."""
+        known = self._cache.soon("choices", self._read_choices, 0.0, self._state_of_choices)
+        return next((one for one in known or () if one.code == code), None)
+
+    @property
+    def _state_of_choices(self) -> Hashable:
+        return self._watcher.number, len(self.tasks.active)
 
     def _read_choices(self) -> list[Choice]:
         with self.open() as collection:
