@@ -133,6 +133,7 @@ class Person:
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
     last: float = 0.0
+    choice: str = ""
     edits: bool = False
     unconfirmed: int = 0
 
@@ -220,7 +221,7 @@ class Person:
         time.sleep(self.dice.expovariate(1 / self.pause) if self.pause else 0)
         headers = {"host": self.site.host, "cookie": self.cookie, "accept-encoding": "gzip"}
         if kind in ("case", "decide", "impact"):
-            headers["hx-request"] = "true"
+            headers |= {"hx-request": "true", "x-choice": self.choice}
         body = None
         if form is not None:
             headers |= {
@@ -248,6 +249,8 @@ class Person:
         if answer.getheader("content-encoding") == "gzip":
             content = gzip.decompress(content)
         self.sizes[kind] = max((len(content), packed), self.sizes.get(kind, (0, 0)))
+        if shown := re.search(rb'data-choice="([^"]+)"', content):
+            self.choice = shown[1].decode()
         if answer.status not in (200, 204):
             self.faults[f"{kind}: {answer.status}"] += 1
         return content.decode()

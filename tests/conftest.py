@@ -37,6 +37,7 @@ from exampp.store import connection
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from support.live import Client
 
 IN_MEMORY = Path("/dev/shm")
 ROOM = 2 << 30
@@ -338,6 +339,23 @@ def collection(tmp_path: Path) -> Iterator[exampp.Collection]:
 def exampp_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Commands:
     """The command line, run in this process."""
     return Commands(capsys, monkeypatch)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of the small exam, graded."""
+    from support import live
+
+    return live.graded(tmp_path)
+
+
+@pytest.fixture
+def client(path: Path) -> Iterator[Client]:
+    """A signed-in client of a server of the exam in `path`."""
+    from support import live
+
+    with live.visiting(path) as entered:
+        yield entered
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -118,6 +119,38 @@ def test_the_same_name_continues_and_another_is_another_grader(exam: Collection)
     assert exam.grade(later, name="mine-v1").total == 0
     assert exam.grade(later, name="mine-v2").total == CELLS
     assert exam.grade(later, name="mine-v1", scale=(0, 3)).total == CELLS
+
+
+def rating(number: int) -> Callable[..., int]:
+    return lambda *_: number
+
+
+def renamed(item: ItemToGrade, passage: PassageToGrade) -> int:
+    # the same as `likeness`
+    return 5 if "coral" in passage.text and item.item_id == "i1" else 0
+
+
+def scaled(item: ItemToGrade, passage: PassageToGrade, *, by: int) -> int:
+    return by * likeness(item, passage)
+
+
+OTHER_FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], bool]] = {
+    "other code": (likeness, lambda *_: 0, True),
+    "other constant": (lambda *_: 1, lambda *_: 2, True),
+    "other closure": (rating(1), rating(2), True),
+    "same closure": (rating(1), rating(1), False),
+    "other bound value": (partial(scaled, by=0), partial(scaled, by=1), True),
+    "other name": (likeness, renamed, False),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_FUNCTIONS)
+def test_other_code_under_one_name_is_reported(case: str, exam: Collection) -> None:
+    first, second, differs = OTHER_FUNCTIONS[case]
+    assert "different code" not in str(exam.grade(first, name="mine"))
+    again = exam.grade(second, name="mine")
+    assert again.total == 0
+    assert ("different code" in str(again)) is differs
 
 
 async def awaited(item: ItemToGrade, passage: PassageToGrade) -> int:

@@ -286,11 +286,15 @@ def test_scores_with_skipped_cells_are_not_tested(tmp_path: Path) -> None:
             lambda: grades.significance([measure]),
             lambda: grades.compare("s0", "s1", measure),
             lambda: grades.reliability(measure),
+            lambda: grades.items(k=exam.k),
             lambda: grades.report(measures=[measure]),
             lambda: grades.correlate({"s0": 1, "s1": 2, "s2": 3}),
         ):
             with pytest.raises(exampp.InputError, match=why):
                 test()
+        collection.export(tmp_path / "graded.jsonl")
+        with pytest.raises(exampp.InputError, match=why):
+            exampp.open(tmp_path / "graded.jsonl").grades().significance([measure])
         grades.correlate({"s0": 1, "s1": 2, "s2": 3}, samples=0)
         gate = grades.gate([f"{measure}>=0"])
         assert {(row.verdict, row.low) for row in gate.rows} == {("missing", None)}

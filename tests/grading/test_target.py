@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import suppress
 from functools import partial
@@ -22,6 +23,7 @@ from exampp.grading.batches import Batches
 from exampp.grading.costs import estimate
 from exampp.grading.run import GradingRun
 from exampp.grading.status import grading_status
+from exampp.records.graders import GradingTarget
 
 MEASURES = (
     ["Cover"],
@@ -274,8 +276,51 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     assert "cells done" in exampp_command.line(line).out
     assert "Cover@2" in exampp_command.line(f"exampp evaluate {tmp_path}/my.exam").out
     wrote = exampp_command.line(f"exampp export {tmp_path}/my.exam {tmp_path}/graded.jsonl")
-    assert "of draft (question" in wrote.err
-    assert "The file does not say so" in " ".join(wrote.err.split())
+    assert "pending" not in wrote.err
+    with pytest.raises(exampp.InputError, match=r"nDCG@2 needs .* only cells that Cover@2 at"):
+        exampp.open(tmp_path / "graded.jsonl").grades().evaluate(["nDCG@2"], min_rating=1)
+
+
+def test_a_file_of_grades_has_their_target(tmp_path: Path, grader: ScriptedGrader) -> None:
+    file, again = tmp_path / "graded.jsonl", tmp_path / "again.jsonl"
+    with exams.make(tmp_path) as exam:
+        exam.grade(grader, measures=["Cover"], min_rating=[2, 3])
+        exam.export(file)
+        target = exam.grades().gradebook.target
+        assert target == GradingTarget(("Cover@20",), (2, 3))
+        with exampp.create(tmp_path / "other.exam") as other:
+            for _ in range(2):
+                other.import_files(file)
+                assert other.grades().gradebook.target == target
+            with pytest.raises(exampp.InputError, match="nDCG@20 needs 1 cell without a grade"):
+                other.grades().evaluate(["nDCG@20"])
+            other.export(again)
+        assert again.read_bytes() == file.read_bytes()
+        exam.grade(grader)
+        assert exam.grades().gradebook.target is None
+        exam.export(again)
+        assert b'"for"' not in again.read_bytes()
+        # an older file does not make graded cells needless
+        exam.import_files(file)
+        assert exam.grades().gradebook.target is None
+
+
+@pytest.mark.parametrize(
+    "stated", [1, [], {}, {"measures": "Cover"}, {"measures": [], "min_ratings": []}]
+)
+def test_a_broken_target_of_a_file_is_refused(
+    tmp_path: Path, grader: ScriptedGrader, stated: object
+) -> None:
+    file = tmp_path / "graded.jsonl"
+    with exams.make(tmp_path) as exam:
+        exam.grade(grader, measures=["Cover"])
+        exam.export(file)
+    written = '"for":{"measures":["Cover@20"],"min_ratings":[4]}'
+    text = file.read_text()
+    assert written in text
+    file.write_text(text.replace(written, f'"for":{json.dumps(stated)}'))
+    with pytest.raises(exampp.InputError, match=r"jsonl:1, .*llm_options\.exampp\.for: these are"):
+        exampp.open(file).grades()
 
 
 def test_each_batch_is_a_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ BLUE = "What does air scatter?"
 def details(exam: exampp.Collection, **choice: Any) -> dict[str, Any]:
     found = exam.grades().report(interactive=True, **choice).details
     assert found is not None
-    return json.loads(json.dumps(found))  # type: ignore[no-any-return]
+    plain: dict[str, Any] = json.loads(json.dumps(found))
+    return plain
 
 
 def graded(exam: exampp.Collection) -> exampp.Collection:

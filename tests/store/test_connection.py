@@ -81,6 +81,26 @@ def test_a_busy_collection_says_so(tmp_path: Path) -> None:
     other.close()
 
 
+def test_a_lock_that_is_soon_released_is_soon_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    path = tmp_path / "my.exam"
+    with closing(connect(path, create=True)) as first, closing(connect(path)) as second:
+        first.execute("BEGIN IMMEDIATE")
+
+        def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 8:
+                first.execute("ROLLBACK")
+
+        monkeypatch.setattr("exampp.store.connection.time.sleep", sleep)
+        with second, transaction(second):
+            assert second.in_transaction
+    assert sum(pauses[:4]) < 0.02
+    assert max(pauses) == 0.02
+
+
 def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
     opened = connect(tmp_path / "my.exam", create=True)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -169,8 +170,8 @@ def serving(
     path: Path,
     assessors: Sequence[str] = ("ada",),
     role: Role = "owner",
-    behind: Mapping[str, object] | None = None,
-    **options: object,
+    behind: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Iterator[Served]:
     """Serve a collection from a thread of this process until the end of the block.
 
@@ -179,11 +180,11 @@ def serving(
     listener = listen("127.0.0.1", 0)
     with listener, pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", HURRIED)
-        room = LiveCollection(path, **options)  # type: ignore[arg-type]
+        room = LiveCollection(path, **options)
         people = People()
         for name in assessors:
             people.add(name, role)
-        served = prepare(room, listener, "127.0.0.1", people, **behind or {})  # type: ignore[arg-type]
+        served = prepare(room, listener, "127.0.0.1", people, **behind or {})
         thread = threading.Thread(target=served.run, daemon=True)
         thread.start()
         try:
@@ -198,9 +199,9 @@ def serving(
 
 
 @contextmanager
-def visiting(path: Path, **options: object) -> Iterator[Client]:
+def visiting(path: Path, **options: Any) -> Iterator[Client]:
     """A client that has come in, of a collection that is served."""
-    with serving(path, **options) as served:  # type: ignore[arg-type]
+    with serving(path, **options) as served:
         yield Client(served).enter()
 
 

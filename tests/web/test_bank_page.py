@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,17 +16,6 @@ from exampp.store.bank import ItemState
 from exampp.web.pages.bank import FormLine, changes_in, merge_form, same_text
 
 Q1 = next(iter(exams.QUERIES))
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return live.graded(tmp_path)
-
-
-@pytest.fixture
-def client(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as entered:
-        yield entered
 
 
 def form(client: Client) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,6 @@ def path(tmp_path: Path) -> Path:
         for text in TEXTS:
             collection.bank().add(Q1, text)
     return file
-
-
-@pytest.fixture
-def client(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as entered:
-        yield entered
 
 
 def group(path: Path) -> list[str]:

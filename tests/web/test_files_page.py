@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -42,12 +42,6 @@ def path(tmp_path: Path) -> Path:
     file = tmp_path / "new.exam"
     exampp.create(file).close()
     return file
-
-
-@pytest.fixture
-def client(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as entered:
-        yield entered
 
 
 def upload(client: Client, files: Mapping[str, bytes | str]) -> Answer:

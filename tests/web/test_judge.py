@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,17 +28,6 @@ def graded_by(folder: Path, rating: int) -> Path:
     with exams.make(folder) as collection:
         collection.grade(ScriptedGrader(reply, record=False))
         return collection.path
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return live.graded(tmp_path)
-
-
-@pytest.fixture
-def client(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as entered:
-        yield entered
 
 
 def first_item(path: Path, query: str = Q1) -> str:

@@ -28,21 +28,10 @@ def dl19(dl19_exam: Path) -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return live.graded(tmp_path)
-
-
-@pytest.fixture
-def small(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as client:
-        yield client
-
-
 def count(page: str, thing: str) -> int:
-    found = re.search(rf"([\d\u202f]+) {thing}s?\b", text_of(page))
+    found = re.search(rf"([\d,]+) {thing}s?\b", text_of(page))
     assert found is not None
-    return int(found[1].replace("\u202f", ""))
+    return int(found[1].replace(",", ""))
 
 
 def computed(client: Client, path: str, **query: str) -> str:
@@ -121,34 +110,34 @@ def decide(path: Path, author: str, rating: int, reason: str = "") -> tuple[str,
 
 
 def test_decisions_are_listed_and_can_be_taken_back_by_who_made_them(
-    path: Path, small: Client
+    path: Path, client: Client
 ) -> None:
     _, first = decide(path, "ada", 3)
     _, second = decide(path, "ada", 5, "says so\n<b>loudly</b>")
     _, third = decide(path, "grace", 1)
-    page = small.get("/history").text
+    page = client.get("/history").text
     assert "says so\n&lt;b&gt;loudly&lt;/b&gt;" in page
     undoable = re.findall(r"number=(\d+)", page)
     assert undoable == [str(second)]  # the first was replaced, the third is not ada's
-    assert small.post("/history/undo", what="decisions", number=str(second)).status == 303
+    assert client.post("/history/undo", what="decisions", number=str(second)).status == 303
     with exampp.Collection(path) as collection:
         last = collection.decisions.list()[-1].decision
     assert (last.author, last.rating) == ("ada", 3)
     for refused in (first, third, 99):
-        answer = small.post("/history/undo", what="decisions", number=str(refused))
+        answer = client.post("/history/undo", what="decisions", number=str(refused))
         assert answer.status == 409
         assert "Undo failed" in answer.text
-    assert "says so" not in small.get("/history", author="grace").text
+    assert "says so" not in client.get("/history", author="grace").text
 
 
-def test_edits_of_the_bank_are_listed_and_can_be_undone(path: Path, small: Client) -> None:
+def test_edits_of_the_bank_are_listed_and_can_be_undone(path: Path, client: Client) -> None:
     with exampp.Collection(path) as collection:
         item = collection.grades().gradebook.queries[0].item_ids[0]
         collection.bank().edit("reword", item, "A better question?", query_id="q1", author="grace")
         number = int(str(collection.bank().log().rows[-1][0]))
-    page = small.get("/history", what="edits").text
+    page = client.get("/history", what="edits").text
     assert "A better question?" in page
-    assert small.post("/history/undo", what="edits", number=str(number)).status == 303
+    assert client.post("/history/undo", what="edits", number=str(number)).status == 303
     with exampp.Collection(path) as collection:
         last = collection.bank().log().rows[-1]
         assert (last[2], last[3]) == ("ada", "undo")
@@ -164,13 +153,13 @@ def test_many_edits_at_once_are_one_entry(dl19: Client) -> None:
 # ---- exports -------------------------------------------------------------------------------------
 
 
-def test_every_export_can_be_taken_away(path: Path, small: Client) -> None:
+def test_every_export_can_be_taken_away(path: Path, client: Client) -> None:
     decide(path, "ada", 5)
-    page = small.get("/export").text
+    page = client.get("/export").text
     files = re.findall(r'href="(/export/[^"]+)"', page)
     assert len(files) > 10
     for file in files:
-        answer = small.get(file)
+        answer = client.get(file)
         assert answer.status == 200, file
         assert answer.body, file
         assert answer.headers["content-disposition"] == (
@@ -188,29 +177,29 @@ def test_before_grading_no_page_is_saved_as_a_file(tmp_path: Path) -> None:
         assert client.get("/plots").status == 200
 
 
-def test_exports_hold_what_the_collection_holds(path: Path, small: Client, tmp_path: Path) -> None:
+def test_exports_hold_what_the_collection_holds(path: Path, client: Client, tmp_path: Path) -> None:
     decide(path, "ada", 5)
     with exampp.Collection(path) as collection:
         collection.grades().write_qrels(tmp_path / "own.qrels")
     own = (tmp_path / "own.qrels").read_bytes()
-    assert small.get("/export/best.qrels").body == own
+    assert client.get("/export/best.qrels").body == own
     with exampp.Collection(path) as collection:
         evaluated = collection.grades()
         # of the whole gradebook, as `exampp evaluate --qrels` has it
         write_exam_qrels(evaluated.gradebook, tmp_path / "evaluated.qrels")
     assert (tmp_path / "evaluated.qrels").read_bytes() == own
-    assert "What does air scatter?" in small.get("/export/bank.csv").text
-    packed = gzip.decompress(small.get("/export/graded.jsonl.gz").body)
+    assert "What does air scatter?" in client.get("/export/bank.csv").text
+    packed = gzip.decompress(client.get("/export/graded.jsonl.gz").body)
     assert b"Aligned electron spins" in packed
-    assert "ada" in small.get("/export/decisions.tsv").text
+    assert "ada" in client.get("/export/decisions.tsv").text
 
 
 def test_an_export_leaves_nothing_behind(
-    small: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "files"))
     before = set((tmp_path / "files").iterdir())
-    assert small.get("/export/bank.csv").status == 200
+    assert client.get("/export/bank.csv").status == 200
     for _ in range(3000):  # the folder goes when all has been sent
         if set((tmp_path / "files").iterdir()) == before:
             return
@@ -221,16 +210,16 @@ def test_an_export_leaves_nothing_behind(
 # ---- plots ---------------------------------------------------------------------------------------
 
 
-def test_every_plot_is_also_a_file(small: Client) -> None:
+def test_every_plot_is_also_a_file(client: Client) -> None:
     for name in ("leaderboard", "heatmap", "grades"):
-        assert f'src="/plots/{name}.svg' in small.get("/plots").text
-        assert len(list(csv.reader(io.StringIO(small.get(f"/plots/{name}.csv").text)))) > 1
-    svg = small.get("/plots/heatmap.svg", theme="dark")
+        assert f'src="/plots/{name}.svg' in client.get("/plots").text
+        assert len(list(csv.reader(io.StringIO(client.get(f"/plots/{name}.csv").text)))) > 1
+    svg = client.get("/plots/heatmap.svg", theme="dark")
     assert svg.headers["content-type"].startswith("image/svg+xml")
     assert svg.text.startswith("<svg")
     assert "<script" not in svg.text
-    assert small.get("/plots/grades.png").body.startswith(b"\x89PNG")
-    assert json.loads(small.get("/plots/grades.json").text)["$schema"]
+    assert client.get("/plots/grades.png").body.startswith(b"\x89PNG")
+    assert json.loads(client.get("/plots/grades.json").text)["$schema"]
 
 
 def test_lists_mean_by_default_what_the_terminal_means(dl19: Client, dl19_exam: Path) -> None:
@@ -252,20 +241,20 @@ def other_graders(path: Path) -> None:
         )
 
 
-def test_grades_of_the_query_itself_tell_relevance(small: Client, path: Path) -> None:
+def test_grades_of_the_query_itself_tell_relevance(client: Client, path: Path) -> None:
     other_graders(path)
     with exampp.Collection(path) as collection:
         grades = collection.grades(prompt="question-self-rating")
         rows = grades.review("missing", by="graders", min_rating=5).rows
     assert rows
-    page = small.get("/lists/missing", by="graders", min_rating="5").text
+    page = client.get("/lists/missing", by="graders", min_rating="5").text
     assert count(page, "relevant passage") == len(rows)
 
 
-def test_extracted_answers_stand_beside_the_ratings(small: Client, path: Path) -> None:
+def test_extracted_answers_stand_beside_the_ratings(client: Client, path: Path) -> None:
     other_graders(path)
-    assert "the blue colour" in small.get("/lists/grid", query="q1").text
-    assert "the blue colour" in small.get("/lists/verify", query="q1").text
+    assert "the blue colour" in client.get("/lists/grid", query="q1").text
+    assert "the blue colour" in client.get("/lists/verify", query="q1").text
 
 
 def test_the_colour_of_a_verdict_is_that_of_the_scale(path: Path) -> None:
@@ -276,13 +265,13 @@ def test_the_colour_of_a_verdict_is_that_of_the_scale(path: Path) -> None:
     assert rating_shade(1, 0, 1) == 5
 
 
-def test_a_proposed_item_is_in_the_form_and_saved_as_an_edit(path: Path, small: Client) -> None:
-    page = small.get("/bank", query="q1", new="Light is <scattered>.")
+def test_a_proposed_item_is_in_the_form_and_saved_as_an_edit(path: Path, client: Client) -> None:
+    page = client.get("/bank", query="q1", new="Light is <scattered>.")
     assert "Light is &lt;scattered&gt;." in page.text
     with exampp.Collection(path) as collection:
         before = len(collection.bank().items("q1"))
     form = {"new-text": "Light is scattered.", "new-weight": "1"}
-    saved = small.post("/bank/edit", form, query="q1")
+    saved = client.post("/bank/edit", form, query="q1")
     assert saved.status == 303
     with exampp.Collection(path) as collection:
         assert len(collection.bank().items("q1")) == before + 1
@@ -331,9 +320,9 @@ def test_missing_passages_of_one_kind(dl19: Client, dl19_exam: Path) -> None:
     ],
 )
 def test_the_page_explains_relevance_as_the_terminal_does(
-    small: Client, by: str, meaning: str
+    client: Client, by: str, meaning: str
 ) -> None:
-    page = computed(small, "/lists/spurious", by=by)
+    page = computed(client, "/lists/spurious", by=by)
     assert f"By {by} (2 queries): {meaning}" in text_of(page)
 
 

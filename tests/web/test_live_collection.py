@@ -22,11 +22,6 @@ from exampp.web.live_collection import ChangeWatcher, LiveCollection, PageCache,
 Read = Callable[..., Snapshot]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return live.graded(tmp_path)
-
-
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_collection, "POLL_SECONDS", 0.02)
@@ -46,6 +41,24 @@ def wait_for(holds: Callable[[], bool]) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("it never came")
+
+
+def test_a_decision_does_not_wait_while_the_graders_are_read_again(
+    opened: LiveCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shown,) = opened.choices()
+    read, released = opened._read_choices, threading.Event()
+
+    def read_late() -> list[live_collection.Choice]:
+        assert released.wait(60)
+        return read()
+
+    monkeypatch.setattr(opened, "_read_choices", read_late)
+    opened._watcher.number += 1
+    assert opened.known_choice(shown.code) == shown
+    assert opened.known_choice("new") is None
+    released.set()
+    assert opened.choices() == [shown]
 
 
 def snapshot(opened: LiveCollection) -> Snapshot:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,17 +23,6 @@ QUESTIONS = ("What scatters blue light?", "Which light is scattered by air?", "W
 FORM = {"prompt": "dl-questions", "bank": "drafts", "model": "tiny", "decode": "text"}
 GRADING = {"grader": "openai", "bank": "main", "model": "tiny", "decode": "text"}
 KEY = "sk-secret-of-a-person"
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return live.graded(tmp_path)
-
-
-@pytest.fixture
-def client(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as entered:
-        yield entered
 
 
 def generated(_: Seen) -> Answer:
@@ -344,7 +332,9 @@ def test_the_start_page_becomes_the_leaderboard_while_a_run_goes_on(
         server.held = True
         start(client, server, "/grade/start", concurrency="1")
         page.goto("/")
-        expect(page.get_by_text("A run is active")).to_be_visible()
+        # which of the two depends on whether the run has registered its grader yet
+        begun = page.get_by_text("A run is active").or_(page.locator("table.board"))
+        expect(begun).to_be_visible()
         server.held = False
         expect(page.locator("table.board")).to_be_visible(timeout=20_000)
         assert trouble == []

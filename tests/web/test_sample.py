@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -21,12 +20,6 @@ def path(tmp_path: Path) -> Path:
     with closing(connect(made)) as opened, opened as rows, transaction(rows):
         rows.execute("DELETE FROM judgment")
     return made
-
-
-@pytest.fixture
-def client(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as entered:
-        yield entered
 
 
 def draw(path: Path, measure: str) -> None:

@@ -59,12 +59,6 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def client(path: Path) -> Iterator[Client]:
-    with live.visiting(path) as entered:
-        yield entered
-
-
-@pytest.fixture
 def page(browser: Browser, client: Client) -> Iterator[Page]:
     with page_of(browser, client) as (opened, trouble):
         yield opened

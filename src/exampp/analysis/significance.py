@@ -212,21 +212,26 @@ def compared_pairs(
 
     compared = []
     for pair in pairs:
-        difference, effect = (
-            one if one.value is None else replace(one, value=without_rounding(one.value))
-            for one in (pair.difference, pair.effect)
-        )
+        difference, effect = _without_rounding(pair.difference), _without_rounding(pair.effect)
         if pair.won == pair.lost == 0:
             hashes = hashes or book.fingerprints(column.measure.cutoff)
             if returned(pair.first) == returned(pair.second):
                 difference = Estimate(0.0, 0.0, 0.0)
-        compared.append(replace(pair, difference=difference, effect=effect))
+        if difference is not pair.difference or effect is not pair.effect:
+            pair = replace(pair, difference=difference, effect=effect)
+        compared.append(pair)
     return tuple(compared)
 
 
 def without_rounding(difference: float) -> float:
     """Return the difference of two values, 0 where it is only rounding."""
     return 0.0 if abs(difference) < _ROUNDING else difference
+
+
+def _without_rounding(one: Estimate) -> Estimate:
+    if one.value is None or one.value == without_rounding(one.value):
+        return one
+    return replace(one, value=0.0)
 
 
 def bars_overlap(one: Mean, other: Mean) -> bool | None:

@@ -653,16 +653,19 @@ def export(
 
 
 def _about_partial(opened: exampp.Collection) -> str:
-    """Return the sentence about cells without a grade that were not needed; empty without any."""
-    status = opened.status()
-    names = [column.name for column in status.columns]
-    if "not needed" not in names:
+    """Return the sentence about cells that a cascade left to its first grader, if any."""
+    from exampp.grading.status import grading_status
+
+    cells = ", ".join(
+        f"{one.not_needed:,} of {one.grader.name}"
+        for one in grading_status(opened.connection)
+        if one.not_needed and one.target is None
+    )
+    if not cells:
         return ""
-    at = names.index("not needed")
-    cells = ", ".join(f"{row[at]:,} of {row[0]}" for row in status.rows if row[at])
     return (
-        f"Cells that were not needed have no grade ({cells}). The file does not say so: they are "
-        "pending where it is imported."
+        f"Cells that a cascade left to its first grader have no grade ({cells}). The file does not "
+        "say so: they are pending where it is imported."
     )
 
 

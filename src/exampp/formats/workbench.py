@@ -35,6 +35,7 @@ from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.formats.workbench_graders import (
     OURS,
+    TARGET,
     CellJson,
     DataJson,
     DirectJson,
@@ -61,7 +62,7 @@ from exampp.records import (
     State,
     subtopic_of,
 )
-from exampp.records.graders import RatingScale
+from exampp.records.graders import GradingTarget, RatingScale
 from exampp.records.readings import IMPORTED, OTHERWISE
 from exampp.sanitize import sanitize_value
 
@@ -84,13 +85,14 @@ class Marks(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Grades of a passage by one grader: its cells as written, its JSON, and its place."""
+    """Grades of a passage by one grader: its cells as written, its JSON, its place and target."""
 
     identity: GraderIdentity
     open_scale: bool
     stated: Mapping[str, Any]
     typed: SheetJson | DirectJson
     place: str
+    target: GradingTarget | None
 
 
 def entries(
@@ -115,7 +117,7 @@ def entries(
             error.field = f"{place}.{error.field}"
             raise
         identity = repeated(head.identity, counts)
-        yield Entry(identity, head.open_scale, head.cells, typed, place)
+        yield Entry(identity, head.open_scale, head.cells, typed, place, head.target)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -374,7 +376,8 @@ def _beyond(
 ) -> dict[str, Any]:
     """Return what reading the written entry would not restore."""
     alike = sheet.grader.key, sheet.verified
-    if sheet.residue is None and sheet.grader.key not in counts and _is_plain(sheet, alike):
+    is_usual = sheet.residue is None and sheet.target is None
+    if is_usual and sheet.grader.key not in counts and _is_plain(sheet, alike):
         counts[sheet.grader.key] = 1
         return {}
     before = dict(counts)
@@ -392,10 +395,12 @@ def _beyond(
         if read.get(grade.item_id) != grade
     }
     ours: dict[str, Any] = {"cells": cells} if cells else {}
+    if sheet.target is not None:
+        ours[TARGET] = sheet.target.stored
     options = written.get("llm_options")
     # adding a note would change the options
     has_room = isinstance(options, dict) and OURS not in options
-    if _identifies(entry, sheet) and (has_room or not cells):
+    if _identifies(entry, sheet) and (has_room or not ours):
         simple = sheet.grader.kind != "query" and not has_open_scale(sheet.grader)
         if simple and sheet.residue is None and not (ours or before):
             _plain_heads[alike] = entry.identity.prompt, entry.identity.highest
@@ -670,7 +675,8 @@ def _sheets(
     exam, direct = original.get("exam_grades") or [], original.get("grades") or []
     parsed = entries(typed.exam_grades, typed.grades, reading.scale)
     for entry, plain in zip(parsed, [*exam, *direct], strict=True):
-        bare = PassageGrades(entry.identity, cells_of_entry(query_id, entry, reading.on_cell))
+        cells = cells_of_entry(query_id, entry, reading.on_cell)
+        bare = PassageGrades(entry.identity, cells, target=entry.target)
         residue = residue_of(bare, plain, open_scale=entry.open_scale)
         yield bare if residue is None else replace(bare, residue=residue)
 

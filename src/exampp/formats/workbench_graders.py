@@ -12,7 +12,7 @@ from exampp.errors import InputError
 from exampp.formats.lines import decode_part
 from exampp.prompts.catalogue import by_workbench_class, load_grading_prompt, names, workbench_info
 from exampp.records import ITEM_KINDS, GraderIdentity
-from exampp.records.graders import HIGHEST_LABEL, RatingScale
+from exampp.records.graders import HIGHEST_LABEL, GradingTarget, RatingScale
 
 Rank = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Label = Annotated[int, msgspec.Meta(ge=-(2**15) + 1, le=2**15 - 1)]
@@ -113,16 +113,19 @@ UNNAMED_CLASS = "QuestionPromptWithChoices"
 """The prompt of grades without prompt_info, which are older."""
 OURS = "exampp"
 """The key of `llm_options` for what the format has no field for."""
+TARGET = "for"
+"""Its key for the measures that the graded cells are for."""
 
 _KIND_OF_TYPE = {"question": "question", "nugget": "nugget", "direct_grading": "query"}
 
 
 class EntryHead(NamedTuple):
-    """An entry's grader, whether its scale is known, and its cells as written."""
+    """An entry's grader, whether its scale is known, its cells as written, and its target."""
 
     identity: GraderIdentity
     open_scale: bool
     cells: Mapping[str, Any]
+    target: GradingTarget | None = None
 
 
 _heads: dict[tuple[Any, ...], EntryHead] = {}
@@ -221,9 +224,10 @@ def _read_head(
     decoded, ours = parted(decode_part(options, "llm_options"))
     cells = ours.get("cells")
     cells = cells if isinstance(cells, dict) else {}
+    target = _stated_target(ours)
     own = _stated_identity(ours)
     if own is not None:
-        return EntryHead(own, False, cells)
+        return EntryHead(own, False, cells, target)
     decoded_info = decode_part(info, "prompt_info")
     if not isinstance(decoded_info, dict | None):
         raise InputError("Expected `object | null`", field="prompt_info")
@@ -242,13 +246,15 @@ def _read_head(
     elif kind != "query":
         kind = _KIND_OF_TYPE.get(prompt_type or "", "nugget" if "Nugget" in prompt_class else kind)
     identity = GraderIdentity(llm, name or prompt_class, kind, 0, highest, settings)
-    return EntryHead(identity, name is None, cells)
+    return EntryHead(identity, name is None, cells, target)
 
 
 def parted(options: Any) -> tuple[Any, Mapping[str, Any]]:
     """Return the options without those of exampp, and those of exampp."""
     ours = options.get(OURS) if isinstance(options, dict) else None
-    if not isinstance(ours, dict) or not ("cells" in ours or _stated_identity(ours)):
+    if not isinstance(ours, dict):
+        return options, {}
+    if not ("cells" in ours or TARGET in ours or _stated_identity(ours)):
         return options, {}
     return {key: value for key, value in options.items() if key != OURS}, ours
 
@@ -263,6 +269,24 @@ def _stated_identity(ours: Mapping[str, Any]) -> GraderIdentity | None:
     fits = identity.kind in ITEM_KINDS and identity.lowest < identity.highest
     # as `replace` would set it: files do not name a grader
     return replace(identity) if fits else None
+
+
+def _stated_target(ours: Mapping[str, Any]) -> GradingTarget | None:
+    stated = ours.get(TARGET)
+    if stated is None:
+        return None
+    try:
+        values = {**GradingTarget._field_defaults, **stated}
+        target = msgspec.convert([values.get(one) for one in GradingTarget._fields], GradingTarget)
+        if target.measures and target.min_ratings:
+            return target
+    except (TypeError, msgspec.ValidationError):
+        pass
+    raise InputError(
+        "these are not the measures and minimum ratings that cells were graded for",
+        field=f"llm_options.{OURS}.{TARGET}",
+        hint="Export the file again",
+    )
 
 
 # ---- writing ------------------------------------------------------------------------------------

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import hashlib
 import inspect
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Number
+from types import CodeType
 from typing import Any
 
 from exampp.errors import InputError
@@ -21,6 +25,8 @@ CONCURRENCY = 8
 """Concurrent calls of an async function."""
 FUNCTION = "function"
 """The name of a function in settings."""
+CODE = "function_code"
+"""The digest of its code in provenance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,11 @@ class FunctionGrader(Grader):
     def settings(self) -> Mapping[str, Any]:
         """Settings: the kind of grader, and its scale. Only the name distinguishes functions."""
         return {"name": FUNCTION, "scale": list(self._scale)}
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """The code of the function: it tells two functions of one name apart."""
+        return {CODE: code_digest(self._function)}
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         """Yield every request with the rating of the function."""
@@ -176,3 +187,40 @@ def _json_number(value: Any) -> Any:
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"it contains {type(value).__name__}")
+
+
+def code_digest(function: Callable[..., Any]) -> str:
+    """Return a digest of a function's code and bound plain values, after the version of Python.
+
+    Empty for a function without Python code. Its name, comments and other functions do not matter.
+    """
+    values: list[Any] = []
+    while isinstance(function, functools.partial):
+        values += [*function.args, *function.keywords.items()]
+        function = function.func
+    function = inspect.unwrap(function)
+    if not inspect.isroutine(function):
+        function = type(function).__call__
+    function = getattr(function, "__func__", function)
+    if not inspect.isfunction(function):
+        return ""
+    values += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):
+            values.append(cell.cell_contents)
+    text = "\0".join([_described_code(function.__code__), *map(repr, filter(_is_plain, values))])
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{version} {hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def _described_code(value: Any) -> str:
+    if isinstance(value, CodeType):
+        inner = map(_described_code, value.co_consts)
+        return "\0".join([value.co_code.hex(), *value.co_names, *inner])
+    return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)

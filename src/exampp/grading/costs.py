@@ -318,7 +318,7 @@ class _Sample:
 
 
 class _Survey(NamedTuple):
-    """What grades the pending cells of a run: all of them, and those that its target needs.
+    """The ways to grade the pending cells of a run: all of them, and those that its target needs.
 
     `skipped` cells are not graded. Tokens are counted in the `sample`, requests at equal distances.
     `graded` is what earlier runs have graded of some queries.

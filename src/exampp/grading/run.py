@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeVar
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
 from exampp.graders.base import Replies, Reply, Request, describe_mismatch, sanitize_reply
+from exampp.graders.function import CODE
 from exampp.grading.cascade import Cascaded, cascade_cells
 from exampp.grading.regrade import record_rules
 from exampp.grading.requests import Grading, why_ungraded
@@ -62,6 +63,7 @@ from exampp.store.runs import (
     at_work,
     cascade_of,
     claim,
+    details_of,
     forget_unused,
     holders,
     is_gone,
@@ -93,6 +95,7 @@ class Progress:
             first an upper bound.
         skipped: Pending cells that hardly cover.
         outcome: What ended the grading before all queries were graded.
+        warning: Why the stored grades may not be those of this grader.
     """
 
     total: int
@@ -111,6 +114,7 @@ class Progress:
     not_needed: int = 0
     skipped: int = 0
     outcome: str = ""
+    warning: str = ""
 
     def count(self, cells: int, state: State, first: State | None) -> None:
         """Count cells by state; `first` is the state before a repeat, None for a first reply."""
@@ -128,7 +132,10 @@ class Progress:
         return sum(count for state, count in self.states.items() if state)
 
     def __str__(self) -> str:
-        """Return a one-line summary of the run, and its cost if tokens are counted."""
+        """Return a summary of the run, its cost if tokens are counted, and a warning."""
+        return "\n".join(filter(None, (self._summary(), self.warning)))
+
+    def _summary(self) -> str:
         if not self.total and self.not_needed + self.skipped:
             verb = "is" if self.not_needed == 1 else "are"
             cells = counted(self.not_needed, "pending cell")
@@ -340,7 +347,7 @@ class GradingRun:
     def _steps(self) -> Iterator[Progress]:
         if not self.dry_run:
             self._verify_again()
-        self._progress = Progress(0)
+        self._progress = Progress(0, warning=self._other_code())
         cells = self._target_cells()
         if cells is not None and self.select == "pending":
             self._progress.total = self._count_needed(cells)
@@ -388,6 +395,22 @@ class GradingRun:
         of_bank = self.connection, key, self.exam.bank
         rule = self.exam.after[1] if self.exam.after else None
         return (self.target, rule) != (target_of(*of_bank), cascade_of(*of_bank))
+
+    def _other_code(self) -> str:
+        """Return a warning if grades under this name are from a function with other code."""
+        code = str((self.grading.grader.provenance or {}).get(CODE, ""))
+        key = find_grader(self.connection, self.grading.identity)
+        if key is None or not code:
+            return ""
+        different = details_of(self.connection, key, CODE) - {code}
+        # the code of a function depends on the version of Python
+        if code.split()[0] not in {one.split()[0] for one in different if one}:
+            return ""
+        name = self.grading.identity.name
+        return (
+            f"Some grades of {name} are from a function with different code, and remain. If this "
+            "one rates differently, grade under another name."
+        )
 
     def _forget_unused(self) -> None:
         with self.connection, transaction(self.connection):

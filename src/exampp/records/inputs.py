@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from exampp.records.graders import Grade, GraderIdentity
+from exampp.records.graders import Grade, GraderIdentity, GradingTarget
 from exampp.sanitize import check_integer
 
 
@@ -129,7 +129,7 @@ class PassageGrades:
 
     An entry of `exam_grades`, or of `grades` if the grader's kind is "query". `scale_unshown`: the
     ratings do not show the whole scale, so a file must state it. `verified`: answer keys affected
-    the grades.
+    the grades. `target`: the grader grades only cells that these measures need.
     """
 
     grader: GraderIdentity
@@ -137,6 +137,7 @@ class PassageGrades:
     residue: Residue = None
     scale_unshown: bool = False
     verified: bool = False
+    target: GradingTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,8 +258,8 @@ def mean_test(values: Floats, within: Range | None, level: float = 0.95) -> Mean
 def _bounded(values: Floats, counts: Bools, within: Range, level: float) -> Iterator[MeanTest]:
     limits = bounded_means(values, counts, within, level)
     ends = zip(limits.low.tolist(), limits.high.tolist(), limits.p.tolist(), strict=True)
-    for row, use, (low, high, p) in zip(values, counts, ends, strict=True):
-        n = int(use.sum())
+    counted = counts.sum(axis=1).tolist()
+    for row, use, n, (low, high, p) in zip(values, counts, counted, ends, strict=True):
         if n == 0:
             yield MeanTest(undefined("no query counts"), None)
             continue

@@ -320,7 +320,9 @@ def _pairs(
     exact: Bools,
     corrected: Floats,
 ) -> Iterator[Pair]:
-    queries = both.sum(axis=1).tolist()
+    counted = both.sum(axis=1)
+    effects = _effects(differences, both, counted)
+    queries = counted.tolist()
     won = (differences > 0).sum(axis=1).tolist()
     lost = (differences < 0).sum(axis=1).tolist()
     for index, (first, second) in enumerate(pairs.tolist()):
@@ -334,7 +336,7 @@ def _pairs(
             difference=of_mean.estimate if n else undefined(NONE_SHARED),
             won=won[index] / n if n else None,
             lost=lost[index] / n if n else None,
-            effect=_effect(differences[index, both[index]]),
+            effect=effects[index],
             p=float(p[index]) if tested else None,
             exact=bool(exact[index]),
             holm=float(corrected[0, index]) if tested else None,
@@ -344,9 +346,16 @@ def _pairs(
         )
 
 
-def _effect(differences: Floats) -> Estimate:
-    """Return Cohen's d_z."""
-    spread = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
-    if spread <= _NO_SPREAD * float(np.abs(differences).max(initial=0.0)):
-        return undefined(TOO_FEW_SHARED_QUERIES if len(differences) < 2 else NO_SPREAD)
-    return Estimate(float(differences.mean()) / spread)
+def _effects(differences: Floats, both: Bools, counted: NDArray[np.int64]) -> list[Estimate]:
+    """Return Cohen's d_z of every row over the queries that count."""
+    means, spreads = np.zeros((2, len(differences)))
+    for n in np.unique(counted[counted > 1]).tolist():
+        rows = counted == n
+        some = differences[rows][both[rows]].reshape(-1, n)
+        means[rows], spreads[rows] = some.mean(axis=1), some.std(axis=1, ddof=1)
+    sizes = np.abs(differences).max(axis=1, initial=0.0, where=both)
+    known = spreads > _NO_SPREAD * sizes
+    effects = np.divide(means, spreads, out=means, where=known)
+    same, few = undefined(NO_SPREAD), undefined(TOO_FEW_SHARED_QUERIES)
+    rows = zip(effects.tolist(), known.tolist(), (counted > 1).tolist(), strict=True)
+    return [Estimate(of) if defined else same if enough else few for of, defined, enough in rows]

@@ -161,7 +161,8 @@ SYNCHRONOUS = "FULL"
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables."""
 BUSY_SECONDS = 30.0
-TURN_SECONDS = 0.02
+SHORTEST_TURN_SECONDS, TURN_SECONDS = 0.001, 0.02
+"""Seconds between two attempts to get a lock: the first pause, and the longest."""
 COPIED_PAGES = 10_000
 SMALLEST_PAGE = 512
 """Minimum bytes of a non-empty SQLite file."""
@@ -450,7 +451,7 @@ def refuse_graded_file(connection: sqlite3.Connection) -> None:
 
 def _begin(connection: sqlite3.Connection, patience: float) -> None:
     """Acquire the write lock; wait in short intervals, because SQLite blocks signals."""
-    until = time.monotonic() + patience
+    until, pause = time.monotonic() + patience, SHORTEST_TURN_SECONDS
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         while True:
@@ -462,7 +463,8 @@ def _begin(connection: sqlite3.Connection, patience: float) -> None:
                     raise
                 if error.sqlite_errorcode == sqlite3.SQLITE_BUSY_SNAPSHOT:
                     _close_cursors(connection)
-            time.sleep(TURN_SECONDS)
+            time.sleep(pause)
+            pause = min(2 * pause, TURN_SECONDS)
     finally:
         connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
 

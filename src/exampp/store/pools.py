@@ -47,6 +47,7 @@ from exampp.store.inputs import (
     stage_rankings,
     titles_of,
 )
+from exampp.store.runs import put_target, targets_of
 from exampp.store.sql import from_json, intern, records
 
 _RANKED = """
@@ -221,6 +222,9 @@ def _put_sheets(
         key = sheet.grader.key
         identities[key] = identities.get(key, sheet.grader).widened(sheet.grader)
     keys = {key: put_grader(connection, identity) for key, identity in identities.items()}
+    for _, sheet in sheets:
+        if sheet.target is not None:
+            put_target(connection, keys[sheet.grader.key], sheet.target, edit.at)
     # readers may share one grade object among many passages: convert it once
     cells = {(s.grader.kind, id(grade)): grade for _, s in sheets for grade in s.grades}
     item_ids = dict.fromkeys((kind, grade.item_id) for (kind, _), grade in cells.items())
@@ -272,6 +276,7 @@ def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
     Grades are those of current passage texts.
     """
     names, unshown = dict(graders(connection)), unshown_scales(connection)
+    targets = targets_of(connection)
     rows = connection.execute("SELECT query, query_id FROM query ORDER BY query").fetchall()
     for query, query_id in rows:
         judgments = _judgments(connection, query, query_id)
@@ -293,6 +298,7 @@ def read_pools(connection: sqlite3.Connection) -> Iterator[QueryPool]:
                             residue,
                             grader in unshown,
                             verified=verified,
+                            target=targets.get(grader),
                         )
                         for grader, (rows, residue, verified) in sheets[member.passage].items()
                     ),

@@ -143,6 +143,34 @@ def target_of(connection: sqlite3.Connection, grader: int, bank: str) -> Grading
     return None if target is None else GradingTarget.read(target)
 
 
+def targets_of(connection: sqlite3.Connection) -> dict[int, GradingTarget]:
+    """Return the target of every grader that has one on a bank."""
+    rows = connection.execute(
+        "SELECT DISTINCT grader, json_extract(detail, '$.bank') FROM run WHERE grader IN "
+        "(SELECT grader FROM run WHERE json_extract(detail, '$.for') IS NOT NULL)"
+    )
+    banks: dict[int, set[str]] = {}
+    for grader, bank in rows.fetchall():
+        banks.setdefault(grader, set()).update([bank] if bank is not None else ())
+    found = {
+        grader: target_of(connection, grader, bank)
+        for grader, named in banks.items()
+        for bank in named or {""}
+    }
+    return {grader: target for grader, target in found.items() if target is not None}
+
+
+def put_target(connection: sqlite3.Connection, grader: int, target: GradingTarget, at: str) -> None:
+    """Store the target of imported grades, unless the grader needed all cells here."""
+    row = connection.execute(
+        "SELECT json_extract(detail, '$.for') FROM run WHERE grader = ? "
+        "ORDER BY started DESC, run DESC LIMIT 1",
+        (grader,),
+    ).fetchone()
+    if row is None or row[0] not in (None, extra_json(target.stored)):
+        start_run(connection, grader, at, {"for": target.stored})
+
+
 def cascade_of(connection: sqlite3.Connection, grader: int, bank: str) -> CascadeRule | None:
     """Return the cascade for which the newest run of a grader on a bank graded, as the second."""
     rule = _detail_of_newest(connection, grader, bank, "$.after")
@@ -158,6 +186,18 @@ def _detail_of_newest(connection: sqlite3.Connection, grader: int, bank: str, pa
         {"grader": grader, "bank": bank, "path": path},
     ).fetchone()
     return None if row is None else from_json(row[0])
+
+
+def details_of(connection: sqlite3.Connection, grader: int, name: str) -> set[Any]:
+    """Return the values of a detail of all runs of a grader."""
+    return set(
+        column(
+            connection,
+            "SELECT json_extract(detail, '$.' || ?) AS one FROM run "
+            "WHERE grader = ? AND one IS NOT NULL",
+            (name, grader),
+        )
+    )
 
 
 def models_of(

@@ -304,7 +304,9 @@ class Snapshot:
             return item_list(texts)
         k = default_cutoff(self.gradebook)
         with self.grades() as grades:
-            return item_list(texts, self.gradebook, grades.items(min_rating=self.min_rating, k=k))
+            # the list shows no split halves, and drawing many takes long
+            statistics = grades.items(min_rating=self.min_rating, k=k, splits=2)
+        return item_list(texts, self.gradebook, statistics)
 
     def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
         """Return missing and spurious items of all queries; None until they are computed."""
@@ -595,8 +597,16 @@ class LiveCollection:
 
     def choices(self) -> list[Choice]:
         """Return every choice: each grader on each bank of its kind."""
-        state = self._watcher.number, len(self.tasks.active)
-        return self._cache.get("choices", self._read_choices, state)
+        return self._cache.get("choices", self._read_choices, self._state_of_choices)
+
+    def known_choice(self, code: str) -> Choice | None:
+        """Return a choice without waiting for a change of the collection; None if it is new."""
+        known = self._cache.soon("choices", self._read_choices, 0.0, self._state_of_choices)
+        return next((one for one in known or () if one.code == code), None)
+
+    @property
+    def _state_of_choices(self) -> Hashable:
+        return self._watcher.number, len(self.tasks.active)
 
     def _read_choices(self) -> list[Choice]:
         with self.open() as collection:

@@ -143,6 +143,8 @@ class PageRequest:
         code = self.http.headers.get(CHOICE_HEADER) or self._addressed
         if not code:
             return self.live.choice(self.cookie(CHOICE), self.choices)
+        if known := self.live.known_choice(code):
+            return known
         for one in self.choices:
             if one.code == code:
                 return one
@@ -227,7 +229,7 @@ class PageRequest:
 
     @property
     def access(self) -> Access:
-        """Who has access to the server, and where it is."""
+        """The people with access to the server, and its address."""
         access: Access = self.http.app.state.access
         return access
 

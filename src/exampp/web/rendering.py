@@ -135,7 +135,7 @@ def fixed(value: float | None, decimals: int = 3) -> str:
 
 def count(value: int | None) -> str:
     """Format a whole number with thousands separators."""
-    return UNDEFINED if value is None else f"{value:,}".replace(",", "\u202f")
+    return UNDEFINED if value is None else f"{value:,}"
 
 
 def percent_of(part: float, whole: float) -> str:
@@ -143,7 +143,7 @@ def percent_of(part: float, whole: float) -> str:
     if not whole:
         return UNDEFINED
     share = 100 * part / whole
-    return f"{int(share * 10) / 10:.1f}\u202f%" if 99 <= share < 100 else f"{share:.0f}\u202f%"
+    return f"{int(share * 10) / 10:.1f}%" if 99 <= share < 100 else f"{share:.0f}%"
 
 
 def plural(number: int, one: str, several: str = "") -> str:

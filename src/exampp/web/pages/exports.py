@@ -172,6 +172,7 @@ def plots(request: CurrentRequest, by: int = 0) -> HTMLResponse:
         ],
         headings=[heading(str(one.measure), one.min_rating) for one in columns],
         by=by,
+        systems=len(snapshot.board.column_systems),
     )
 
 

@@ -46,7 +46,7 @@ PATIENCE = 0.3
 
 
 STRIP = {
-    "differences": ("Significant differences", "pairs of systems"),
+    "differences": ("Significant differences", "of systems"),
     "official": ("Official order", "Kendall's tau-b with the official leaderboard"),
     "people": ("Agreement with people", "kappa of labels with human judgments"),
     "reliability": ("Reliability", "of the order on other queries, without and with weak systems"),
@@ -414,18 +414,17 @@ def compare(
             min_rating=min_rating,
             decisions=None if decisions == "with" else decisions,
         )
-    if b and not a:
-        a = next((one for one in systems if one != b), "")
+    # by default the best system, compared with the second best
+    b = b or next((one for one in systems if one != a), "")
+    a = a or next((one for one in systems if one != b), "")
     trouble, comparison = _trouble(s, systems, missing_prerequisite(snapshot.gradebook)), None
-    if a and b and len(systems) > 1:
+    if not s and a and b and len(systems) > 1:
         try:
             result = snapshot.comparison(a, b, measure, min_rating, decisions)
         except InputError as error:
             trouble = sentence(error)
         else:
             comparison = _compared(request, result, query, page)
-    # by default the best system, compared with the second best
-    a, b = a or next(iter(systems[1:]), ""), b or next(iter(systems), "")
     return request.render(
         "compare.html", a=a, b=b, systems=systems, trouble=trouble, comparison=comparison
     )
