@@ -49,7 +49,7 @@ class ShownSystems(NamedTuple):
     """The part of a list of systems that is shown, in the order of the list.
 
     `pinned` come first, `rest` are the others that match; `groups` counts the systems of every
-    group of two or more, `unknown` are pinned names that are no system.
+    group of two or more, `unknown` are pinned names without a system.
     """
 
     total: int
