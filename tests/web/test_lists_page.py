@@ -29,9 +29,9 @@ def dl19(dl19_exam: Path) -> Iterator[Client]:
 
 
 def count(page: str, thing: str) -> int:
-    found = re.search(rf"([\d\u202f]+) {thing}s?\b", text_of(page))
+    found = re.search(rf"([\d,]+) {thing}s?\b", text_of(page))
     assert found is not None
-    return int(found[1].replace("\u202f", ""))
+    return int(found[1].replace(",", ""))
 
 
 def listed(page: str) -> int:
