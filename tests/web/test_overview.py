@@ -7,7 +7,6 @@ import json
 import math
 import re
 import shutil
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import pytest
 from support import favoured, live, pages
 from support.likely import LikelyExam
 from support.live import Client
+from support.waiting import wait_for
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -35,22 +35,12 @@ def text_of(page: str) -> str:
 
 def counted(client: Client) -> str:
     """The overview once everything on it has been counted."""
-    for _ in range(1200):
-        page = client.get("/").text
-        if "Counting" not in page:
-            return page
-        time.sleep(0.05)
-    raise AssertionError("still counting")
+    return wait_for(lambda: client.get("/").text, lambda page: "Counting" not in page)
 
 
 def complete(client: Client) -> str:
     """The overview once all figures above the leaderboard have arrived, too."""
-    for _ in range(1200):
-        page = counted(client)
-        if "every 500ms" not in page:
-            return page
-        time.sleep(0.05)
-    raise AssertionError("still computing")
+    return wait_for(lambda: counted(client), lambda page: "every 500ms" not in page)
 
 
 def test_the_leaderboard_is_that_of_evaluate(demo_exam: Path) -> None:
@@ -91,12 +81,7 @@ def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path
             collection.grades().decisions.decide(
                 "q1", _item(collection, "q1"), "p1", 5, author="grace"
             )
-        for _ in range(1200):
-            answer = client.get(address)
-            if answer.status == 200:
-                break
-            time.sleep(0.05)
-        assert answer.status == 200
+        answer = wait_for(lambda: client.get(address), lambda answer: answer.status == 200)
         assert "<html" not in answer.text
 
 
@@ -323,11 +308,7 @@ def test_ties_are_those_of_the_significance_tests(demo_exam: Path) -> None:
     with exampp.Collection(demo_exam) as collection:
         (found,) = collection.grades().significance(["Cover@20"])
     with live.visiting(demo_exam) as client:
-        for _ in range(600):
-            page = client.get("/").text
-            if "Ties" in page:
-                break
-            time.sleep(0.05)
+        page = wait_for(lambda: client.get("/").text, lambda page: "Ties" in page)
         assert page.count('class="tied"') == len(found.tied) > 1
         assert f"{len(found.tied)} of {len(found.systems)} systems are tied" in text_of(page)
         lower = len(found.systems) - len(found.tied)
@@ -403,11 +384,9 @@ def test_possible_ranks_are_those_of_all_missing_grades() -> None:
 
 def test_a_complete_leaderboard_has_places_and_says_why_nothing_differs(tmp_path: Path) -> None:
     with live.visiting(live.graded(tmp_path)) as client:
-        for _ in range(100):
-            page = text_of(client.get("/?by=2").text)
-            if "Testing which" not in page:
-                break
-            time.sleep(0.1)
+        page = wait_for(
+            lambda: text_of(client.get("/?by=2").text), lambda page: "Testing which" not in page
+        )
     assert "PARTIAL" not in page
     assert " 1 alpha " in page
     assert "no pair can differ significantly" in page

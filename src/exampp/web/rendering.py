@@ -118,11 +118,11 @@ def _finalize(value: Any) -> Any:
 def link(path: str, **parameters: object) -> str:
     """Return the URL of a page; ids are passed in the query string.
 
-    Parameters that are None are left out.
+    Parameters that are None are left out; of a list, every value is a parameter.
     """
     parameters_given = {name: value for name, value in parameters.items() if value is not None}
     return (
-        f"{path}?{urlencode(parameters_given, quote_via=quote, safe='')}"
+        f"{path}?{urlencode(parameters_given, doseq=True, quote_via=quote, safe='')}"
         if parameters_given
         else path
     )
