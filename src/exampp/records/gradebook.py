@@ -24,6 +24,7 @@ from exampp.records.decisions import Decision
 from exampp.records.graders import Grade, GraderIdentity, GradingTarget
 from exampp.records.items import Item
 from exampp.records.readings import RuleCount
+from exampp.records.systems import systems_like
 
 MISSING = int(np.iinfo(np.int16).min)
 """The value in `ratings` for an ungraded cell and in `judgments` for an unjudged passage."""
@@ -267,25 +268,20 @@ def systems_named(book: Gradebook, names: Iterable[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for name in names:
         is_kind = name in get_args(PassageKind) and name not in book.systems
-        of_kind = [one for one, kind in passage_kinds(book).items() if kind == name] * is_kind
-        found |= dict.fromkeys(of_kind or [name])
+        kinds = passage_kinds(book) if is_kind else {}
+        found |= dict.fromkeys([one for one, kind in kinds.items() if kind == name] or [name])
     return tuple(found)
 
 
 def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str]) -> Gradebook:
-    """Select systems of a gradebook: `only` these (default: all), `without` those.
+    """Select systems by name or pattern: `only` these (default: all), `without` those.
 
     Names are those of `systems_named`. Pools, judgments, ratings, and the scores of the selected
     systems do not change. Raises InputError for an unknown system, or if no system is left.
     """
     known = set(book.systems)
     only, without = systems_named(book, only), systems_named(book, without)
-    for name in (*only, *without):
-        if name not in known:
-            is_kind = name in get_args(PassageKind)
-            what = f"no system returns {name}" if is_kind else f"unknown system {name!r}"
-            raise InputError(what, hint=f"Known: {', '.join(book.systems)}")
-    left = {name for name in only or known if name not in without}
+    left = systems_like(only or known, book.systems) - systems_like(without, book.systems)
     if not left and known:
         raise InputError("no system is left", hint="Leave out fewer systems")
     if left == known:
