@@ -316,7 +316,7 @@ def test_every_variable_of_a_template_comes_from_its_page(
         client.post("/impact", edited, query="q1")
         client.post("/judge/decide", {**cells[0], "rating": "1"})
         client.post("/sample/decide", {**cells[1], "rating": "1"})
-        client.post("/history/undo", what="decisions", number="999999")
+        client.post("/history/undo", {"number": "999999"}, what="decisions")
     names = {one.name for one in (HERE / "templates").iterdir()}
     used = {part for name in names for part in meta.find_referenced_templates(parsed(name))}
     assert names - used - set(contexts) == BEFORE_PAGES

@@ -192,6 +192,23 @@ def test_a_failure_is_a_sentence_on_the_page(client: Client) -> None:
     assert "Traceback" not in text
 
 
+def test_no_time_remains_for_a_run_that_failed(client: Client, path: Path) -> None:
+    replies = iter([Answer(completion("4"))])
+
+    def then_refuse(_: Seen) -> Answer:
+        reply = next(replies, None)
+        while reply is None and not graded(path):
+            time.sleep(0.05)
+        return reply or error(401, "bad key")
+
+    with FaultServer(then_refuse) as server:
+        start(client, server, "/grade/start", concurrency="1")
+        text = wait_for(client, "failed")
+    assert 0 < graded(path) < 8
+    assert "1 of 8" in text
+    assert " left" not in text
+
+
 @pytest.mark.parametrize(
     ("address", "more", "said"),
     [
@@ -235,12 +252,18 @@ def test_typed_questions_are_added_all_or_none(client: Client, path: Path) -> No
     form = {"query": "q1", "bank": "drafts", "kind": "question"}
     lines = "What scatters light?\r\n\r\n  Why is dusk red?  "
     answer = client.post("/write/typed", {**form, "texts": lines})
-    assert answer.headers["location"] == "/write?query=q1&saved=2"
+    assert answer.headers["location"] == "/write?query=q1&bank=drafts&saved=2"
     assert texts(path) == ["What scatters light?", "Why is dusk red?"]
     again = client.post("/write/typed", {**form, "texts": "Is air blue?\nWhy is dusk red?"})
     assert again.status == 400
     assert "Is air blue?" in again.text
     assert len(texts(path)) == 2
+    # the history undoes them together, whichever server added them
+    listed = client.get("/history", what="edits", bank="drafts").text
+    assert "2 items at once" in listed
+    (undo,) = pages.read(listed).all("form", action="/history/undo?what=edits&bank=drafts")
+    assert client.post("/history/undo", undo.fields(), what="edits", bank="drafts").status == 303
+    assert texts(path) == []
     assert client.post("/write/typed", {**form, "texts": " \n "}).status == 400
     assert client.post("/write/typed", {**form, "texts": "x", "kind": "query"}).status == 400
 

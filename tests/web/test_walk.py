@@ -241,12 +241,12 @@ def test_the_ratings_never_scroll_away(browser: Browser, tmp_path: Path) -> None
 def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -> None:
     tries = []
 
-    def fail_twice(route: object) -> None:
+    def fail_twice(route: Route) -> None:
         tries.append(route)
         if len(tries) < 3:
-            route.abort()  # type: ignore[attr-defined]
+            route.abort()
         else:
-            route.continue_()  # type: ignore[attr-defined]
+            route.continue_()
 
     page.route("**/judge/decide**", fail_twice)
     page.goto("/judge?order=query&query=q")
