@@ -24,6 +24,9 @@ ADDRESSES = {
     "long cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "{{ 7*7 }}"}),
     "judge": "/judge",
     "judge a query": "/judge?" + urlencode({"order": "query", "query": QUERY}),
+    "judge an item": "/judge/all?" + urlencode({"query": QUERY, "item": ITEM}),
+    "judge a passage": "/judge/all?"
+    + urlencode({"query": QUERY, "by": "passage", "passage": "plain"}),
     "adjudicate": "/judge?order=disputes",
     "queue": "/queue",
     "disputes": "/disputes",

@@ -29,6 +29,7 @@ PAGES = (
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
     *("/duplicates", "/write", "/grade", "/people"),
+    *("/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 
@@ -197,6 +198,8 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
             ("/query", "id", {"order": "rating"}),
             ("/cell", "query", {"passage": "p1"}),
             ("/judge", "query", {"order": "query"}),
+            ("/judge/all", "query", {}),
+            ("/judge/all", "query", {"by": "passage"}),
             ("/bank", "query", {}),
             ("/lists/grid", "query", {}),
         )
@@ -231,7 +234,7 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
 WHOLE = (
     *(*live.NAVIGATION, "/query?id=q1", "/cell?query=q1&passage=p1"),
     *("/search?q=a", "/bank?query=q1", "/duplicates", "/judge", "/judge/end", "/judge/guidelines"),
-    *("/write", "/grade", "/people"),
+    *("/write", "/grade", "/people", "/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *("/agreement/cells", "/compare?a=beta&b=alpha"),
     *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),
     *(f"/trust/{key}" for key in QUESTIONS),

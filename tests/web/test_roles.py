@@ -181,7 +181,10 @@ def test_an_owner_invites_and_revokes_on_the_page(tmp_path: Path) -> None:
         assert bob.get("/", token=address.partition("=")[2]).status == 303
         shown = " ".join(bob.get("/people").text.split())
         assert "Bob &lt;b&gt;" in shown
-        assert "You may judge cells, settle disputes, edit the bank and download files." in shown
+        assert (
+            "You may judge cells, settle disputes, edit the bank, draw samples and download files."
+            in shown
+        )
         assert "Invite a person" not in shown
         assert address not in ada.get("/people").text
         for name, role in (("bob <B>", "owner"), ("", "owner")):

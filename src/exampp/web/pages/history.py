@@ -104,7 +104,7 @@ def grouped_edits(log: Table, author: str | None = None, item: str | None = None
     rows = [row for row in rows if author in (None, row["author"]) and item in (None, row["item"])]
     return [
         Edits(
-            at,
+            str(group[0]["at"]),
             who,
             operation,
             reason,
@@ -113,12 +113,16 @@ def grouped_edits(log: Table, author: str | None = None, item: str | None = None
                 for row in group
             ],
         )
-        for (at, who, operation, reason), group in groupby(rows, key=_together)
+        for (_, who, operation, reason), group in (
+            (key, list(group)) for key, group in groupby(rows, key=_together)
+        )
     ]
 
 
 def _together(row: Mapping[str, object]) -> tuple[str, str, str, str]:
-    return str(row["at"]), str(row["author"]), str(row["operation"]), str(row["reason"])
+    # a model adds the items of a run query by query
+    at = "" if row["operation"] == "generate" else str(row["at"])
+    return at, str(row["author"]), str(row["operation"]), str(row["reason"])
 
 
 @router.post("/history/undo")
