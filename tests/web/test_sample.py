@@ -42,7 +42,7 @@ def test_without_a_sample_it_can_be_drawn(client: Client) -> None:
     assert client.get("/sample/case", query="q1", passage="p1").status == 400
 
 
-FORM = {"labels": "3", "measure": "Cover@2", "design": "uniform", "seed": "7"}
+FORM = {"labels": "2", "measure": "Cover@2", "design": "uniform", "seed": "4"}
 
 
 def test_the_form_draws_the_sample_of_the_command(
@@ -52,9 +52,9 @@ def test_the_form_draws_the_sample_of_the_command(
     assert (answer.status, answer.headers["location"]) == (303, "/sample")
     with exampp.Collection(path) as collection:
         (plan,) = collection.grades().decisions.plans()
-    assert (plan.author, plan.seed, plan.design, plan.measure) == ("ada", 7, "uniform", "Cover@2")
+    assert (plan.author, plan.seed, plan.design, plan.measure) == ("ada", 4, "uniform", "Cover@2")
     drawn = exampp_command.line(
-        f"exampp review {path} sample --labels 3 -m Cover@2 --design uniform --seed 7"
+        f"exampp review {path} sample --labels 2 -m Cover@2 --design uniform --seed 4"
     )
     assert drawn.code == 0
     with exampp.Collection(path) as collection:
