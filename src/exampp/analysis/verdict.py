@@ -499,16 +499,18 @@ def about_people(result: Agreements) -> TrustAnswer:
     """Answer how well labels made of ratings agree with judgments, by Cohen's kappa."""
     kappas = [block.estimates["kappa"].value for block in result.judged]
     value = next((f"{one:.2f}" for one in kappas if one is not None), "")
-    blocks = _folded(*result.tables().values())
-    return _answer("people", PEOPLE, result.headline, blocks, known=bool(value), value=value)
+    reason = "" if value else " ".join(with_code(result.notes, "no-judgments"))
+    headline, blocks = reason or result.headline, _folded(*result.tables().values())
+    return _answer("people", PEOPLE, headline, blocks, known=bool(value), value=value)
 
 
 def about_missing(share: float) -> TrustAnswer:
     """Answer how many cells behind a score have no grade, from the largest `share` of a system."""
     headline = "Every score is complete: no grade is missing."
+    shown = percent(float(f"{share:.3g}"))
     if share:
-        headline = f"Up to {percent(share)} of the cells behind a score have no grade."
-    return _answer("missing", "Are grades missing?", headline, (), value=percent(share))
+        headline = f"Up to {shown} of the cells behind a score have no grade."
+    return _answer("missing", "Are grades missing?", headline, (), value=shown)
 
 
 def about_corrected(result: Corrected) -> TrustAnswer:

@@ -252,5 +252,7 @@ def _run() -> int:
 
 
 def _interrupted(code: int) -> tuple[int, str]:
-    what = "interrupted. Finished work is stored; this continues"
-    return code, f"{what}:\n  {this_command()}"
+    stored = "Finished work is stored; this continues"
+    if sys.argv[1:2] == ["import"]:
+        stored = "An import is all or nothing; run it again"
+    return code, f"interrupted. {stored}:\n  {this_command()}"

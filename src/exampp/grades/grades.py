@@ -442,6 +442,7 @@ class Grades(ChosenGrades, GradesBase):
         from exampp.analysis.report import report, write
         from exampp.analysis.verdict import MEASURES, ReportSettings, ReportSource
         from exampp.grades.sampling import corrections
+        from exampp.inputs.checking import refuse_damaged
         from exampp.inputs.officials import read_officials
         from exampp.measures.qrels import Labelling
         from exampp.records.calibration import calibrations_of
@@ -449,6 +450,7 @@ class Grades(ChosenGrades, GradesBase):
         from exampp.version import __version__
 
         check_lists(measures=measures)
+        refuse_damaged(self.connection, self.path)
         settings = ReportSettings(
             min_rating=self.grader.threshold(min_rating),
             measures=tuple(map(str, measures or default_measures(self.gradebook, MEASURES))),

@@ -123,7 +123,7 @@ def grading_target(
 
 
 class Stop(NamedTuple):
-    """What ends grading before all queries are graded.
+    """The goal that ends grading before all queries are graded.
 
     `until` is "order" or "gate". The order of two systems may stay open if their means differ by at
     most `margin`. Requirements of the gate may be relative to the system `baseline`.

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from exampp.errors import InputError
 from exampp.records.wording import counted
 from exampp.results.result import Result, Table
 from exampp.sanitize import check_path
@@ -78,3 +79,15 @@ def check_collection(connection: sqlite3.Connection, path: Path) -> Checked:
     """Check an open collection."""
     problems = tuple(find_problems(connection))
     return Checked(str(path), problems, {} if problems else counts(connection))
+
+
+def refuse_damaged(connection: sqlite3.Connection, path: str | Path) -> None:
+    """Raise InputError if a collection that others will use has a problem."""
+    problems = find_problems(connection)
+    if problems:
+        first = " ".join(filter(None, problems[0]))
+        raise InputError(
+            f"has {counted(len(problems), 'problem')}, the first: {first}",
+            file=path,
+            hint=f"See all of them: exampp check {path}",
+        )

@@ -18,6 +18,7 @@ from typing import Any
 from exampp.errors import InputError, Repeated
 from exampp.formats.fields import brief, text_digest
 from exampp.formats.format import DataSet, ReadOptions
+from exampp.formats.json_values import place_below
 from exampp.formats.lines import OnError, Skipped
 from exampp.formats.nuggets import GRADER, Assigned, Judged
 from exampp.formats.passages import PooledText, Retrieved
@@ -327,7 +328,7 @@ class Loader:
         return QueryPlaces(self.connection)
 
     def how(self) -> ReadOptions:
-        """The options for reading the file."""
+        """Return the options for reading the file."""
         return ReadOptions(
             self.on_error if self.record in _OF_SYSTEMS else self.by.on_error,
             self.check,
@@ -609,6 +610,7 @@ class Loader:
             try:
                 put_report_decision(self.connection, one)
             except InputError as error:
+                error.field = place_below(one.place, error.field)
                 self.on_error(error.at(self.path))
             else:
                 count += 1

@@ -23,6 +23,7 @@ from exampp.records.decisions import Decision
 from exampp.records.graders import Grade, GraderIdentity, GradingTarget
 from exampp.records.items import Item
 from exampp.records.readings import RuleCount
+from exampp.records.systems import systems_like
 
 MISSING = int(np.iinfo(np.int16).min)
 """The value in `ratings` for an ungraded cell and in `judgments` for an unjudged passage."""
@@ -213,16 +214,13 @@ def sorted_rankings(rankings: Iterable[Ranking]) -> tuple[Ranking, ...]:
 
 
 def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str]) -> Gradebook:
-    """Select systems of a gradebook: `only` these (default: all), `without` those.
+    """Select systems by name or pattern: `only` these (default: all), `without` those.
 
     Pools, judgments, ratings, and the scores of the selected systems do not change. Raises
     InputError for an unknown system, or if no system is left.
     """
     known = set(book.systems)
-    for name in (*only, *without):
-        if name not in known:
-            raise InputError(f"unknown system {name!r}", hint=f"Known: {', '.join(book.systems)}")
-    left = {name for name in only or known if name not in without}
+    left = systems_like(only or known, book.systems) - systems_like(without, book.systems)
     if not left and known:
         raise InputError("no system is left", hint="Leave out fewer systems")
     if left == known:

@@ -47,7 +47,7 @@ def needed_action(method: str, path: str) -> Action | None:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who has access, and under which names and through which proxies the server is reached.
+    """The people with access, and the names and proxies under which the server is reached.
 
     `names` are the accepted host names; literal addresses are always accepted. `public` are the
     hosts, with their port if it is not the usual one, under which a proxy offers the server.

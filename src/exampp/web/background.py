@@ -51,7 +51,7 @@ class ModelRun(Protocol):
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What a task did: a sentence, its tables, and the edits of the bank that it made."""
+    """The result of a task: a sentence, its tables, and the edits of the bank that it made."""
 
     text: str
     tables: Mapping[str, Table] = field(default_factory=dict)

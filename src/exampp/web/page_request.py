@@ -16,12 +16,13 @@ from pathlib import PurePosixPath
 from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Depends, HTTPException, Request, Response
+from fastapi import Depends, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
+from exampp.records.systems import SystemFilter
 from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.access import Access
 from exampp.web.live_collection import Choice, CollectionCounts, LiveCollection, Snapshot
@@ -230,7 +231,7 @@ class PageRequest:
 
     @property
     def access(self) -> Access:
-        """Who has access to the server, and where it is."""
+        """The people with access to the server, and its address."""
         access: Access = self.http.app.state.access
         return access
 
@@ -308,7 +309,9 @@ class PageRequest:
 
     def here(self, path: str = "", **changed: object) -> str:
         """Return the address of this page, or of `path`, with changed parameters."""
-        return link(path or self.http.url.path, **{**self.http.query_params, **changed})
+        given = self.http.query_params
+        parameters: dict[str, object] = {name: given.getlist(name) for name in given}
+        return link(path or self.http.url.path, **parameters | changed)
 
     def pinned(self, path: str, **parameters: object) -> str:
         """Return an address that pins the grades of this page."""
@@ -351,6 +354,16 @@ def refused_action(person: Person, action: Action) -> str:
     """Return the sentence for an action that a person's role does not permit."""
     roles = " or ".join(role for role in ROLES if may(role, action))
     return f"As {person.role} you may not {ACTIONS[action]}. Ask for the role {roles}."
+
+
+async def _system_filter(
+    find: str = "", group: str = "", pin: Annotated[Sequence[str], Query()] = ()
+) -> SystemFilter:
+    return SystemFilter(find, group, tuple(dict.fromkeys(pin)))
+
+
+CurrentFilter = Annotated[SystemFilter, Depends(_system_filter)]
+"""The systems that a page shows, from its address."""
 
 
 async def _page_request(request: Request) -> PageRequest:
