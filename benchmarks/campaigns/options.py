@@ -600,6 +600,25 @@ OPTIONS: Mapping[str, Uses] = {
         choices("analyze significance"),
         queries=MANY,
     ),
+    "analyze changes": Uses(
+        (
+            "analyze changes my.exam --since learn.exam",
+            "analyze changes my.exam --since learn.exam -m nDCG@3 --format json",
+        ),
+        {
+            **BOARD,
+            "--since": "judged-my.exam",
+            **READ,
+        },
+        {
+            f"analyze changes {name}.exam --since {name}.exam": fixes
+            for name, fixes in (
+                ("graders", ("--grader other", "--grader thomas", "--grader query")),
+                ("banks", ("--bank small",)),
+            )
+        },
+        queries=MANY,
+    ),
     "analyze reliability": Uses(
         (
             "analyze reliability my.exam --drop 0",

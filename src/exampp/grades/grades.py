@@ -28,6 +28,7 @@ from exampp.sanitize import check_integer, check_lists, or_default
 
 if TYPE_CHECKING:
     from exampp.analysis.attacks.result import AttackReport
+    from exampp.analysis.changes import Changes
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected import Corrected, CorrectionSettings
@@ -296,6 +297,32 @@ class Grades(ChosenGrades, GradesBase):
             margin=margin,
             systems=systems,
             settings=settings,
+        )
+
+    def changes(
+        self,
+        since: Earlier,
+        measure: str | None = None,
+        *,
+        min_rating: int | None = None,
+        subtopics: SubtopicChoice = "auto",
+        labelling: Labelling | None = None,
+    ) -> Changes:
+        """Return what changed since an earlier version of the exam, and how far it is noise.
+
+        `since` is a collection or its path, graded passages, a file of scores or a leaderboard. The
+        measure is by default that of the scores, or Cover@20. See `analysis.changes`. Raises
+        InputError if the versions have no query in common, or the measure is not in the file.
+        """
+        from exampp.grades.changing import changes_of_grades
+
+        return changes_of_grades(
+            self,
+            since,
+            measure,
+            min_rating=min_rating,
+            subtopics=subtopics,
+            labelling=labelling,
         )
 
     def assert_not_worse(
