@@ -22,6 +22,7 @@ ADDRESSES = {
     "heat map": "/query?" + urlencode({"id": QUERY}),
     "cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "plain"}),
     "long cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "{{ 7*7 }}"}),
+    "record": "/record?" + urlencode({"id": QUERY, "a": "sys/../%2e", "b": "<b>bold</b>\u202e"}),
     "judge": "/judge",
     "judge a query": "/judge?" + urlencode({"order": "query", "query": QUERY}),
     "judge an item": "/judge/all?" + urlencode({"query": QUERY, "item": ITEM}),

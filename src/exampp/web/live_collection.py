@@ -33,7 +33,12 @@ from exampp.measures.cover import evidence_of
 from exampp.measures.leaderboard import default_cutoff, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import effective_decision
-from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
+from exampp.records.gradebook import (
+    DecisionChoice,
+    Gradebook,
+    passage_kinds,
+    without_decisions,
+)
 from exampp.records.graders import choose_grader, grader_label
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import ItemEvidence
@@ -225,6 +230,11 @@ class Snapshot:
     def query_index(self) -> dict[str, int]:
         """Return the index of each query in the gradebook, by id."""
         return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
+
+    @cached_property
+    def has_answers(self) -> bool:
+        """Return whether some systems have answers rather than retrieved passages."""
+        return "answers" in passage_kinds(self.gradebook).values()
 
     @cached_property
     def query_summaries(self) -> list[QuerySummary]:

@@ -79,6 +79,7 @@ AREAS = {one.area: one for one in PLACES[::-1]}
 """The first page of each area."""
 PLACE_OF = {
     "/query": "/queries",
+    "/record": "/queries",
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
