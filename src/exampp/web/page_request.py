@@ -84,6 +84,7 @@ PLACE_OF = {
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
+    "/judge/all": "/queue",
     "/duplicates": "/items",
     "/write": "/items",
     "/grade": "/runs",
