@@ -296,6 +296,11 @@ OPTIONS: Mapping[str, Uses] = {
             if "labels" not in line
         },
     ),
+    "record": Uses(
+        ("record my.exam q1", "record labels.graded.jsonl q1"),
+        {**GRADED, "--system": "alpha", "--min-rating": "1", **FORMAT},
+        choices("record", " q1"),
+    ),
     "search": Uses(
         ("search graders.exam 4", "search banks.exam 4", "search my.exam 4 --in replies"),
         {

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from exampp.review.evidence import Criteria
     from exampp.review.lists import MissingAndSpurious
     from exampp.review.missing import MissingEntry
+    from exampp.review.record import QueryRecord
     from exampp.review.spurious import Discrimination
 
 
@@ -402,6 +403,52 @@ class Grades(ChosenGrades, GradesBase):
         least = self.grader.threshold(min_rating)
         scores = self._item_scores(least, k, subtopics)
         return find_omissions(scores, self.bank_texts(), pairs)
+
+    def best_first(self) -> list[str]:
+        """Return the systems of answers, or all if none has answers, by Cover@20, best first.
+
+        Without grades, they are sorted by name.
+        """
+        from exampp.measures.values import best_first
+        from exampp.records.gradebook import passage_kinds
+
+        kinds = passage_kinds(self.gradebook)
+        systems = [one for one, kind in kinds.items() if kind == "answers"] or list(kinds)
+        if not self.gradebook.is_graded:
+            return systems
+        board = self.evaluate(default_measures(self.gradebook, ("Cover@20",)))
+        names = board.column_systems
+        order = [names[at] for at in best_first(names, board.columns[0].values.means())]
+        return [one for one in order if one in systems]
+
+    def record(
+        self, query_id: str, systems: Sequence[str] = (), *, min_rating: int | None = None
+    ) -> QueryRecord:
+        """Return a query with the answers of some systems, their contexts, and who covers what.
+
+        Args:
+            query_id: The query.
+            systems: By default the best two systems of answers.
+            min_rating: The lowest rating that covers an item.
+
+        Raises:
+            InputError: The query or a system is unknown.
+        """
+        from exampp.records.gradebook import passage_kinds
+        from exampp.review.record import default_systems, query_record
+        from exampp.store.read_model import citations_of, references_of
+
+        check_lists(systems=systems)
+        dossier = next(self.dossiers([query_id]))
+        return query_record(
+            dossier,
+            systems or default_systems(dossier.grades, self.best_first()),
+            passage_kinds(self.gradebook),
+            self.grader.threshold(min_rating),
+            citations=citations_of(self.connection, query_id),
+            references=references_of(self.connection, query_id),
+            min_relevant=relevance_threshold(None, self.highest_judgment),
+        )
 
     def answer_differences(self, query_id: str | None = None) -> AnswerDifferences:
         """Return the extracted answers on which rules for answer keys, or a verifier, differ.

@@ -673,7 +673,9 @@ def _ranked(
     for part in parts:
         distinct.setdefault(text_digest(part.text), part)
     for rank, (key, part) in enumerate(distinct.items(), 1):
-        residue = {"set": {"citations": list(part.citations)}} if part.citations else None
+        fields = {"citations": list(part.citations), "citation_spans": list(part.spans)}
+        set_fields = {name: value for name, value in fields.items() if value}
+        residue = {"set": set_fields} if set_fields else None
         yield (
             RankedPassage(response.query_id, key, rank, 1 / rank, response.system),
             residue,

@@ -377,8 +377,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "gate-reason": (_W, "{verdict}: {where}. Reason: {why}."),
     "gate-sources": (
         _N,
-        "The passages behind answers are checked too ({names}); name the systems to check with "
-        "--system.",
+        "The passages behind answers are checked too ({names}); check answers alone with "
+        "--system answers.",
     ),
     "gate-method": (
         _D,
