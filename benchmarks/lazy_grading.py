@@ -24,6 +24,7 @@ from test_target import check_random_exam
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.costs import estimate
 from exampp.records.gradebook import MISSING, Gradebook
 
 SYSTEMS = 30
@@ -102,7 +103,7 @@ def replay(folder: Path) -> None:
         for least in range(1, 6):
             lazy = ScriptedGrader(rating, name=f"lazy {least}", look_ahead=64, record=False)
             run = exam.grading(lazy, name=f"lazy {least}", measures=["Cover@20"], min_rating=least)
-            bounds = run.count_pending()
+            bounds = estimate(run)
             before = time.process_time()
             *_, progress = run.steps()
             took = time.process_time() - before
@@ -164,14 +165,14 @@ def large(cells: int) -> None:
         )
         run = exam.grading(grader, name="large", measures=["Cover@100"], depth=100, min_rating=4)
         before = time.process_time()
-        bounds = run.count_pending()
+        cells = sum(len(one.cells) for one in run.pending())
         counted = time.process_time() - before
         *_, progress = run.steps()
         took = time.process_time() - before - counted
         before = time.process_time()
         exam.status()
         print(
-            f"{bounds.cells:,} cells at most, counted in {counted:.1f} s; {progress.done:,} graded "
+            f"{cells:,} cells at most, counted in {counted:.1f} s; {progress.done:,} graded "
             f"in {took:.1f} s, {1e6 * took / progress.done:.0f} us of CPU a cell; status "
             f"{time.process_time() - before:.1f} s"
         )

@@ -27,6 +27,7 @@ from exampp.web.people import People, Role
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare
 from support import exams
+from support.waiting import wait_for
 
 NAVIGATION = tuple(one.address for one in PLACES if one.address != "/lists")
 """The pages that the navigation names; `/lists` leads to the first of four."""
@@ -94,14 +95,14 @@ class Client:
     def get(self, path: str, **parameters: str) -> Answer:
         """GET a page; parameters are put into its address, whatever they hold.
 
-        A busy machine is given time: what is being read is asked for until it has been.
+        A busy machine is given time: a page that reloads itself until the results are ready is
+        asked for again, as by a browser.
         """
         query = f"?{urlencode(parameters)}" if parameters else ""
-        for _ in range(60):
-            answer = self.request("GET", path + query)
-            if b"The results are being computed." not in answer.body:
-                break
-        return answer
+        return wait_for(
+            lambda: self.request("GET", path + query),
+            lambda answer: b'content="1;url=' not in answer.body,
+        )
 
     def post(self, path: str, form: Mapping[str, object] | None = None, **query: str) -> Answer:
         """POST a form, as a page of the server does."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import live
+from support.waiting import wait_for
 
 import exampp
 from exampp.errors import InputError
@@ -33,14 +34,6 @@ def opened(path: Path) -> Iterator[LiveCollection]:
     one = LiveCollection(path)
     yield one
     one.close()
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    for _ in range(3000):
-        if holds():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it never came")
 
 
 def test_a_decision_does_not_wait_while_the_graders_are_read_again(

@@ -18,6 +18,7 @@ from typing import Any
 from exampp.errors import InputError, Repeated
 from exampp.formats.fields import brief, text_digest
 from exampp.formats.format import DataSet, ReadOptions
+from exampp.formats.json_values import place_below
 from exampp.formats.lines import OnError, Skipped
 from exampp.formats.nuggets import GRADER, Assigned, Judged
 from exampp.formats.passages import PooledText, Retrieved
@@ -611,6 +612,7 @@ class Loader:
             try:
                 put_report_decision(self.connection, one)
             except InputError as error:
+                error.field = place_below(one.place, error.field)
                 self.on_error(error.at(self.path))
             else:
                 count += 1
@@ -673,7 +675,9 @@ def _ranked(
     for part in parts:
         distinct.setdefault(text_digest(part.text), part)
     for rank, (key, part) in enumerate(distinct.items(), 1):
-        residue = {"set": {"citations": list(part.citations)}} if part.citations else None
+        fields = {"citations": list(part.citations), "citation_spans": list(part.spans)}
+        set_fields = {name: value for name, value in fields.items() if value}
+        residue = {"set": set_fields} if set_fields else None
         yield (
             RankedPassage(response.query_id, key, rank, 1 / rank, response.system),
             residue,

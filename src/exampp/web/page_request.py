@@ -13,15 +13,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, wraps
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, get_args
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Depends, HTTPException, Request, Response
+from fastapi import Depends, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
+from exampp.records.gradebook import PassageKind
+from exampp.records.systems import SystemFilter
 from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.access import Access
 from exampp.web.live_collection import Choice, CollectionCounts, LiveCollection, Snapshot
@@ -78,9 +80,11 @@ AREAS = {one.area: one for one in PLACES[::-1]}
 """The first page of each area."""
 PLACE_OF = {
     "/query": "/queries",
+    "/record": "/queries",
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
+    "/judge/all": "/queue",
     "/duplicates": "/items",
     "/write": "/items",
     "/grade": "/runs",
@@ -164,6 +168,18 @@ class PageRequest:
 
     @cached_property
     def snapshot(self) -> Snapshot:
+        """The results of the systems that the page is about; see `whole`."""
+        kind = self.kind
+        return self.whole.of_kind(kind) if kind and len(self.whole.kinds) > 1 else self.whole
+
+    @property
+    def kind(self) -> PassageKind | None:
+        """The kind of systems that the page is about: answers, contexts, or None for all."""
+        wanted = self.http.query_params.get("system")
+        return next((one for one in get_args(PassageKind) if one == wanted), None)
+
+    @cached_property
+    def whole(self) -> Snapshot:
         """The results over all queries, a few seconds old at most.
 
         Raises InputError if nothing has been graded yet, StillComputing if a page can say so.
@@ -307,12 +323,14 @@ class PageRequest:
 
     def here(self, path: str = "", **changed: object) -> str:
         """Return the address of this page, or of `path`, with changed parameters."""
-        return link(path or self.http.url.path, **{**self.http.query_params, **changed})
+        given = self.http.query_params
+        parameters: dict[str, object] = {name: given.getlist(name) for name in given}
+        return link(path or self.http.url.path, **parameters | changed)
 
     def pinned(self, path: str, **parameters: object) -> str:
         """Return an address that pins the grades of this page."""
         code = self.choice.code if self.choices else None
-        return link(path, **parameters, **{CHOICE: code})
+        return link(path, **parameters, system=self.kind, **{CHOICE: code})
 
     def render(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """Render a template with a context, and this request as `request`."""
@@ -350,6 +368,16 @@ def refused_action(person: Person, action: Action) -> str:
     """Return the sentence for an action that a person's role does not permit."""
     roles = " or ".join(role for role in ROLES if may(role, action))
     return f"As {person.role} you may not {ACTIONS[action]}. Ask for the role {roles}."
+
+
+async def _system_filter(
+    find: str = "", group: str = "", pin: Annotated[Sequence[str], Query()] = ()
+) -> SystemFilter:
+    return SystemFilter(find, group, tuple(dict.fromkeys(pin)))
+
+
+CurrentFilter = Annotated[SystemFilter, Depends(_system_filter)]
+"""The systems that a page shows, from its address."""
 
 
 async def _page_request(request: Request) -> PageRequest:

@@ -118,11 +118,11 @@ def _finalize(value: Any) -> Any:
 def link(path: str, **parameters: object) -> str:
     """Return the URL of a page; ids are passed in the query string.
 
-    Parameters that are None are left out.
+    Parameters that are None are left out; of a list, every value is a parameter.
     """
     parameters_given = {name: value for name, value in parameters.items() if value is not None}
     return (
-        f"{path}?{urlencode(parameters_given, quote_via=quote, safe='')}"
+        f"{path}?{urlencode(parameters_given, doseq=True, quote_via=quote, safe='')}"
         if parameters_given
         else path
     )
@@ -135,7 +135,7 @@ def fixed(value: float | None, decimals: int = 3) -> str:
 
 def count(value: int | None) -> str:
     """Format a whole number with thousands separators."""
-    return UNDEFINED if value is None else f"{value:,}".replace(",", "\u202f")
+    return UNDEFINED if value is None else f"{value:,}"
 
 
 def percent_of(part: float, whole: float) -> str:
@@ -143,7 +143,7 @@ def percent_of(part: float, whole: float) -> str:
     if not whole:
         return UNDEFINED
     share = 100 * part / whole
-    return f"{int(share * 10) / 10:.1f}\u202f%" if 99 <= share < 100 else f"{share:.0f}\u202f%"
+    return f"{int(share * 10) / 10:.1f}%" if 99 <= share < 100 else f"{share:.0f}%"
 
 
 def plural(number: int, one: str, several: str = "") -> str:

@@ -44,7 +44,9 @@ class Question(NamedTuple):
 
 def _official(grades: Grades, of: Snapshot) -> TrustAnswer:
     if not of.official:
-        raise InputError("no official leaderboard given", hint="exampp serve --official FILE")
+        raise InputError(
+            "no official leaderboard given", hint="Give one: exampp serve --official FILE"
+        )
     return verdict.about_official(grades.correlate(of.official, min_rating=of.min_rating))
 
 
