@@ -97,6 +97,34 @@ def test_other_pages_lead_to_the_record(client: Client, path: Path) -> None:
     assert "/record?" in client.get("/compare", a="poor", b="good", query=query_id).text
 
 
+def test_answers_and_contexts_have_leaderboards_of_their_own(client: Client, path: Path) -> None:
+    with exampp.Collection(path) as exam:
+        board = exam.grades(systems=["contexts"]).evaluate(["Cover@20"])
+
+    def ranked(**choice: str) -> list[list[str]]:
+        table = read(client.get("/", **choice).text).all("table", class_="data board")[0]
+        rows = (row for body in table.all("tbody") for row in body.all("tr"))
+        return [[one.text for one in row.all("td")[1:2] + row.all("bdi")] for row in rows]
+
+    assert ranked(system="contexts") == [
+        [str(place), row.system] for place, row in enumerate(board.rows, 1)
+    ]
+    assert ranked(system="answers") == [["1", "good"], ["2", "poor"]]
+    assert len(ranked()) == 4
+    page = read(client.get("/", system="answers").text)
+    chosen = [
+        one
+        for one in page.all("select", id="kind")[0].all("option")
+        if "selected" in one.attributes
+    ]
+    assert [one.text for one in chosen] == ["answers"]
+    plots = [one.attributes["href"] for one in page.all("a") if one.text in ("SVG", "PNG", "CSV")]
+    assert all("system=answers" in one for one in plots)
+    drawn = client.get("/plots/leaderboard.csv", system="answers").text
+    assert "good" in drawn
+    assert "good:contexts" not in drawn
+
+
 def test_a_collection_without_answers_has_no_link_to_records(tmp_path: Path) -> None:
     with live.visiting(live.graded(tmp_path)) as client:
         assert "/record?" not in client.get("/query", id="q1").text

@@ -255,11 +255,6 @@ def passage_kinds(book: Gradebook) -> dict[str, PassageKind]:
     return {one: "answers" if one in answers else "contexts" for one in book.systems}
 
 
-def has_both_kinds(book: Gradebook) -> bool:
-    """Return whether some systems have answers and others contexts."""
-    return len(set(passage_kinds(book).values())) > 1
-
-
 def systems_named(book: Gradebook, names: Iterable[str]) -> tuple[str, ...]:
     """Return names of systems, in place of `answers` and `contexts` all systems of the kind.
 

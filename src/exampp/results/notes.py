@@ -802,7 +802,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "changes-test": (
         _D,
         "Differences are now minus before, paired over queries, with Gaffke's {level} limits. "
-        "Significant: p is at most {alpha} after Holm's correction over {systems}.",
+        "higher, lower: these limits show it; different: only the randomisation test shows a "
+        "change (alpha {alpha}, Holm's correction over {systems}).",
     ),
     "changes-history": (
         _N,
