@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,7 +28,7 @@ def rate(ask: Request) -> str:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("many") / "my.exam"
     with exampp.Collection.create(path) as exam:
         exam.add(
@@ -37,6 +38,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
             runs={name: {"q": [f"p{name[-1]}"]} for name in SYSTEMS},
         )
         exam.grade(ScriptedGrader(rate))
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(path: Path) -> Iterator[Client]:
     with live.visiting(path) as one:
         yield one
 
@@ -141,4 +147,44 @@ def test_without_script_the_filter_is_a_form(client: Client, browser: Browser) -
     page.locator("form[data-address] button").click()
     systems = page.locator("table.board tbody th")
     expect(systems).to_have_count(5, timeout=60_000)
+    context.close()
+
+
+def test_an_interactive_report_filters_and_pins_in_the_same_way(
+    path: Path, browser: Browser, tmp_path: Path
+) -> None:
+    with exampp.Collection(path) as exam:
+        exam.grades().report(tmp_path / "report.html", interactive=True)
+    address = (tmp_path / "report.html").as_uri()
+    page = browser.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(f"{address}?find=BEES&pin=cats_4&pin=gone")
+    page.wait_for_selector("#explore[data-ready]")
+    systems = page.locator("#explore .rows").first.locator("tbody tr:visible th bdi")
+    assert systems.all_text_contents() == ["cats_4", "bees_1", "bees_2", "bees_3", "bees_4"]
+    page.get_by_role("button", name="Pin bees_3").click()
+    assert systems.all_text_contents() == ["bees_3", "cats_4", "bees_1", "bees_2", "bees_4"]
+    page.get_by_role("button", name="Unpin cats_4").click()
+    page.get_by_label("Find systems").fill("")
+    group = page.locator("#explore-tools select").nth(1)
+    group.select_option("best of each group")
+    assert systems.all_text_contents() == ["bees_3", "ants_1", "bees_1", "cats_1"]
+    assert page.url == f"{address}?group=best&pin=bees_3"
+    group.select_option("cats_* (4)")
+    assert systems.all_text_contents() == ["bees_3", *(f"cats_{n}" for n in range(1, 5))]
+    # the dots of a query are those of the shown systems
+    assert page.locator("#explore .strip").first.locator("circle").count() == 5
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1440, 1366, 1280, 1200, 1130, 1024, 900, 768])
+def test_the_leaderboard_shows_all_measures(client: Client, browser: Browser, width: int) -> None:
+    context = browser.new_context(
+        base_url=f"http://{client.host}", viewport={"width": width, "height": 900}
+    )
+    page = context.new_page()
+    page.goto(f"/?token={next(iter(client.served.access.people.tokens))}")
+    sizes = "one => [one.scrollWidth, one.clientWidth]"
+    needed, there = page.locator(".scroll:has(.board)").evaluate(sizes)
+    assert needed <= there
     context.close()
