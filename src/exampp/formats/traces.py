@@ -58,9 +58,9 @@ def _row_of_trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
     retrieved = reranked or by_kind.get(spans.retriever, [])
     root = _root(preset, spans, by_kind, of_trace)
     queries = (find_value(span, preset.paths("query"))[1] for span in (root, *retrieved))
-    said, response = find_value(root, preset.paths("response"))
-    # what a retriever returns is no answer, but that of the whole trace is
-    if root in retrieved and not said.startswith(f"{OUTER}."):
+    answer_path, response = find_value(root, preset.paths("response"))
+    # the output of a retriever is not an answer; the response of the whole trace is one
+    if root in retrieved and not answer_path.startswith(f"{OUTER}."):
         response = None
     return {
         "query": next(filter(None, queries), None),
@@ -79,9 +79,11 @@ def _root(
     if spans.root:
         return next(iter(by_kind.get(spans.root, ())), of_trace[0])
     tops = [span for span in of_trace if not find_value(span, spans.parent)[0]]
-    asked, said = preset.paths("query"), preset.paths("response")
-    used = (one for one in tops if find_value(one, (*asked, *said))[0])
-    whole = (one for one in of_trace if find_value(one, asked)[0] and find_value(one, said)[0])
+    questions, answers = preset.paths("query"), preset.paths("response")
+    used = (one for one in tops if find_value(one, (*questions, *answers))[0])
+    whole = (
+        one for one in of_trace if find_value(one, questions)[0] and find_value(one, answer_path)[0]
+    )
     return next(chain(used, whole, tops), of_trace[0])
 
 
