@@ -82,7 +82,7 @@ def _root(
     questions, answers = preset.paths("query"), preset.paths("response")
     used = (one for one in tops if find_value(one, (*questions, *answers))[0])
     whole = (
-        one for one in of_trace if find_value(one, questions)[0] and find_value(one, answer_path)[0]
+        one for one in of_trace if find_value(one, questions)[0] and find_value(one, answers)[0]
     )
     return next(chain(used, whole, tops), of_trace[0])
 
