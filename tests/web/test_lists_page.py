@@ -107,14 +107,14 @@ def test_decisions_are_listed_and_can_be_taken_back_by_who_made_them(
     _, third = decide(path, "grace", 1)
     page = client.get("/history").text
     assert "says so\n&lt;b&gt;loudly&lt;/b&gt;" in page
-    undoable = re.findall(r"number=(\d+)", page)
+    undoable = re.findall(r'name="number" value="(\d+)"', page)
     assert undoable == [str(second)]  # the first was replaced, the third is not ada's
-    assert client.post("/history/undo", what="decisions", number=str(second)).status == 303
+    assert client.post("/history/undo", {"number": str(second)}, what="decisions").status == 303
     with exampp.Collection(path) as collection:
         last = collection.decisions.list()[-1].decision
     assert (last.author, last.rating) == ("ada", 3)
     for refused in (first, third, 99):
-        answer = client.post("/history/undo", what="decisions", number=str(refused))
+        answer = client.post("/history/undo", {"number": str(refused)}, what="decisions")
         assert answer.status == 409
         assert "Undo failed" in answer.text
     assert "says so" not in client.get("/history", author="grace").text
@@ -127,7 +127,7 @@ def test_edits_of_the_bank_are_listed_and_can_be_undone(path: Path, client: Clie
         number = int(str(collection.bank().log().rows[-1][0]))
     page = client.get("/history", what="edits").text
     assert "A better question?" in page
-    assert client.post("/history/undo", what="edits", number=str(number)).status == 303
+    assert client.post("/history/undo", {"number": str(number)}, what="edits").status == 303
     with exampp.Collection(path) as collection:
         last = collection.bank().log().rows[-1]
         assert (last[2], last[3]) == ("ada", "undo")

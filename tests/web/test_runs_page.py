@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,23 @@ def test_generated_questions_are_marked_and_can_be_undone(client: Client, path: 
     assert client.post("/runs/undo", {"number": "1"}).status == 303
     assert texts(path) == []
     assert "Undo" not in client.get("/runs").text
+
+
+def test_the_history_undoes_a_whole_generation_after_a_restart(path: Path) -> None:
+    with live.visiting(path) as client, FaultServer(generated) as server:
+        start(client, server, count="3")
+        in_state(client, "finished")
+    written = len(texts(path))
+    with live.visiting(path) as client:
+        listed = pages.read(client.get("/history", what="edits", bank="drafts").text)
+        buttons = {
+            one.attributes["aria-label"] for one in listed.all("button", class_="small quiet")
+        }
+        assert f"Undo all {written} edits" in buttons
+        (form,) = [one for one in listed.all("form") if one.all("input", name="number")]
+        answer = client.post("/history/undo", form.fields(), what="edits", bank="drafts")
+        assert answer.status == 303
+    assert texts(path) == []
 
 
 def test_a_question_that_was_edited_since_keeps_all_of_them(client: Client, path: Path) -> None:
@@ -187,6 +205,19 @@ def test_a_failure_is_a_sentence_on_the_page(client: Client) -> None:
     assert "Traceback" not in text
 
 
+def test_no_time_remains_for_a_run_that_failed(client: Client, path: Path) -> None:
+    number = count()
+
+    def then_refuse(_: Seen) -> Answer:
+        return Answer(completion("4")) if next(number) < 3 else error(401, "bad key")
+
+    with FaultServer(then_refuse) as server:
+        start(client, server, "/grade/start", concurrency="1")
+        text = in_state(client, "failed")
+    assert graded(path) == 3
+    assert " left" not in text
+
+
 @pytest.mark.parametrize(
     ("address", "more", "said"),
     [
@@ -230,7 +261,7 @@ def test_typed_questions_are_added_all_or_none(client: Client, path: Path) -> No
     form = {"query": "q1", "bank": "drafts", "kind": "question"}
     lines = "What scatters light?\r\n\r\n  Why is dusk red?  "
     answer = client.post("/write/typed", {**form, "texts": lines})
-    assert answer.headers["location"] == "/write?query=q1&saved=2"
+    assert answer.headers["location"] == "/write?query=q1&bank=drafts&saved=2"
     assert texts(path) == ["What scatters light?", "Why is dusk red?"]
     again = client.post("/write/typed", {**form, "texts": "Is air blue?\nWhy is dusk red?"})
     assert again.status == 400

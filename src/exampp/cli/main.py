@@ -59,6 +59,10 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "review:app",
             "List grades and decisions that reveal mistakes of the grader or the bank.",
         ),
+        "record": (
+            "review:record",
+            "Show one query of a RAG collection: answers, contexts, reference, items.",
+        ),
         "serve": (
             "review:serve",
             "Open a collection in the browser: add files, grade, judge, edit the bank, see the "

@@ -439,7 +439,7 @@ def _tokens(grader: Grader, prompt: SentPrompt, more: Sequence[SentPrompt]) -> f
 
 def _reply_tokens(grader: Grader, items: float) -> float:
     """Return the tokens of a reply to some items, by an example of it."""
-    mode = getattr(grader, "mode", None) or getattr(grader, "batch_mode", None)
+    mode = getattr(grader, "mode", None)
     if not isinstance(mode, Mode):
         return REPLY_TOKENS * items
     return float(mode.reply_tokens(max(1, round(items))))
@@ -717,7 +717,6 @@ def _way(
     run: GradingRun, rates: _Rates, prices: Prices, load: RequestLoad | TargetLoads
 ) -> WayToGrade:
     """Return a way with its costs; equal limits are exact."""
-    several = run.grading.grader.most_items
     if isinstance(load, RequestLoad):
         load, target = TargetLoads(load, load, load), ""
     else:
@@ -732,21 +731,19 @@ def _way(
             return Interval(mean)
         return Interval(mean, max(low, mean * (1 - load.error)), min(high, mean * (1 + load.error)))
 
-    def batched(_: RequestLoad, used: _Usage) -> float | None:
-        return prices.of(used, BATCH_SHARE) if several == 1 else None
-
-    has_batches = isinstance(getattr(run.grading.grader, "mode", None), Mode)
+    grader = run.grading.grader
+    has_batches = grader.share == 1 and isinstance(getattr(grader, "mode", None), Mode)
     return WayToGrade(
         run.grading.prompt.name,
-        several,
+        grader.most_items,
         target,
         interval(lambda one, _: one.cells),
         interval(lambda one, _: one.requests),
         interval(lambda _, used: used.read),
         interval(lambda _, used: used.written),
         interval(lambda _, used: used.seconds),
-        interval(lambda _, used: prices.of(used, run.grading.grader.share)),
-        interval(batched) if has_batches else _UNKNOWN,
+        interval(lambda _, used: prices.of(used, grader.share)),
+        interval(lambda _, used: prices.of(used, BATCH_SHARE)) if has_batches else _UNKNOWN,
     )
 
 

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
-from exampp.graders.base import Replies, Reply, Request, describe_mismatch, sanitize_reply
+from exampp.graders.base import Replies, Reply, Request, Usage, describe_mismatch, sanitize_reply
 from exampp.graders.function import CODE
 from exampp.grading.cascade import Cascaded, cascade_cells
 from exampp.grading.regrade import record_rules
@@ -679,6 +679,7 @@ class GradingRun:
         if reply.later:
             self._put_off[query] = None
             self._end_plan(query)
+            self._count_usage(reply.usage)
             self._forget(request)
             return
         reply = sanitize_reply(reply)
@@ -727,6 +728,12 @@ class GradingRun:
             # a request without a connection has no reply, and would make replies seem cheap
             asked=spent.asked + (not reply.fault or usage.read + usage.written > 0),
             cells=spent.cells + cells,
+        )
+        self._count_usage(usage)
+
+    def _count_usage(self, usage: Usage) -> None:
+        spent = self._progress.spent
+        self._progress.spent = spent._replace(
             tokens_read=spent.tokens_read + usage.read,
             tokens_cached=spent.tokens_cached + usage.cached,
             tokens_written=spent.tokens_written + usage.written,

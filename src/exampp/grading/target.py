@@ -405,9 +405,7 @@ class TargetCells:
             return None
         (query,) = book.queries
         if self._models is None:
-            return SkippedCells(
-                np.broadcast_to(np.True_, query.ratings.shape), drawn_items(query, self._target)
-            )
+            return SkippedCells(np.zeros(query.ratings.shape), drawn_items(query, self._target))
         where = self._connection, self._grader, self._exam.bank
         return skipped_cells(*where, query, self._target, self._models)
 

@@ -13,7 +13,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
@@ -33,7 +33,14 @@ from exampp.measures.cover import evidence_of
 from exampp.measures.leaderboard import default_cutoff, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import effective_decision
-from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
+from exampp.records.gradebook import (
+    DecisionChoice,
+    Gradebook,
+    PassageKind,
+    choose_systems,
+    passage_kinds,
+    without_decisions,
+)
 from exampp.records.graders import choose_grader, grader_label
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import ItemEvidence
@@ -225,6 +232,21 @@ class Snapshot:
     def query_index(self) -> dict[str, int]:
         """Return the index of each query in the gradebook, by id."""
         return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
+
+    @cached_property
+    def kinds(self) -> frozenset[PassageKind]:
+        """Return what systems return: answers, contexts, or both."""
+        return frozenset(passage_kinds(self.gradebook).values())
+
+    def of_kind(self, kind: PassageKind) -> Snapshot:
+        """Return the results of the systems of answers, or of contexts, alone."""
+
+        def select() -> Snapshot:
+            book = choose_systems(self.gradebook, [kind], [])
+            board = evaluate_gradebook(book, min_rating=self.min_rating)
+            return replace(self, gradebook=book, board=board, cache=PageCache())
+
+        return self.cache.get(("kind", kind), select)
 
     @cached_property
     def query_summaries(self) -> list[QuerySummary]:

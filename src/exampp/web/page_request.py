@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cached_property, wraps
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, get_args
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, HTTPException, Query, Request, Response
@@ -23,6 +23,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
+from exampp.records.gradebook import PassageKind
 from exampp.records.systems import SystemFilter
 from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.access import Access
@@ -87,9 +88,11 @@ AREAS = {one.area: one for one in PLACES[::-1]}
 """The first page of each area."""
 PLACE_OF = {
     "/query": "/queries",
+    "/record": "/queries",
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
+    "/judge/all": "/queue",
     "/duplicates": "/items",
     "/write": "/items",
     "/grade": "/runs",
@@ -173,6 +176,18 @@ class PageRequest:
 
     @cached_property
     def snapshot(self) -> Snapshot:
+        """The results of the systems that the page is about; see `whole`."""
+        kind = self.kind
+        return self.whole.of_kind(kind) if kind and len(self.whole.kinds) > 1 else self.whole
+
+    @property
+    def kind(self) -> PassageKind | None:
+        """The kind of systems that the page is about: answers, contexts, or None for all."""
+        wanted = self.http.query_params.get("system")
+        return next((one for one in get_args(PassageKind) if one == wanted), None)
+
+    @cached_property
+    def whole(self) -> Snapshot:
         """The results over all queries, a few seconds old at most.
 
         Raises InputError if nothing has been graded yet, StillComputing if a page can say so.
@@ -341,7 +356,7 @@ class PageRequest:
     def pinned(self, path: str, **parameters: object) -> str:
         """Return an address that pins the grades of this page."""
         code = self.choice.code if self.choices else None
-        return link(path, **parameters, **{CHOICE: code})
+        return link(path, **parameters, system=self.kind, **{CHOICE: code})
 
     def render(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """Render a template with a context, and this request as `request`."""
