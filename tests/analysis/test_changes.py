@@ -127,6 +127,7 @@ def test_effects_add_up_and_mirror(seed: int, measure: str) -> None:
         assert one.difference.value == pytest.approx(-(other.difference.value or 0), abs=1e-12)
         assert one.difference.low == pytest.approx(-(other.difference.high or 0), abs=1e-9)
         assert one.p == other.p
+        assert one.p_mean == pytest.approx(other.p_mean)
         assert (one.rank_before, one.rank_after) == (other.rank_after, other.rank_before)
         for effect, opposite in zip(one.causes, other.causes, strict=True):
             assert (effect is None) == (opposite is None)
@@ -170,13 +171,18 @@ def test_significance_is_that_of_the_mean_after_holm() -> None:
     assert [one.outcome for one in up.systems] == ["higher", "unchanged"]
     assert [one.outcome for one in down.systems] == ["unchanged", "lower"]
     assert up.headline == (
-        "Significant: of 2 systems, 1 higher over all queries like these than in last under "
-        "Cover@20 \u22654. s is now ahead of same."
+        "Significant: 1 of 2 systems scores differently since last under Cover@20 \u22654, by at "
+        "most 0.500; 1 higher over all queries like these. s is now ahead of same."
     )
     assert up.swaps == (("s", "same"),)
+    # a small change on every query: not by chance, but rare losses are not excluded
+    some = compared(make_book(*covering([3] * 10)), make_book(*covering([4] * 10)))
+    assert [one.outcome for one in some.systems] == ["different", "unchanged"]
+    # 2 of the 1,024 sign patterns are as extreme; there is one test
+    assert some.systems[0].p == 2 / 1024
     few = compared(make_book(*covering([3, 3])), make_book(*covering([4, 3])))
     assert [one.outcome for one in few.systems] == ["unchanged", "not significant"]
-    assert few.headline.startswith("No significant change: 1 of 2 systems")
+    assert few.headline.startswith("No significant change since last: 1 of 2 systems has")
 
 
 def test_queries_systems_and_items_of_one_version_only() -> None:
@@ -247,6 +253,45 @@ def test_edits_and_decisions_of_a_collection(graded: exampp.Collection, tmp_path
     assert {one.what: one.removed for one in mirrored.content}["decisions"] == 1
 
 
+def test_the_state_of_bank_and_decisions_before_a_date(
+    graded: exampp.Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("store.bank", "grades.decisions"):
+        monkeypatch.setattr(f"exampp.{module}.now", lambda: "2999-11-03T10:00:00+00:00")
+    bank, item = graded.bank(), graded.bank().items("q1")[0]
+    bank.edit("reword", item.item_id, "What scatters blue light?")
+    bank.edit("weight", graded.bank().items("q1")[1].item_id, "3")
+    bank.add("q2", "Where do compasses point?", item_id="compass")
+    graded.grade(JUDGE)
+    grades = graded.grades()
+    cell = "q2", "compass", grades.gradebook.queries[1].passage_ids[0]
+    grades.decisions.decide(*cell, 5, author="ann")
+    found = graded.grades().changes("2999-11-03")
+    counts = {one.what: one[1:] for one in found.content}
+    assert counts["items"] == (1, 0, 2, 1)
+    assert counts["decisions"] == (1, 0, 0, 0)
+    assert found.edits is not None
+    assert {row[2] for row in found.edits.rows} == {"add", "reword", "weight"}
+    assert "changes-history" in codes(found)
+    # a time after the last change
+    assert graded.grades().changes("2999-11-03T10:00:01+00:00").is_empty
+    assert graded.grades().changes("2999-11-03T12:00:01+02:00").is_empty
+    assert not graded.grades().changes("2999-11-03T12:00:00+02:00").is_empty
+    with pytest.raises(InputError, match="the bank main had no questions before 1999-01-01"):
+        graded.grades().changes("1999-01-01")
+    # nothing of it is stored
+    assert not graded.check().problems
+    assert len(graded.grades().gradebook.queries[1].item_ids) == 2
+
+
+def test_graded_passages_have_no_history(graded: exampp.Collection, tmp_path: Path) -> None:
+    graded.export(tmp_path / "graded.jsonl")
+    with exampp.open(tmp_path / "graded.jsonl") as opened:
+        assert opened.grades().changes(tmp_path / "graded.jsonl").is_empty
+        with pytest.raises(InputError, match="graded passages have no history"):
+            opened.grades().changes("2026-11-03")
+
+
 def test_stored_scores(graded: exampp.Collection, tmp_path: Path) -> None:
     grades = graded.grades()
     board = grades.evaluate(["Cover@20"])
@@ -264,7 +309,7 @@ def test_stored_scores(graded: exampp.Collection, tmp_path: Path) -> None:
     for row in scores["rows"]:
         row["mean"] = row["mean"] / 2 + 0.1
     means.write_text(json.dumps(scores))
-    assert "Whether this is more than noise is not known." in grades.changes(means).headline
+    assert "this may be noise" in grades.changes(means).headline
     with pytest.raises(InputError, match=r"last.json has no nDCG@20"):
         grades.changes(whole, "nDCG@20")
     with pytest.raises(InputError, match=r"no Cover@20 at minimum rating 5"):

@@ -1,8 +1,9 @@
 """What changed between two versions of an exam, and whether it is more than noise.
 
-The score of a system before and after is compared query by query, on the queries of both versions:
-its difference has Gaffke's interval over queries (`stats.means`), and is significant if the p-value
-of the mean is at most alpha after Holm's correction over all systems.
+The score of a system before and after is compared query by query, on the queries of both versions,
+by the tests of two systems (`stats.significance`), with Holm's correction over the systems that
+changed. A system is higher or lower if Gaffke's limits show it over all queries like these, and
+different if only the randomisation test shows a change.
 
 A difference has up to four causes: the responses of the system, the bank, the grades, and human
 decisions. Exams that take some of these from one version and the rest from the other
@@ -45,10 +46,16 @@ from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column
 from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, undefined
-from exampp.stats.means import mean_tests
-from exampp.stats.significance import holm, paired_differences
+from exampp.stats.significance import (
+    Pair,
+    compare_pairs,
+    enough_permutations,
+    paired_differences,
+)
 
-Outcome = Literal["higher", "lower", "not significant", "unchanged", "untested", "added", "removed"]
+Outcome = Literal[
+    "higher", "lower", "different", "not significant", "unchanged", "untested", "added", "removed"
+]
 ALPHA = 1 - LEVEL
 LISTED = 20
 """Rows of changed items and cells that people see."""
@@ -62,8 +69,9 @@ class SystemChange(NamedTuple):
     """A system in both versions; None where it has no score.
 
     `before` and `after` are its scores on the leaderboards, `difference` is after minus before on
-    the queries of both versions, and `p` that of the mean after Holm's correction. `causes` are the
-    effects of the changed `CAUSES`, None where they are undefined.
+    the queries of both versions. `p` is of the randomisation test, which tests that nothing changed
+    but by chance, `p_mean` tests that the mean is the same over all queries like these; both after
+    Holm's correction. `causes` are the effects of the changed `CAUSES`, None where undefined.
     """
 
     system: str
@@ -73,8 +81,9 @@ class SystemChange(NamedTuple):
     rank_before: int | None
     rank_after: int | None
     difference: Estimate
-    p: float | None
-    queries: int
+    p: float | None = None
+    p_mean: float | None = None
+    queries: int = 0
     causes: tuple[float | None, ...] = ()
 
 
@@ -201,19 +210,21 @@ class Changes(Result):
         if not moved:
             return f"No score under {self.measure} changed since {self.since}.{order}"
         size = f"by at most {max(sizes):.3f}"
+        differ = (
+            f"{moved} of {of} {'has' if moved == 1 else 'have'} a different {self.measure}, {size}"
+        )
         if self.count("untested"):
-            return (
-                f"{moved} of {of} have a different {self.measure} than in {self.since}, {size}. "
-                f"Whether this is more than noise is not known.{order}"
-            )
-        if not higher + lower:
-            return (
-                f"No significant change: {moved} of {of} have a different {self.measure} than in "
-                f"{self.since}, {size}.{order}"
-            )
+            return f"{differ}, since {self.since}; this may be noise.{order}"
+        otherwise = higher + lower + self.count("different")
+        if not otherwise:
+            return f"No significant change since {self.since}: {differ}.{order}"
         found = [f"{n} {word}" for n, word in ((higher, "higher"), (lower, "lower")) if n]
-        how = f"{' and '.join(found)} {OVER_ALL}"
-        return f"Significant: of {of}, {how} than in {self.since} under {self.measure}.{order}"
+        shown = " and ".join(found) or "none is shown to be higher or lower"
+        verb = "scores" if otherwise == 1 else "score"
+        return (
+            f"Significant: {otherwise} of {of} {verb} differently since {self.since} under "
+            f"{self.measure}, {size}; {shown} {OVER_ALL}.{order}"
+        )
 
     def plot(self) -> Figure:
         """Plot the difference of every system with its interval."""
@@ -245,14 +256,16 @@ class Changes(Result):
             Column("difference", interval=True),
             *(Column(one, group="due to", key=f"due_to_{one}") for one in self.causes),
             "change",
-            Column("p", 4, readers="programs"),
-            *(Column(name, readers="programs") for name in ("queries", "measure", "draft")),
+            *(
+                Column(name, readers="programs")
+                for name in ("p", "p_mean", "queries", "measure", "draft")
+            ),
         ]
         rows: list[list[Cell]] = [
             [
                 *(one.system, one.rank_before, one.rank_after, one.before, one.after),
-                *(one.difference, *one.causes, one.outcome, one.p, one.queries),
-                *(self.measure, self.is_draft),
+                *(one.difference, *one.causes, one.outcome, one.p, one.p_mean),
+                *(one.queries, self.measure, self.is_draft),
             ]
             for one in self.systems
         ]
@@ -398,7 +411,7 @@ def _result(
     all_notes = [*([note("draft")] if draft else []), *notes]
     if earlier.query_ids and (added or removed):
         all_notes.append(note("changes-queries", added=added, removed=removed))
-    tested = sum(one.p is not None for one in systems)
+    tested = sum(one.p_mean is not None for one in systems)
     if tested:
         alpha, level = f"{ALPHA:g}", percent(LEVEL)
         all_notes.append(
@@ -445,62 +458,62 @@ def _system_changes(
     differences cannot be tested.
     """
     old, new = (dict(zip(one.systems, one.means, strict=True)) for one in (earlier, later))
-    ranks_old, ranks_new = (
-        dict(zip(one.systems, tied_ranks(one.means), strict=True)) for one in (earlier, later)
-    )
-    order = sorted(new, key=lambda one: (ranks_new[one] is None, ranks_new[one] or 0, one))
+    ranks = [dict(zip(one.systems, tied_ranks(one.means), strict=True)) for one in (earlier, later)]
+    order = sorted(new, key=lambda one: (ranks[1][one] is None, ranks[1][one] or 0, one))
     shared = [one for one in order if one in old]
     exams = [one for one in later.query_ids if one in {*earlier.query_ids}]
     (first, counts_old), (second, counts_new) = earlier.on(shared, exams), later.on(shared, exams)
     both = counts_old & counts_new
     differences = paired_differences(second, first, both)
-    tests = mean_tests(differences, both, column.difference_range, LEVEL)
-    found: list[tuple[Estimate, float | None]] = []
-    for at, system in enumerate(shared):
-        one, p = tests[at]
-        if not earlier.query_ids:
-            one, p = _change_of_means(old[system], new[system]), None
-        if one.value is not None and untested:
-            one, p = Estimate(one.value, no_interval=untested), None
-        equal = same_exam and not differences[at].any()
-        if equal and one.value == 0 and _returned_the_same(system, exams, earlier, later):
-            one, p = Estimate(0.0, 0.0, 0.0), None
-        found.append((one, p))
-    corrected = iter(holm([p for _, p in found if p is not None]).tolist())
+    same = [
+        same_exam
+        and not differences[at].any()
+        and _returned_the_same(system, exams, earlier, later)
+        for at, system in enumerate(shared)
+    ]
+    tested = [] if untested else [at for at in range(len(shared)) if not same[at]]
+    pairs = compare_pairs(
+        np.vstack([second, first]),
+        np.vstack([both, both]),
+        np.array([[at, len(shared) + at] for at in tested], np.intp).reshape(-1, 2),
+        within=column.difference_range,
+        permutations=enough_permutations(len(tested), ALPHA),
+    )
+    by_row = dict(zip(tested, pairs, strict=True))
     changes = []
-    for at, (system, (one, p)) in enumerate(zip(shared, found, strict=True)):
-        p = None if p is None else next(corrected)
-        changes.append(
-            SystemChange(
-                system,
-                _outcome(one, p),
-                *(old[system], new[system], ranks_old[system], ranks_new[system]),
-                *(one, p, int(both[at].sum())),
+    for at, system in enumerate(shared):
+        ends = old[system], new[system], ranks[0][system], ranks[1][system]
+        queries = int(both[at].sum())
+        if pair := by_row.get(at):
+            p = pair.holm, pair.holm_mean
+            change = SystemChange(system, _outcome(pair), *ends, pair.difference, *p, queries)
+        elif same[at]:
+            change = SystemChange(
+                system, "unchanged", *ends, Estimate(0.0, 0.0, 0.0), queries=queries
             )
-        )
+        else:
+            size = mean_of(differences[at][both[at]]).mean
+            if not exams and None not in ends[:2]:
+                size = without_rounding((ends[1] or 0.0) - (ends[0] or 0.0))
+            one = Estimate(size, no_interval=untested)
+            change = SystemChange(system, "untested", *ends, one, queries=queries)
+        changes.append(change)
     gone = undefined("the system is in one version only")
     for system in (*order, *old):
         if system not in shared:
             outcome: Outcome = "removed" if system in old else "added"
-            ends = old.get(system), new.get(system), ranks_old.get(system), ranks_new.get(system)
-            changes.append(SystemChange(system, outcome, *ends, gone, None, 0))
+            means = old.get(system), new.get(system)
+            places = ranks[0].get(system), ranks[1].get(system)
+            changes.append(SystemChange(system, outcome, *means, *places, gone))
     return changes
 
 
-def _change_of_means(old: float | None, new: float | None) -> Estimate:
-    if old is None or new is None:
-        return undefined("a mean is undefined")
-    return Estimate(without_rounding(new - old))
-
-
-def _outcome(one: Estimate, p: float | None) -> Outcome:
-    if one.low == one.high == one.value == 0:
-        return "unchanged"
-    if p is None:
+def _outcome(pair: Pair) -> Outcome:
+    if pair.p is None and pair.p_mean is None:
         return "untested"
-    if p > ALPHA or not one.value:
-        return "not significant"
-    return "higher" if one.value > 0 else "lower"
+    if pair.holm_mean is not None and pair.holm_mean <= ALPHA:
+        return "higher" if (pair.difference.value or 0.0) > 0 else "lower"
+    return "different" if pair.holm is not None and pair.holm <= ALPHA else "not significant"
 
 
 def _returned_the_same(

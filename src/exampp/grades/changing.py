@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from exampp.analysis.changes import (
@@ -29,11 +30,12 @@ from exampp.measures.names import Measure
 from exampp.measures.qrels import Labelling
 from exampp.records.gradebook import choose_systems
 from exampp.records.graders import grader_label
-from exampp.results.notes import listed
+from exampp.results.notes import listed, note
 from exampp.sanitize import check_path, or_default
 from exampp.store.bank import bank_names, bank_of_kind
-from exampp.store.connection import connect, is_collection
+from exampp.store.connection import connect, is_collection, is_graded_file
 from exampp.store.grades import StoredGrader, graders, graders_with_grades
+from exampp.store.history import connect_before
 
 
 def changes_of_grades(
@@ -58,7 +60,11 @@ def changes_of_grades(
     )
     if scores is None:
         with earlier_grades(grades, since) as earlier:
-            return compare_versions(_version(earlier, earlier.path.name), after, settings)
+            when = _time(since) if isinstance(since, str | Path) else ""
+            name = str(since) if when else earlier.path.name
+            found = compare_versions(_version(earlier, name), after, settings)
+            told = [note("changes-history", when=f"before {since} (UTC)")] if when else []
+            return replace(found, notes=(*told, *found.notes))
     name = Path(since).name if isinstance(since, str | Path) else "the other leaderboard"
     of_measure, stored = _of_measure(scores, chosen, least, name)
     if stored is not None:
@@ -77,12 +83,16 @@ def _stored_scores(since: Earlier) -> Sequence[QueryScore] | None:
     """Return the scores of a leaderboard or a file of them; None for grades."""
     if isinstance(since, Leaderboard):
         return scores_of(since)
-    if isinstance(since, ChosenGrades) or is_collection(since):
+    if isinstance(since, ChosenGrades) or is_collection(since) or _time(since):
         return None
     if not check_path(since).exists():
-        raise InputError("no such file", file=since, hint="Name a collection or stored scores")
+        raise InputError(
+            "no such file",
+            file=since,
+            hint="Name a collection, stored scores, or a date such as 2026-11-03",
+        )
     _, first = next(read_lines(since))
-    scores = read_query_scores(since, means=True)
+    scores = None if first.lstrip().startswith(b"[") else read_query_scores(since, means=True)
     if not scores and not first.lstrip().startswith(b"["):
         raise InputError(
             "is neither a collection, nor graded passages, nor a file of scores",
@@ -90,6 +100,17 @@ def _stored_scores(since: Earlier) -> Sequence[QueryScore] | None:
             hint="Store scores with: exampp evaluate COLLECTION --per-query --format json",
         )
     return scores
+
+
+def _time(since: str | Path) -> str:
+    """Return a date or time as it is stored, in UTC; "" for a file or another text."""
+    if Path(since).exists():
+        return ""
+    try:
+        time = datetime.fromisoformat(str(since))
+    except ValueError:
+        return ""
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
 def _first_measure(scores: Sequence[QueryScore] | None) -> str | None:
@@ -144,16 +165,31 @@ def earlier_grades(grades: ChosenGrades, since: Earlier) -> Iterator[ChosenGrade
         return
     if isinstance(since, Leaderboard):
         raise InputError("a leaderboard has no grades", hint="Name a collection")
-    connection = connect(since) if is_collection(since) else GradedFile(Path(since)).open()
+    path = Path(since)
+    if when := _time(path):
+        path = grades.path
+        if is_graded_file(grades.connection):
+            hint = "Compare with an earlier file, not with a date"
+            raise InputError("graded passages have no history", file=path, hint=hint)
+        connection = connect_before(path, when)
+    else:
+        connection = connect(path) if is_collection(path) else GradedFile(path).open()
     with closing(connection):
-        stored = _same_grader(grades, graders(connection), graders_with_grades(connection), since)
+        stored = _same_grader(grades, graders(connection), graders_with_grades(connection), path)
         kind = stored.identity.kind
-        known = grades.bank if grades.bank in bank_names(connection, kind) else None
+        banks = bank_names(connection, kind)
+        if when and kind != "query" and grades.bank not in banks:
+            raise InputError(
+                f"the bank {grades.bank} had no {kind}s before {since}",
+                file=path,
+                hint="Choose a later date. The log has all: exampp bank log",
+            )
+        known = grades.bank if grades.bank in banks else None
         earlier = replace(
             grades,
             connection=connection,
             stored=stored,
-            bank=bank_of_kind(connection, known, kind, Path(since)),
+            bank=bank_of_kind(connection, known, kind, path),
             runs=(),
             systems=(),
             without=(),

@@ -260,10 +260,9 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _W,
         "{subject} is not corrected for skipped cells: needed cells are pending (exampp grade).",
     ),
-    "corrected-few-drawn": (
+    "corrected-no-limits": (
         _N,
-        "{subject}: {systems} without an interval, because fewer than {least} of the open items "
-        "are drawn. Grade again with a larger --audit.",
+        "{subject}, no interval where {why}. A larger --audit draws more items.",
     ),
     "cover-bounds": (
         _W,
@@ -802,7 +801,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "changes-test": (
         _D,
         "Differences are now minus before, paired over queries, with Gaffke's {level} limits. "
-        "Significant: p is at most {alpha} after Holm's correction over {systems}.",
+        "higher, lower: these limits show it; different: only the randomisation test shows a "
+        "change (alpha {alpha}, Holm's correction over {systems}).",
     ),
     "changes-history": (
         _N,
