@@ -49,7 +49,7 @@
     choose(drawing, event.key === "Escape" ? null : all[next]);
   });
 
-  // a page of the server: the drawing takes the place of its picture
+  // a page of the server: the drawing replaces its note of progress
   for (const drawing of document.querySelectorAll("[data-drawing]")) {
     fetch(drawing.dataset.drawing).then(async (answer) => {
       if (!answer.ok) throw new Error(answer.statusText);
