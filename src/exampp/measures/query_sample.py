@@ -11,6 +11,7 @@ a probability of at most `ERROR`, whenever grading stops: see `stats.sequential`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -117,7 +118,9 @@ def estimate_all(
         level: The level of the interval.
         rows: The number of intervals among which none exceeds its bounds.
     """
-    return full_limits(values[random_order(query_ids)], of, within, level, ERROR / rows)
+    shuffled = values[None, random_order(query_ids)]
+    (low,), (high,) = full_limits(shuffled, of, within, level, ERROR / rows)
+    return Estimate(math.fsum(values.tolist()) / len(values), float(low), float(high))
 
 
 def is_decided(book: Gradebook) -> bool:
