@@ -24,8 +24,7 @@ from lazy_grading import data_sets
 from numpy.typing import NDArray
 
 import exampp
-from exampp.grading.run import GROUPS
-from exampp.measures.query_sample import ERROR, LEVEL
+from exampp.measures.query_sample import ERROR, LEVEL, group_size
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.records.gradebook import MISSING
 from exampp.stats.means import DIFFERENCE, SHARE, bounded_means, rate
@@ -52,7 +51,7 @@ class Stream(NamedTuple):
 
 
 def sizes(of: int) -> Iterator[int]:
-    step = -(-of // GROUPS)
+    step = group_size(of)
     yield from range(step, of, step)
 
 
