@@ -70,7 +70,7 @@ def dots(
         zero: Draw a line at 0.
         limit: Pixels of a name.
         more: Layers on top.
-        about: What a pointer is told of a row beside its values.
+        about: Text that marks of a row show at the pointer, after their values.
     """
     labels = [one.label for one in series]
     legend = {
