@@ -70,7 +70,9 @@ def note_statements(
         return
     connection.executemany(_SAY, ((thing, key, value) for key, value in statements))
     twice = connection.execute(
-        "SELECT key, value, other FROM said WHERE thing = ? AND other IS NOT NULL LIMIT 1", (thing,)
+        "SELECT key, value, other FROM said INDEXED BY said_twice "
+        "WHERE thing = ? AND other IS NOT NULL LIMIT 1",
+        (thing,),
     ).fetchone()
     if twice is not None:
         key, value, other = twice
