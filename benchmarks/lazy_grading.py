@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,6 +24,7 @@ from test_target import check_random_exam
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.costs import estimate
 from exampp.records.gradebook import MISSING, Gradebook
 
 SYSTEMS = 30
@@ -58,30 +60,39 @@ def drawn_runs(book: Gradebook, seed: int = 7) -> list[dict[str, object]]:
     return rows
 
 
-def replay(name: str, graded: Path, bank: Path | None, grader: str | None) -> None:
-    if not graded.exists():
-        print(f"{name}: {graded} is absent")
-        return
-    with TemporaryDirectory() as folder, exampp.create(Path(folder, "my.exam")) as exam:
-        exam.import_files(graded, *filter(None, [bank]))
-        if bank is None:
-            # items of a graded file have no text: their ids stand for them
+def data_sets(folder: Path, only: str = "") -> Iterator[tuple[str, exampp.Collection, str | None]]:
+    """Yield the data sets whose name begins with `only`: name, exam with runs, and grader."""
+    llmjudge = "science/llmjudge-dev-graded.jsonl.gz"
+    for name, files, grader in (
+        ("DL 2019", ["dl19/graded.jsonl.gz", "dl19/questions.jsonl.gz"], None),
+        ("LLMJudge dev", [llmjudge], "google/flan-t5-large:question-self-rating"),
+    ):
+        paths = [folder / file for file in files]
+        if not name.startswith(only):
+            continue
+        if not all(path.exists() for path in paths):
+            print(f"{name}: {paths[0]} is absent")
+            continue
+        with TemporaryDirectory() as place, exampp.create(Path(place, "my.exam")) as exam:
+            exam.import_files(*paths)
             book = exam.grades(grader).gradebook
-            exam.add(
-                bank=[
+            if not book.systems:
+                # items of a graded file have no text: their ids stand for them
+                items = [
                     {"query_id": query.query_id, "item_id": item, "question": item}
                     for query in book.queries
                     for item in query.item_ids
-                ],
-                update=True,
-            )
-        source = exam.grades(grader)
-        if not source.gradebook.systems:
-            exam.add(runs=drawn_runs(source.gradebook))
-            source = exam.grades(grader)
-        ratings = ratings_of(source.gradebook)
+                ]
+                exam.add(bank=items, update=True)
+                exam.add(runs=drawn_runs(book))
+            yield name, exam, grader
 
-        def rating(ask: Request) -> str:
+
+def replay(folder: Path) -> None:
+    for name, exam, grader in data_sets(folder):
+        ratings = ratings_of(exam.grades(grader).gradebook)
+
+        def rating(ask: Request, ratings: dict[tuple[str, str, str], str] = ratings) -> str:
             return ratings.get((ask.query_id, ask.item_id, ask.passage_id), "0")
 
         full = ScriptedGrader(rating, name="full", look_ahead=64, record=False)
@@ -92,7 +103,7 @@ def replay(name: str, graded: Path, bank: Path | None, grader: str | None) -> No
         for least in range(1, 6):
             lazy = ScriptedGrader(rating, name=f"lazy {least}", look_ahead=64, record=False)
             run = exam.grading(lazy, name=f"lazy {least}", measures=["Cover@20"], min_rating=least)
-            bounds = run.count_pending()
+            bounds = estimate(run)
             before = time.process_time()
             *_, progress = run.steps()
             took = time.process_time() - before
@@ -154,14 +165,14 @@ def large(cells: int) -> None:
         )
         run = exam.grading(grader, name="large", measures=["Cover@100"], depth=100, min_rating=4)
         before = time.process_time()
-        bounds = run.count_pending()
+        cells = sum(len(one.cells) for one in run.pending())
         counted = time.process_time() - before
         *_, progress = run.steps()
         took = time.process_time() - before - counted
         before = time.process_time()
         exam.status()
         print(
-            f"{bounds.cells:,} cells at most, counted in {counted:.1f} s; {progress.done:,} graded "
+            f"{cells:,} cells at most, counted in {counted:.1f} s; {progress.done:,} graded "
             f"in {took:.1f} s, {1e6 * took / progress.done:.0f} us of CPU a cell; status "
             f"{time.process_time() - before:.1f} s"
         )
@@ -180,14 +191,7 @@ def main() -> None:
     elif options.what == "large":
         large(options.count or 1_000_000)
     else:
-        folder = options.data
-        replay("DL 2019", folder / "dl19/graded.jsonl.gz", folder / "dl19/questions.jsonl.gz", None)
-        replay(
-            "LLMJudge dev",
-            folder / "science/llmjudge-dev-graded.jsonl.gz",
-            None,
-            "google/flan-t5-large:question-self-rating",
-        )
+        replay(options.data)
 
 
 if __name__ == "__main__":

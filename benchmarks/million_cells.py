@@ -62,16 +62,16 @@ def main() -> None:
             model="scripted",
             depth=options.passages,
         )
-        planned = run.count_pending()
-        print(f"plan: {planned.cells} cells, {time.process_time() - started:.1f} s of CPU")
+        cells = sum(len(one.cells) for one in run.pending())
+        print(f"plan: {cells} cells, {time.process_time() - started:.1f} s of CPU")
         started = time.process_time()
         seen = 0
         for progress in run.steps():
-            if progress.done - seen >= planned.cells / 10:
+            if progress.done - seen >= cells / 10:
                 seen = progress.done
                 print(f"  {progress.done:>9} cells, {process.memory_info().rss >> 20} MB")
         spent = time.process_time() - started
-        print(f"run: {spent:.1f} s of CPU, {spent / planned.cells * 1e6:.1f} microseconds a cell")
+        print(f"run: {spent:.1f} s of CPU, {spent / cells * 1e6:.1f} microseconds a cell")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MB")
 
 

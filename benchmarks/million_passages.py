@@ -68,7 +68,7 @@ def grade(path: Path, queries: int) -> None:
 
     with exampp.Collection(path) as exam:
         run = exam.grading(ScriptedGrader(rate, record=False), max_queries=queries)
-        print(run.count_pending().cells, "cells")
+        print(sum(len(one.cells) for one in run.pending()), "cells")
         for _ in run.steps():
             pass
 

@@ -139,6 +139,7 @@ def addresses(path: Path) -> dict[str, str]:
     cell = {"query": query, "item": item, "passage": passage}
     return found | {
         "query": "/query?" + urlencode({"id": query}),
+        "record": "/record?" + urlencode({"id": query}),
         "cell": "/cell?" + urlencode(cell),
         "bank": "/bank?" + urlencode({"query": query}),
         "judge-query": "/judge?" + urlencode({"order": "query", "query": query}),

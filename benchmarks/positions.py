@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from test_positions import FIRST_HIGHER, LATER_LOWER, LEAK, NOTHING, drawn
+from test_positions import drawn, first_higher, later_lower, leak, nothing
 
 
 def main() -> None:
@@ -21,10 +21,10 @@ def main() -> None:
     parser.add_argument("--exams", type=int, default=1000)
     exams = parser.parse_args().exams
     effects = {
-        "none": NOTHING,
-        "0.15 lower at every position": LATER_LOWER,
-        "first item 1.5 higher": FIRST_HIGHER,
-        "half of the rating before": LEAK,
+        "none": nothing,
+        "0.15 lower at every position": later_lower,
+        "first item 1.5 higher": first_higher,
+        "half of the rating before": leak,
         "last item 1 lower": lambda at, _: -1.0 * (at == 10),
         "the middle 0.5 lower": lambda at, _: -0.5 * (4 <= at <= 7),
         "contrast to the item before": lambda _, before: -0.3 * before,

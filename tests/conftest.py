@@ -321,6 +321,7 @@ def browser() -> Iterator[Browser]:
     executable = next(filter(None, map(shutil.which, names)), None)
     if executable is None:
         pytest.skip("there is no chromium on this machine")
+    api.expect.set_options(timeout=60_000)
     with api.sync_playwright() as started:
         flags = ("--no-sandbox", "--js-flags=--no-opt --no-maglev")
         opened = started.chromium.launch(executable_path=executable, args=flags)

@@ -67,6 +67,7 @@ CORE = (
 ON_TOP = (
     "analysis.attacks",
     "analysis.calibration",
+    "analysis.changes",
     "analysis.citations",
     "analysis.corrected",
     "analysis.gate",
@@ -78,6 +79,7 @@ ON_TOP = (
     "analysis.reproduce",
     "analysis.sensitivity",
     "analysis.verdict",
+    "analysis.versions",
     "citations",
     "cli",
     "demo",

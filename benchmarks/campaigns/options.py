@@ -296,6 +296,11 @@ OPTIONS: Mapping[str, Uses] = {
             if "labels" not in line
         },
     ),
+    "record": Uses(
+        ("record my.exam q1", "record labels.graded.jsonl q1"),
+        {**GRADED, "--system": "alpha", "--min-rating": "1", **FORMAT},
+        choices("record", " q1"),
+    ),
     "search": Uses(
         ("search graders.exam 4", "search banks.exam 4", "search my.exam 4 --in replies"),
         {
@@ -598,6 +603,25 @@ OPTIONS: Mapping[str, Uses] = {
             **READ,
         },
         choices("analyze significance"),
+        queries=MANY,
+    ),
+    "analyze changes": Uses(
+        (
+            "analyze changes my.exam --since learn.exam",
+            "analyze changes my.exam --since learn.exam -m nDCG@3 --format json",
+        ),
+        {
+            **BOARD,
+            "--since": "judged-my.exam",
+            **READ,
+        },
+        {
+            f"analyze changes {name}.exam --since {name}.exam": fixes
+            for name, fixes in (
+                ("graders", ("--grader other", "--grader thomas", "--grader query")),
+                ("banks", ("--bank small",)),
+            )
+        },
         queries=MANY,
     ),
     "analyze reliability": Uses(

@@ -22,18 +22,31 @@ from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
 from exampp.records.cascade import UNSURE_WITHIN
 from exampp.records.gradebook import check_decisions
-from exampp.records.graders import RatingScale, choose_grader, fitting_graders, grader_label
+from exampp.records.graders import (
+    GraderIdentity,
+    RatingScale,
+    choose_grader,
+    fitting_graders,
+    grader_label,
+)
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
 from exampp.records.selection import SearchKind
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
 from exampp.stopping import MAX_FAILURES
-from exampp.store.bank import MAIN_BANK, bank_names, bank_of_kind, known_queries, only_bank
+from exampp.store.bank import (
+    MAIN_BANK,
+    bank_names,
+    bank_of_kind,
+    item_kinds,
+    known_queries,
+    only_bank,
+)
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
-from exampp.store.grades import graders, graders_with_grades
-from exampp.store.inputs import remove_systems, system_counts
+from exampp.store.grades import StoredGrader, graders, graders_with_grades
+from exampp.store.inputs import queries_with_text, remove_systems, system_counts
 from exampp.store.pages import write_pages
 from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
@@ -55,10 +68,9 @@ if TYPE_CHECKING:
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
     from exampp.measures.names import Measure
-    from exampp.records import GraderIdentity
     from exampp.records.gradebook import DecisionChoice
     from exampp.records.graders import RatingScale
-    from exampp.store.grades import StoredGrader
+    from exampp.review.record import QueryRecord
     from exampp.store.search import SearchPage
 
 
@@ -202,15 +214,15 @@ class Collection:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks: what it holds, what is pending, and the next step."""
-        from exampp.grading.status import grading_status
+        from exampp.grading.status import grading_progress
         from exampp.results.card import card
         from exampp.store.inputs import counts
 
         numbers = counts(self.connection)
-        status = [] if self._graded_file else grading_status(self.connection)
+        status = [] if self._graded_file else grading_progress(self.connection)
         lines = [
             f"{grader_label(one.grader)}{f', bank {one.bank}' * bool(one.bank)}: "
-            f"{one.states.get('graded', 0):,} graded, {one.pending:,} pending"
+            f"{one.graded:,} graded, {one.pending:,} pending"
             for one in status
         ]
         pending = next((one.grader for one in status if one.pending), None)
@@ -734,8 +746,8 @@ class Collection:
             kind: The kind of graded item: question, nugget or query.
             bank: The bank; for a graded file, a bank file.
             runs: Run files to evaluate instead of the stored rankings.
-            systems: Only these systems; by default all.
-            without: Systems to leave out.
+            systems: Only these systems, or `answers` or `contexts` of RAG systems; by default all.
+            without: Systems to leave out, named in the same way.
             part: Only the `public` or the `sealed` items of a split bank.
             decisions: "without" ignores human decisions.
 
@@ -756,6 +768,32 @@ class Collection:
             with_decisions=decisions == "with",
             choice={**choice, "bank": bank},
         )
+
+    def record(
+        self,
+        query_id: str,
+        systems: Sequence[str] = (),
+        *,
+        grader: str | None = None,
+        bank: str | None = None,
+        min_rating: int | None = None,
+    ) -> QueryRecord:
+        """Return a query as a record, with or without grades; see `Grades.record`.
+
+        The query is named by its id or by its whole text.
+        """
+        from exampp.grades.grades import Grades
+
+        query_id = queries_with_text(self.connection, [query_id]).get(query_id, query_id)
+
+        if self.graders or grader:
+            grades = self.grades(grader, bank=bank)
+        else:
+            kind = next(iter(item_kinds(self.connection, bank)), "question")
+            of_kind = bank or next(iter(bank_names(self.connection, kind)), MAIN_BANK)
+            nobody = StoredGrader(0, GraderIdentity("", "", kind))
+            grades = Grades(connection=self.connection, stored=nobody, bank=of_kind)
+        return grades.record(query_id, systems, min_rating=min_rating)
 
     def panel(
         self,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from support.gradebooks import make_book, make_query, make_ranking
 
-from exampp.analysis.omissions import Omissions, find_omissions, find_pairs
+from exampp.analysis.omissions import Omissions, find_omissions
 from exampp.errors import InputError
 from exampp.measures.cover import cover, item_scores
 from exampp.records import BankEntry, Item
-from exampp.records.gradebook import Gradebook
+from exampp.records.gradebook import Gradebook, find_pairs
 from exampp.records.items import BankTexts
 from exampp.stats.means import DIFFERENCE, mean_test
 

@@ -20,10 +20,22 @@ from exampp.stats.positions import PositionTests, position_tests
 MANY = "question-rating-many"
 Planted = Callable[[int, float], float]
 """What is added to a rating, by the position and the rating before it."""
-NOTHING: Planted = lambda _, __: 0.0  # noqa: E731
-LATER_LOWER: Planted = lambda position, _: -0.15 * (position - 1)  # noqa: E731
-FIRST_HIGHER: Planted = lambda position, _: 1.5 * (position == 1)  # noqa: E731
-LEAK: Planted = lambda _, before: 0.5 * before  # noqa: E731
+
+
+def nothing(position: int, before: float) -> float:
+    return 0.0
+
+
+def later_lower(position: int, before: float) -> float:
+    return -0.15 * (position - 1)
+
+
+def first_higher(position: int, before: float) -> float:
+    return 1.5 * (position == 1)
+
+
+def leak(position: int, before: float) -> float:
+    return 0.5 * before
 
 
 def drawn(seed: int, planted: Planted, requests: int = 60, items: int = 10) -> PositionTests:
@@ -46,24 +58,25 @@ def drawn(seed: int, planted: Planted, requests: int = 60, items: int = 10) -> P
 
 def test_without_an_effect_every_test_rejects_at_its_level() -> None:
     """At most 5 % of 300 exams: 15, and 27 with a probability below .003."""
-    found = [drawn(seed, NOTHING) for seed in range(300)]
+    found = [drawn(seed, nothing) for seed in range(300)]
     assert sum(min(one.last_p, one.any_p, one.leak_p) <= 0.05 for one in found) <= 26
 
 
 @pytest.mark.parametrize(
-    ("planted", "name"),
-    [(LATER_LOWER, "last_p"), (FIRST_HIGHER, "any_p"), (LEAK, "leak_p")],
+    ("planted", "name", "size"),
+    [
+        (later_lower, "last_p", lambda one: -one.last),
+        (first_higher, "any_p", lambda one: one.means[0].difference),
+        (leak, "leak_p", lambda one: one.leak),
+    ],
 )
-def test_a_planted_effect_is_found(planted: Planted, name: str) -> None:
+def test_a_planted_effect_is_found(
+    planted: Planted, name: str, size: Callable[[PositionTests], float]
+) -> None:
     found = [drawn(seed, planted) for seed in range(40)]
     assert sum(getattr(one, name) <= 0.05 for one in found) >= 36
-    mean = {
-        LATER_LOWER: np.mean([-one.last for one in found]),
-        FIRST_HIGHER: np.mean([one.means[0].difference for one in found]),
-        LEAK: np.mean([one.leak for one in found]),
-    }[planted]
-    assert 0.2 < mean < 1.8
-    if planted is not LEAK:
+    assert 0.2 < np.mean([size(one) for one in found]) < 1.8
+    if planted is not leak:
         assert sum(one.leak_p <= 0.05 for one in found) <= 6
 
 
@@ -143,7 +156,7 @@ def graded(path: Path, planted: Planted) -> exampp.Collection:
 
 
 def test_agreement_reports_a_planted_effect(tmp_path: Path, exampp_command: Commands) -> None:
-    with graded(tmp_path / "my.exam", LATER_LOWER) as exam:
+    with graded(tmp_path / "my.exam", later_lower) as exam:
         found = exam.panel().agreement(against="graders")
         (effect,) = found.positions
         assert "the last of 10 items is rated" in effect.headline
@@ -157,7 +170,7 @@ def test_agreement_reports_a_planted_effect(tmp_path: Path, exampp_command: Comm
 
 
 def test_agreement_reports_no_effect_where_there_is_none(tmp_path: Path) -> None:
-    with graded(tmp_path / "my.exam", NOTHING) as exam:
+    with graded(tmp_path / "my.exam", nothing) as exam:
         found = exam.panel().agreement(against="graders")
         (effect,) = found.positions
         assert effect.found == ()
@@ -167,7 +180,7 @@ def test_agreement_reports_no_effect_where_there_is_none(tmp_path: Path) -> None
 
 
 def test_equal_passages_count_once(tmp_path: Path) -> None:
-    with graded(tmp_path / "my.exam", NOTHING) as exam:
+    with graded(tmp_path / "my.exam", nothing) as exam:
         before = exam.grades("question-rating-many").position_effect()
         exam.add(
             passages={"twin": "the text of passage 3"},
@@ -189,7 +202,7 @@ def test_equal_passages_count_once(tmp_path: Path) -> None:
 
 
 def test_the_page_of_agreement_shows_the_effect(tmp_path: Path) -> None:
-    graded(tmp_path / "my.exam", LATER_LOWER).close()
+    graded(tmp_path / "my.exam", later_lower).close()
     with live.visiting(tmp_path / "my.exam", grader=MANY) as client:
         text = client.get("/agreement").text
     assert "Order of the items in a request" in text

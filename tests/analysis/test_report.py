@@ -88,7 +88,7 @@ def test_retrieved_passages_beside_answers_have_a_note_and_a_section() -> None:
     (notes,) = blocks(document, "summary", "notices")[-1:]
     assert notes["sentences"] == [
         "Retrieved passages are ranked beside answers (rag:contexts). To rank answers: "
-        "--leave-out rag:contexts."
+        "--system answers."
     ]
     answer, _ = verdict(document)["Retrieval or generation?"]
     assert answer.startswith("rag loses 33% of the exam in retrieval and 33% in generation; 1 ")

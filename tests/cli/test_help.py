@@ -237,6 +237,7 @@ def grade_by_words() -> None:
 
 
 FILES: Mapping[str, Callable[[], object]] = {
+    "exampp analyze changes": lambda: shutil.copy("my.exam", "last-week.exam"),
     "exampp analyze citations": grade_citations,
     "exampp merge": lambda: shutil.copy("my.exam", "copy.exam"),
     "exampp vote": grade_by_words,

@@ -65,7 +65,8 @@ def test_decisions_and_retired_items(exam: exampp.Collection, tmp_path: Path) ->
     assert one.is_current
     retired = [item.text for item in exam.bank().items("q1") if not item.active]
     assert retired == ["Why are sunsets red?"]
-    assert exam.bank().log().rows[-1][-1] == "vague" or "ann" in exam.bank().log().rows[-1]
+    _, at, author, operation, *_, reason = exam.bank().log().rows[-1]
+    assert (at, author, operation, reason) == (AT, "ann", "retire", "vague")
     before = state(exam)
     exam.import_files(path)
     assert state(exam) == before
@@ -110,7 +111,7 @@ def test_a_bad_decision_changes_nothing(
     exam: exampp.Collection, tmp_path: Path, changed: dict[str, Any], what: str
 ) -> None:
     path, before = put(tmp_path, saved(exam, **changed)), state(exam)
-    with pytest.raises(InputError, match=what):
+    with pytest.raises(InputError, match=rf"decisions\[0\].*({what})"):
         exam.import_files(path)
     assert state(exam) == before
 
@@ -145,7 +146,7 @@ def test_a_decision_on_a_changed_text_is_refused(
     # the rest can be imported, and what was left out is counted
     ran = exampp_command("import", str(exam.path), str(path), "--on-error", "skip")
     assert ran.code == 0
-    assert "1" in ran.out + ran.err
+    assert "skipped: 1 bad line" in ran.out + ran.err
     assert "changed after the report was made" in ran.out + ran.err
     assert not exam.decisions.list()
     assert [one.text for one in exam.bank().items("q1") if not one.active] == [

@@ -117,6 +117,33 @@ def test_the_open_items_of_a_passage_share_a_request(tmp_path: Path) -> None:
     assert len(rows) == 12 + 8 + 6
 
 
+def test_items_of_two_queries_share_no_request(tmp_path: Path) -> None:
+    """A prompt with the text of the query would ask about items of the other one."""
+
+    def reply(seen: Seen) -> Answer:
+        return Answer(completion(str(["support"] * len(re.findall(r"q. nugget", seen.text)))))
+
+    with FaultServer(reply) as server, exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(
+            queries={"q1": "the first query", "q2": "the second query"},
+            passages={"p1": "one text", "p2": "one text"},
+            runs={"s": {"q1": ["p1"], "q2": ["p2"]}},
+            bank=[
+                {"query_id": query, "text": f"{query} nugget {n}", "kind": "nugget"}
+                for query in ("q1", "q2")
+                for n in range(3)
+            ],
+        )
+        prompt = "nuggetizer-assigner-many"
+        exam.grade("openai", model="m", base_url=server.url, prompt=prompt, decode="text")
+        assert len(rated(exam)) == 6
+    texts = sorted(seen.text for seen in server.requests)
+    assert len(texts) == 2
+    for text, query, other in zip(texts, ("first", "second"), ("q2", "q1"), strict=True):
+        assert f"the {query} query" in text
+        assert f"{other} nugget" not in text
+
+
 BAD: dict[str, Callable[[dict[str, Any]], str]] = {
     "one is missing": lambda said: json.dumps({n: r for n, r in said.items() if n != "3"}),
     "one is off the scale": lambda said: json.dumps({**said, "2": 9}),

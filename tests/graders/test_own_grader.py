@@ -32,7 +32,7 @@ def test_settings_and_answer_are_enough(tmp_path: Path) -> None:
         assert collection.grade(Least()).done
         run = collection.grading(Least())
         assert run.grading.identity.model == "Least"
-        assert not run.count_pending().cells
+        assert list(run.pending()) == []
     grader = Least()
     assert (grader.limit, grader.note, grader.stopped, grader.late) == (None, "", "", ())
     assert grader.readings == WRITTEN

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkProcess
 from pathlib import Path
@@ -22,6 +21,7 @@ from support.batch_servers import (
 )
 from support.commands import Commands
 from support.forked import forked
+from support.waiting import wait_for
 
 import exampp
 from exampp.cli.main import main
@@ -751,13 +751,6 @@ def process(file: Path, stub: BatchStub) -> ForkProcess:
     return forked(run, file.with_suffix(".said"))
 
 
-def until(found: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_kill_9_in_a_real_process(tmp_path: Path, openai: BatchStub) -> None:
     """Once while the batch is submitted and its id not known, once while it is waited for."""
     exams.make(tmp_path).close()
@@ -775,13 +768,13 @@ def test_kill_9_in_a_real_process(tmp_path: Path, openai: BatchStub) -> None:
     openai.fault, openai.looks = holds, 10**9
     victims = [process(file, openai)]
     # the server takes the batch when nobody waits for its reply any more
-    until(lambda: arrived and not victims[0].is_alive() and openai.batches)
+    wait_for(lambda: arrived and not victims[0].is_alive() and openai.batches)
     assert len(openai.batches) == 1
     with exampp.Collection(file) as exam:
         (row,) = out(exam)
         assert (row.state, row.remote, cells(exam)) == (kept.PREPARED, None, {})
     second = process(file, openai)
-    until(lambda: next(iter(openai.batches.values())).looks > 2)
+    wait_for(lambda: next(iter(openai.batches.values())).looks > 2)
     second.kill()
     second.join()
     with exampp.Collection(file) as exam:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from support.commands import Commands
-from support.counted_tokens import CountingBatches, drawn, server
+from support.counted_tokens import CountingBatches, drawn, replied, server
+from support.servers import Answer, FaultServer, Seen
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -146,6 +147,36 @@ def test_a_trial_gives_an_estimate_with_an_interval(copy: Path) -> None:
     assert inside(way.requests, way.requests.value)
     assert inside(way.requests, found[0])
     assert way.seconds.value is not None
+
+
+def test_failed_requests_do_not_make_the_rest_seem_cheap(copy: Path) -> None:
+    answered = iter(range(15))
+
+    def dying(seen: Seen) -> Answer:
+        alive = next(answered, None) is not None
+        text = seen.body["messages"][-1]["content"]
+        return Answer(replied(text, drawn)) if alive else Answer({}, status=503)
+
+    options = {**OPTIONS, "prompt": MANY, "retries": 1, "backoff": 0.001, "concurrency": 1}
+    with exampp.Collection(copy) as exam:
+        before = estimate(exam.grading("openai", dry_run=True, **options))
+        with FaultServer(dying) as dead, pytest.raises(exampp.Unfinished):
+            exam.grade("openai", base_url=dead.url, **options)
+        after = estimate(exam.grading("openai", dry_run=True, **options))
+    assert 0 < after.requests < before.requests
+    per_request = [one.tokens / one.requests for one in (before, after)]
+    assert per_request[1] == pytest.approx(per_request[0], rel=0.3)
+
+
+def test_the_bounds_of_a_run_that_may_end_early_are_those_of_its_way(exam: Path) -> None:
+    options = {**OPTIONS, "measures": ["Cover@5"], "until": "order"}
+    with exampp.Collection(exam) as opened:
+        found = estimate(opened.grading("openai", dry_run=True, **options))
+        costs = opened.grading_costs("openai", **options)
+    (way,) = (way for way in costs.ways if way.prompt == ONE and way.target)
+    assert (way.requests.low, way.requests.high) == (found.at_least, found.requests)
+    # six groups of one query: the first may decide
+    assert 0 < found.at_least < found.requests / QUERIES
 
 
 def test_costs_by_hand(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from support.commands import Commands
 import exampp
 from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
+from exampp.grading.costs import estimate
 from exampp.records import GraderIdentity, State
 from exampp.records.readings import (
     WITHOUT_EXAMPLE,
@@ -185,7 +186,8 @@ def test_status_and_leaderboard_name_the_command_that_verifies(
         run = collection.grading(
             ScriptedGrader("yes"), prompt="answer-verification", answers_of=grader.key[:8]
         )
-        assert run.count_pending()[:2] == (25, 1)
+        found = estimate(run)
+        assert (found.cells, found.requests) == (25, 1)
     assert command in exampp_command("status", tmp_path / "keyed.exam").out
     assert command in exampp_command("evaluate", tmp_path / "keyed.exam", "--notes").out
 

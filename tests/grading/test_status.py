@@ -97,8 +97,8 @@ def test_judged_passages_that_no_run_ranks_are_graded_on_request(
 ) -> None:
     with ranked_and_judged(tmp_path) as collection:
         run = collection.grading("draft", pool=pool, depth=depth)
-        assert run.count_pending().cells == cells
         found = estimate(run)
+        assert found.cells == cells
         every = 12 if depth == 20 else 8
         ranked = 7 if depth == 20 else 3
         assert (found.cells, found.judged_only) == (cells, every - ranked)
@@ -122,12 +122,12 @@ def test_grades_outside_the_pool_stay_and_status_counts_what_is_left(tmp_path: P
 def test_without_any_run_the_judged_passages_are_graded(tmp_path: Path) -> None:
     files = ("queries.json", "passages.jsonl", "questions.tsv", "judged.qrels")
     with ranked_and_judged(tmp_path, *files) as collection:
-        assert collection.grading("draft").count_pending().cells == 2 * 3 + 1 + 1
+        assert estimate(collection.grading("draft")).cells == 2 * 3 + 1 + 1
         collection.grade("draft", max_queries=1)
         assert grading_status(collection.connection)[0].pending == 2
         # the first run makes the judged passages of all queries a matter of request
         collection.import_files(tmp_path / "systems.run")
-        assert collection.grading("draft").count_pending().cells == 2 * 2 + 1
+        assert estimate(collection.grading("draft")).cells == 2 * 2 + 1
         assert grading_status(collection.connection)[0].pending == 2 * 2 + 1
         collection.systems.remove("alpha")
         assert grading_status(collection.connection)[0].pending == 2

@@ -98,6 +98,10 @@ def test_the_order_is_decided_by_some_queries(tmp_path: Path) -> None:
         for test in (lambda: lazy.significance(["Cover@2"]), lazy.reliability, lazy.report):
             with pytest.raises(exampp.InputError, match="Run exampp grade without --until to"):
                 test()
+        item = exam.bank().items(min(graded))[0].item_id
+        effects = exam.bank().trial(lambda bank: bank.edit("retire", item)).effects
+        moves = next(one for one in effects if one.grader.model == "lazy").impact.shifts[0].moves
+        assert {one.system: one.before for one in moves} == means(lazy)
         (status,) = [one for one in grading_status(exam.connection) if one.not_needed > 150]
         assert (status.pending, status.grader.model) == (0, "lazy")
         again = scripted()

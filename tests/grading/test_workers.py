@@ -21,6 +21,7 @@ from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading import workers
+from exampp.grading.costs import estimate
 from exampp.grading.plan import join_grading
 from exampp.grading.run import GradingRun
 from exampp.grading.workers import SpreadGrader, WorkerJoined
@@ -120,7 +121,7 @@ def test_a_request_has_as_many_items_as_the_workers_take(
         return grader
 
     with exams.make(tmp_path) as exam:
-        planned = exam.grading(spread(start(shared)), prompt="question-rating-many").count_pending()
+        planned = estimate(exam.grading(spread(start(shared)), prompt="question-rating-many"))
         # two queries with items about three and two passages
         assert (planned.cells, planned.requests) == (8, 5)
 

@@ -48,7 +48,9 @@ def test_text_without_spaces_is_cut_too() -> None:
 
 def test_statements_are_joined_and_keep_their_citations() -> None:
     response = Response("q", "s", (Statement("A b.", ("1", "2")), Statement("C d.", ("2", "3"))))
-    assert segments(response, 400) == [Segment("A b. C d.", ("1", "2", "3"))]
+    assert segments(response, 400) == [
+        Segment("A b. C d.", ("1", "2", "3"), ((0, 4, ("1", "2")), (5, 9, ("2", "3"))))
+    ]
     assert segments(response, 3) == [Segment("A b.", ("1", "2")), Segment("C d.", ("2", "3"))]
 
 

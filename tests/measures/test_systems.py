@@ -62,6 +62,8 @@ def test_chosen_systems_keep_their_scores(tmp_path: Path) -> None:
             board = chosen.evaluate(["Cover@20", "nDCG@10"])
             assert board.systems == ("beta",)
             assert set(board.rows) == {row for row in every.rows if row.system == "beta"}
+        assert exam.grades(systems=["b*"]).evaluate(["Cover@20"]).systems == ("beta",)
+        assert exam.grades(without=["?l*"]).evaluate(["Cover@20"]).systems == ("beta",)
         (panel,) = exam.panel(systems=["beta"])
         assert panel.gradebook.systems == ("beta",)
         for options in ({"systems": ["gamma"]}, {"without": ["gamma"]}):

@@ -276,6 +276,12 @@ def test_a_heat_map_is_sorted_both_ways_and_keeps_gaps() -> None:
         ("better", "easy", 1.0, 0.4), ("better", "hard", 0.3, 0.0), ("better", "mid", 0.5, 0.25),
         ("worse", "easy", 0.2, -0.4), ("worse", "hard", None, None), ("worse", "mid", 0.0, -0.25),
     ]  # fmt: skip
+    some = heatmap.heatmap(
+        values, counts, ["worse", "better"], ["mid", "easy", "hard"], "AP", shown={"worse"}
+    )
+    # of fewer systems, values and differences stay
+    assert some.data.rows == figure.data.rows[3:]
+    assert some.subtitle.startswith("1 of 2 systems")
     image = next(layer["mark"] for layer in figure.spec["layer"] if _mark(layer) == "image")
     pixels = decoded(image["url"])
     assert pixels.shape == (2, 3, 4)

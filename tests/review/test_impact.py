@@ -36,6 +36,7 @@ from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import MeasureColumn, Values
 from exampp.records import item_id
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
+from exampp.records.graders import GradingTarget
 from exampp.results.result import Table
 from exampp.review.impact import Baseline, EditPreview, Impact, Shift
 from exampp.stats.estimate import Estimate
@@ -215,6 +216,17 @@ def test_a_swap_by_hand() -> None:
     assert swap.after.low is not None
     assert swap.after.low < -0.5
     assert not swap.beyond_noise
+    # an interval is not known to hold where cells are skipped
+    skipping = GradingTarget(("Cover@1",), (4,), may_miss=0.1, audit=0.2)
+    estimated = Baseline.of(replace(book, target=skipping), ["Cover@1"])
+    ((other,),) = (
+        one.swaps
+        for one in impact_on(
+            estimated, edited(book.queries[0], [(retire_item, "i2"), (retire_item, "i3")])
+        ).shifts
+    )
+    assert (other.after.value, other.after.low) == (0.125, None)
+    assert "(--may-miss)" in other.after.why
     # the best grade of p1 is 4 now, not 5: still relevant
     assert [(r.passage_id, r.before, r.after, r.was_relevant, r.is_relevant)
             for r in impact.labels] == [("p1", 5, 4, True, True)]  # fmt: skip

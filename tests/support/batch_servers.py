@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 from urllib.parse import parse_qs, urlsplit
 
 Json = dict[str, Any]
@@ -94,7 +94,7 @@ class BatchStub(ABC):
         self.pause = 0.0
         self._lock = threading.RLock()
 
-    def __enter__(self) -> BatchStub:
+    def __enter__(self) -> Self:
         stub = self
 
         class Handler(BaseHTTPRequestHandler):

@@ -53,7 +53,9 @@ class CountingBatches(OpenAIStub):
     def line(self, request: str, outcome: Outcome) -> dict[str, Any]:
         """Return the reply to a request."""
         line: dict[str, Any] = super().line(request, outcome)
-        sent = next(one for one in self.batches.values() if request in one.requests)
+        # a cell has one id in all batches
+        newest = reversed(self.batches.values())
+        sent = next(one for one in newest if request in one.requests)
         line["response"]["body"] |= replied(self.text_of(sent.requests[request]), self.rate)
         return line
 

@@ -22,11 +22,12 @@ from exampp import Collection
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.web.live_collection import LiveCollection
-from exampp.web.page_request import PLACES
+from exampp.web.page_request import PATIENCE, PLACES
 from exampp.web.people import People, Role
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare
 from support import exams
+from support.waiting import wait_for
 
 NAVIGATION = tuple(one.address for one in PLACES if one.address != "/lists")
 """The pages that the navigation names; `/lists` leads to the first of four."""
@@ -94,14 +95,14 @@ class Client:
     def get(self, path: str, **parameters: str) -> Answer:
         """GET a page; parameters are put into its address, whatever they hold.
 
-        A busy machine is given time: what is being read is asked for until it has been.
+        A busy machine is given time: a page that reloads itself until the results are ready is
+        asked for again, as by a browser.
         """
         query = f"?{urlencode(parameters)}" if parameters else ""
-        for _ in range(60):
-            answer = self.request("GET", path + query)
-            if b"The results are being computed." not in answer.body:
-                break
-        return answer
+        return wait_for(
+            lambda: self.request("GET", path + query),
+            lambda answer: b"Computing the results. This page reloads" not in answer.body,
+        )
 
     def post(self, path: str, form: Mapping[str, object] | None = None, **query: str) -> Answer:
         """POST a form, as a page of the server does."""
@@ -180,6 +181,8 @@ def serving(
     listener = listen("127.0.0.1", 0)
     with listener, pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", HURRIED)
+        # a busy machine is given time: pages wait for what they show
+        patch.setattr("exampp.web.page_request.GLANCE", PATIENCE)
         room = LiveCollection(path, **options)
         people = People()
         for name in assessors:

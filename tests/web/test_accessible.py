@@ -22,8 +22,12 @@ ADDRESSES = {
     "heat map": "/query?" + urlencode({"id": QUERY}),
     "cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "plain"}),
     "long cell": "/cell?" + urlencode({"query": QUERY, "item": ITEM, "passage": "{{ 7*7 }}"}),
+    "record": "/record?" + urlencode({"id": QUERY, "a": "sys/../%2e", "b": "<b>bold</b>\u202e"}),
     "judge": "/judge",
     "judge a query": "/judge?" + urlencode({"order": "query", "query": QUERY}),
+    "judge an item": "/judge/all?" + urlencode({"query": QUERY, "item": ITEM}),
+    "judge a passage": "/judge/all?"
+    + urlencode({"query": QUERY, "by": "passage", "passage": "plain"}),
     "adjudicate": "/judge?order=disputes",
     "queue": "/queue",
     "disputes": "/disputes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import exams, live, pages
@@ -242,8 +243,8 @@ def test_the_page_shows_the_findings_of_python_in_their_order(client: Client, pa
     assert text.index(rules[0]) < text.index(rules[1])
 
 
-def state(key: int, text: str, **more: object) -> ItemState:
-    return ItemState("q", f"i{key}", text, key=key, edit=key * 10, **more)  # type: ignore[arg-type]
+def state(key: int, text: str, **more: Any) -> ItemState:
+    return ItemState("q", f"i{key}", text, key=key, edit=key * 10, **more)
 
 
 STATES = [state(1, "one?"), state(2, "two?\nlines\0", active=False), state(3, "three?", weight=2.0)]

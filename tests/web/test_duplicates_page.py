@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from support import exams, live
 from support.live import Client
+from support.waiting import wait_for
 
 import exampp
 
@@ -72,10 +72,10 @@ def test_a_marked_group_counts_once(client: Client, path: Path) -> None:
         book = collection.grades().gradebook
         (groups,) = (set(one.item_groups) for one in book.queries if one.query_id == Q1)
         assert len(groups) == len(book.queries[0].item_ids) - 2
-    until = time.monotonic() + 20
-    while "once changes means" not in (text := client.get("/duplicates", count="once").text):
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    text = wait_for(
+        lambda: client.get("/duplicates", count="once").text,
+        lambda page: "once changes means" in page,
+    )
     assert "counting 1 group of duplicates (3 items) once" in text
 
 

@@ -301,7 +301,7 @@ def test_from_two_files_to_a_leaderboard_in_a_browser(
         expect(page.locator("#price")).to_contain_text("Cells pending")
         assert faults(page) == []
         page.get_by_role("button", name="Start grading").click()
-        page.get_by_role("link", name="Open the leaderboard").click(timeout=20_000)
+        page.get_by_role("link", name="Open the leaderboard").click()
         rows = page.locator("table.board tbody .system")
-        expect(rows).to_have_text(["chat", "copy"], timeout=20_000)
+        expect(rows).to_have_text(["chat", "copy"])
         assert trouble == []

@@ -50,6 +50,8 @@ def addresses() -> list[str]:
             ("/bank", "query", {}),
             ("/queue", "query", {}),
             ("/judge", "query", {"order": "query"}),
+            ("/judge/all", "query", {}),
+            ("/judge/all", "query", {"by": "passage"}),
             ("/lists/grid", "query", {}),
         )
     ]

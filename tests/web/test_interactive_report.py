@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import exams, live, pages
@@ -46,9 +46,9 @@ def exam(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def opened(browser: Browser, exam: Path, **options: object) -> Iterator[Page]:
+def opened(browser: Browser, exam: Path, **options: Any) -> Iterator[Page]:
     """The report, opened from disk; it asks for nothing else and no script fails."""
-    context = browser.new_context(**options)  # type: ignore[arg-type]
+    context = browser.new_context(**options)
     page = context.new_page()
     put_axe(page)
     trouble: list[str] = []

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from support import exams, live, pages
+from support.waiting import wait_for
 
 import exampp
 from exampp.analysis.items import item_list
@@ -73,10 +74,9 @@ def test_the_worst_are_those_of_analyze_items(demo_exam: Path) -> None:
         sight = QueryView(next(grades.dossiers([first.query_id])), grades.criteria())
         in_vain, missed = item_errors(sight, first.item_id)
     with live.visiting(demo_exam) as client:
-        for _ in range(100):
-            page = client.get("/items?order=worst").text
-            if "<table" in page:
-                break
+        page = wait_for(
+            lambda: client.get("/items?order=worst").text, lambda page: "<table" in page
+        )
         shown = titles(page)
         assert worst
         assert shown == [row.text.strip() for row in worst]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from support import exams, live, pages
 from support.live import Client
+from support.waiting import wait_for
 
 import exampp
 from exampp.graders.base import Request
@@ -252,10 +252,7 @@ def test_what_was_taken_back_waits_again(path: Path, monkeypatch: pytest.MonkeyP
             made = collection.grades().decisions.decide(*cell, 5, author="ada")
             assert len(waiting(client)) == len(before) - 1
             collection.decisions.undo(made.number, author="ada")
-        for _ in range(1500):
-            if waiting(client).keys() == before.keys():
-                break
-            time.sleep(0.02)
+        wait_for(lambda: waiting(client).keys() == before.keys())
         assert waiting(client).keys() == before.keys()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from support import live
 from support.live import Client
+from support.waiting import wait_for
 
 from exampp.errors import InputError
 from exampp.web import app, limits
@@ -129,11 +130,7 @@ def test_a_response_that_nobody_reads_ends(path: Path, monkeypatch: pytest.Monke
             with suppress(ConnectionError):
                 one.sendall(head.encode() * 600)
             connections = served.server.server_state.connections
-            for _ in range(200):
-                if not connections:
-                    break
-                time.sleep(0.05)
-            assert not connections
+            wait_for(lambda: not connections)
 
 
 def test_garbage_adds_a_few_lines_to_the_log(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import live
+from support.waiting import wait_for
 
 import exampp
 from exampp.errors import InputError
@@ -33,14 +34,6 @@ def opened(path: Path) -> Iterator[LiveCollection]:
     one = LiveCollection(path)
     yield one
     one.close()
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    for _ in range(3000):
-        if holds():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it never came")
 
 
 def test_a_decision_does_not_wait_while_the_graders_are_read_again(
@@ -130,12 +123,16 @@ def test_pages_of_a_large_collection_reload_until_it_is_computed(
         return read()
 
     read_by(monkeypatch, slow)
-    monkeypatch.setattr("exampp.web.page_request.PATIENCE", 0.05)
     with live.visiting(path) as client:
+        monkeypatch.setattr("exampp.web.page_request.GLANCE", 0.05)
+        monkeypatch.setattr("exampp.web.page_request.PATIENCE", 0.1)
         for address in ("/?by=1", "/queries"):
-            answer = client.request("GET", address)
-            assert f'content="1;url={address}"' in answer.text
-            assert "Computing the results" in answer.text
+            # at once at first, and not in a hurry when it is still being computed
+            for delay in (0, 1):
+                answer = client.request("GET", address)
+                assert f'content="{delay};url={address}"' in answer.text
+                assert "Computing the results" in answer.text
+                assert 'aria-label="Areas"' in answer.text
         may_end.set()
         wait_for(lambda: "Leaderboard" in client.get("/?by=1").text)
 

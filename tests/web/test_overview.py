@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import math
 import re
 import shutil
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from support import live, pages
+from support import favoured, live, pages
 from support.likely import LikelyExam
 from support.live import Client
+from support.waiting import wait_for
 
 import exampp
 from exampp.graders.scripted import ScriptedGrader
@@ -32,22 +35,12 @@ def text_of(page: str) -> str:
 
 def counted(client: Client) -> str:
     """The overview once everything on it has been counted."""
-    for _ in range(1200):
-        page = client.get("/").text
-        if "Counting" not in page:
-            return page
-        time.sleep(0.05)
-    raise AssertionError("still counting")
+    return wait_for(lambda: client.get("/").text, lambda page: "Counting" not in page)
 
 
 def complete(client: Client) -> str:
     """The overview once all figures above the leaderboard have arrived, too."""
-    for _ in range(1200):
-        page = counted(client)
-        if "every 500ms" not in page:
-            return page
-        time.sleep(0.05)
-    raise AssertionError("still computing")
+    return wait_for(lambda: counted(client), lambda page: "every 500ms" not in page)
 
 
 def test_the_leaderboard_is_that_of_evaluate(demo_exam: Path) -> None:
@@ -74,7 +67,7 @@ def test_what_waits_for_people_is_counted(demo_exam: Path, tmp_path: Path) -> No
     assert f"Fix the bank {findings} findings" in page
     assert "Fill gaps" in page
     with live.visiting(demo_exam) as client:
-        assert re.search(r"(\b[\d ]+) of \1 cells", text_of(counted(client)))
+        assert re.search(r"(\b[\d,]+) of \1 cells", text_of(counted(client)))
 
 
 def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path) -> None:
@@ -88,12 +81,7 @@ def test_grades_of_another_process_appear_without_being_asked_for(tmp_path: Path
             collection.grades().decisions.decide(
                 "q1", _item(collection, "q1"), "p1", 5, author="grace"
             )
-        for _ in range(1200):
-            answer = client.get(address)
-            if answer.status == 200:
-                break
-            time.sleep(0.05)
-        assert answer.status == 200
+        answer = wait_for(lambda: client.get(address), lambda answer: answer.status == 200)
         assert "<html" not in answer.text
 
 
@@ -117,6 +105,64 @@ def test_every_grader_can_be_looked_at_and_the_choice_is_kept(tmp_path: Path) ->
         assert f'value="{codes[1]}" selected' in client.get("/").text
 
 
+OFFICIAL = {f"s{number}": number + 1 for number in range(favoured.SYSTEMS)}
+"""System to official rank."""
+
+
+def figures_of(page: str) -> dict[str, list[str]]:
+    """The figures above the leaderboard: value and meaning, or the reason why there is none."""
+    (strip,) = pages.read(page).all("dl", class_="strip")
+    return {
+        one.all("dt")[0].text: [part.text.strip() for part in one.all("dd")]
+        for one in strip.all("div")
+    }
+
+
+def test_figures_above_the_leaderboard_are_those_of_the_analyses(tmp_path: Path) -> None:
+    path, official = tmp_path / "my.exam", tmp_path / "official.json"
+    official.write_text(json.dumps(OFFICIAL))
+    with exampp.create(path) as exam:
+        exam.import_files(favoured.write(tmp_path / "g.jsonl", {3: 2}))
+        grades = exam.grades()
+        tested = grades.significance(["Cover@20"]).found[0]
+        scores = grades.evaluate(["Cover@20"]).scores("Cover@20")
+        labels = grades.agreement(at_least=(1,), layouts=("STRICT",), against="judgments")
+        reliability = grades.reliability().studies[0].erho2
+    # Kendall's tau-b: 28 pairs, of which some are tied by score and none by official rank
+    pairs = [
+        (round(scores[a] - scores[b], 9), OFFICIAL[b] - OFFICIAL[a])
+        for a, b in itertools.combinations(OFFICIAL, 2)
+    ]
+    untied = [score * rank > 0 for score, rank in pairs if score]
+    tau = (2 * sum(untied) - len(untied)) / math.sqrt(len(untied) * len(pairs))
+    with live.visiting(path, official=official) as client:
+        found = figures_of(complete(client))
+        behind = text_of(client.get("/trust/official").text)
+    assert {name: value for name, (value, _) in found.items()} == {
+        "Significant differences": f"{tested.different} of 28 pairs",
+        "Official order": f"{tau:.2f}",
+        "Agreement with people": f"{labels.judged[0].estimates['kappa'].value:.2f}",
+        "Reliability": f"{reliability.value:.2f}",
+        "Favoured system": "favours s3",
+        "Grades missing": "0%",
+    }
+    assert f"{tau:.2f}" in behind
+    assert "--official FILE" in behind
+
+
+def test_a_figure_that_is_missing_has_its_reason(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(favoured.write(tmp_path / "g.jsonl", {3: 2}, judged=False))
+    with live.visiting(tmp_path / "my.exam") as client:
+        found = figures_of(complete(client))
+    assert found["Official order"][0] == "\u2013"
+    assert "Give one: exampp serve --official FILE" in found["Official order"][1]
+    reason = "Agreement with judgments is undefined, because no passage has one."
+    assert found["Agreement with people"] == ["\u2013", reason]
+    reason = "Not checked: no graded passage has a human judgment."
+    assert found["Favoured system"] == ["\u2013", reason]
+
+
 def means(*values: float | None) -> list[Spread]:
     return [
         Spread(f"s{i}", value, *standard_error_bar(Mean(value, 0.02, 9), share=True))
@@ -138,6 +184,13 @@ def test_a_system_far_below_all_others_does_not_press_them_together() -> None:
     assert bar is not None
     assert bar.beyond == "\u2039"
     assert bar_of(means(None)[0], low, high) is None
+
+
+def test_a_system_within_the_error_of_tied_systems_stays_on_the_axis() -> None:
+    tied = [Spread(name, 0.786, 0.672, 0.9) for name in "abc"]
+    low, high, _ = round_axis([*tied, Spread("d", 0.643, 0.51, 0.776)])
+    assert low <= 0.51
+    assert high >= 0.9
 
 
 def test_one_system_alone_has_an_axis() -> None:
@@ -255,11 +308,7 @@ def test_ties_are_those_of_the_significance_tests(demo_exam: Path) -> None:
     with exampp.Collection(demo_exam) as collection:
         (found,) = collection.grades().significance(["Cover@20"])
     with live.visiting(demo_exam) as client:
-        for _ in range(600):
-            page = client.get("/").text
-            if "Ties" in page:
-                break
-            time.sleep(0.05)
+        page = wait_for(lambda: client.get("/").text, lambda page: "Ties" in page)
         assert page.count('class="tied"') == len(found.tied) > 1
         assert f"{len(found.tied)} of {len(found.systems)} systems are tied" in text_of(page)
         lower = len(found.systems) - len(found.tied)
@@ -335,11 +384,9 @@ def test_possible_ranks_are_those_of_all_missing_grades() -> None:
 
 def test_a_complete_leaderboard_has_places_and_says_why_nothing_differs(tmp_path: Path) -> None:
     with live.visiting(live.graded(tmp_path)) as client:
-        for _ in range(100):
-            page = text_of(client.get("/?by=2").text)
-            if "Testing which" not in page:
-                break
-            time.sleep(0.1)
+        page = wait_for(
+            lambda: text_of(client.get("/?by=2").text), lambda page: "Testing which" not in page
+        )
     assert "PARTIAL" not in page
     assert " 1 alpha " in page
     assert "no pair can differ significantly" in page

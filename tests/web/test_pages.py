@@ -28,7 +28,8 @@ PAGES = (
     *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
-    *("/duplicates", "/write", "/grade", "/people"),
+    *("/duplicates", "/write", "/grade", "/people", "/record?id=q1"),
+    *("/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
 
@@ -197,6 +198,8 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
             ("/query", "id", {"order": "rating"}),
             ("/cell", "query", {"passage": "p1"}),
             ("/judge", "query", {"order": "query"}),
+            ("/judge/all", "query", {}),
+            ("/judge/all", "query", {"by": "passage"}),
             ("/bank", "query", {}),
             ("/lists/grid", "query", {}),
         )
@@ -229,9 +232,9 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
 # ---- test templates -----------------------------------------------------------------------------
 
 WHOLE = (
-    *(*live.NAVIGATION, "/query?id=q1", "/cell?query=q1&passage=p1"),
+    *(*live.NAVIGATION, "/query?id=q1", "/record?id=q1", "/cell?query=q1&passage=p1"),
     *("/search?q=a", "/bank?query=q1", "/duplicates", "/judge", "/judge/end", "/judge/guidelines"),
-    *("/write", "/grade", "/people"),
+    *("/write", "/grade", "/people", "/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *("/agreement/cells", "/compare?a=beta&b=alpha"),
     *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),
     *(f"/trust/{key}" for key in QUESTIONS),
@@ -316,7 +319,7 @@ def test_every_variable_of_a_template_comes_from_its_page(
         client.post("/impact", edited, query="q1")
         client.post("/judge/decide", {**cells[0], "rating": "1"})
         client.post("/sample/decide", {**cells[1], "rating": "1"})
-        client.post("/history/undo", what="decisions", number="999999")
+        client.post("/history/undo", {"number": "999999"}, what="decisions")
     names = {one.name for one in (HERE / "templates").iterdir()}
     used = {part for name in names for part in meta.find_referenced_templates(parsed(name))}
     assert names - used - set(contexts) == BEFORE_PAGES

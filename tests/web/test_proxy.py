@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from support import live, pages
 from support.live import Answer, Client
 from support.proxies import HOST, WAYS, free_port, missing, nginx
+from support.waiting import wait_for
 
 from exampp import Collection
 from exampp.web.app import Prefixed
@@ -104,10 +106,10 @@ def test_a_person_signs_in_reads_and_decides(tmp_path: Path, way: str) -> None:
             *("httponly", "samesite=strict", "path=/exam/", "secure"),
         }
         for page in ("/exam/", "/exam/queries", "/exam/judge?order=query&query=q1"):
-            for _ in range(60):
-                answer = outside.request("GET", page)
-                if "Computing the results." not in answer.text:
-                    break
+            answer = wait_for(
+                partial(outside.request, "GET", page),
+                lambda answer: 'content="1;url=' not in answer.text,
+            )
             assert answer.status == 200
             addresses = re.findall(r'(?:href|src|action|hx-get|data-more)="(/[^"]*)"', answer.text)
             assert len(addresses) > 10

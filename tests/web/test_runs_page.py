@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from support import exams, live, pages
 from support.browsers import faults, page_of
 from support.live import Client
 from support.servers import Answer, FaultServer, Seen, completion, error
+from support.waiting import wait_for
 
 import exampp
 
@@ -29,14 +30,11 @@ def generated(_: Seen) -> Answer:
     return Answer(completion("\n".join(f"{n}. {one}" for n, one in enumerate(QUESTIONS, 1))))
 
 
-def wait_for(client: Client, state: str, count: int = 1) -> str:
+def in_state(client: Client, state: str, count: int = 1) -> str:
     """Return the runs page once as many runs are in a state."""
-    for _ in range(800):
-        text = client.get("/runs").text
-        if text.count(f">{state}</span>") == count:
-            return text
-        time.sleep(0.025)
-    raise AssertionError(text)
+    return wait_for(
+        lambda: client.get("/runs").text, lambda page: page.count(f">{state}</span>") == count
+    )
 
 
 def start(client: Client, server: FaultServer, address: str = "/write/start", **more: str) -> None:
@@ -82,7 +80,7 @@ def test_the_price_is_shown_and_nothing_is_sent(
 def test_generated_questions_are_marked_and_can_be_undone(client: Client, path: Path) -> None:
     with FaultServer(generated) as server:
         start(client, server, count="3", api_key=KEY)
-        text = wait_for(client, "finished")
+        text = in_state(client, "finished")
         assert {seen.headers["authorization"] for seen in server.requests} == {f"Bearer {KEY}"}
     assert "questions added to the bank &#39;drafts&#39;" in text
     assert len(texts(path)) > 2
@@ -98,10 +96,27 @@ def test_generated_questions_are_marked_and_can_be_undone(client: Client, path: 
     assert "Undo" not in client.get("/runs").text
 
 
+def test_the_history_undoes_a_whole_generation_after_a_restart(path: Path) -> None:
+    with live.visiting(path) as client, FaultServer(generated) as server:
+        start(client, server, count="3")
+        in_state(client, "finished")
+    written = len(texts(path))
+    with live.visiting(path) as client:
+        listed = pages.read(client.get("/history", what="edits", bank="drafts").text)
+        buttons = {
+            one.attributes["aria-label"] for one in listed.all("button", class_="small quiet")
+        }
+        assert f"Undo all {written} edits" in buttons
+        (form,) = [one for one in listed.all("form") if one.all("input", name="number")]
+        answer = client.post("/history/undo", form.fields(), what="edits", bank="drafts")
+        assert answer.status == 303
+    assert texts(path) == []
+
+
 def test_a_question_that_was_edited_since_keeps_all_of_them(client: Client, path: Path) -> None:
     with FaultServer(generated) as server:
         start(client, server, count="3")
-        wait_for(client, "finished")
+        in_state(client, "finished")
     with exampp.Collection(path) as opened:
         bank = opened.bank("drafts")
         bank.edit("reword", bank.items("q1")[0].item_id, "What is blue?", query_id="q1")
@@ -116,15 +131,14 @@ def test_a_question_that_was_edited_since_keeps_all_of_them(client: Client, path
 def test_a_stopped_run_keeps_its_replies_and_resumes(client: Client, path: Path) -> None:
     with FaultServer(delay=0.2) as server:
         start(client, server, "/grade/start", concurrency="1")
-        while not graded(path):
-            time.sleep(0.05)
+        wait_for(lambda: graded(path))
         assert client.post("/runs/stop", {"number": "1"}).status == 303
-        text = wait_for(client, "stopped")
+        text = in_state(client, "stopped")
         done = graded(path)
         assert 0 < done < 8
         assert "Resume" in text
         assert client.post("/runs/resume", {"number": "1"}).status == 303
-        wait_for(client, "finished")
+        in_state(client, "finished")
         assert graded(path) == 8
         # no cell was asked twice
         assert set(server.attempts.values()) == {1}
@@ -133,7 +147,7 @@ def test_a_stopped_run_keeps_its_replies_and_resumes(client: Client, path: Path)
 def test_grading_ends_when_the_order_is_decided(client: Client) -> None:
     form = {**GRADING, "grader": "draft", "measures": "Cover@2", "until": "order", "prompt": ""}
     assert client.post("/grade/start", {**form, "margin": "0.1"}).status == 303
-    assert "All 2 queries are graded" in wait_for(client, "finished")
+    assert "All 2 queries are graded" in in_state(client, "finished")
     refused = client.post("/grade/start", {**form, "baseline_system": "alpha"})
     assert refused.status == 400
     assert "only a gate has a baseline" in refused.text
@@ -144,7 +158,7 @@ def test_a_cascade_grades_where_a_cheap_grader_is_unsure(client: Client, path: P
         (cheap,) = opened.graders
     with FaultServer() as server:
         start(client, server, "/grade/start", after=cheap.key, unsure="1.5", audit="1")
-        text = wait_for(client, "finished")
+        text = in_state(client, "finished")
         assert len(server.requests) == 8
     assert "rates 100.0% of the cells. Random audit of" in text
     with exampp.Collection(path) as opened:
@@ -159,7 +173,7 @@ def test_a_grader_is_continued_after_a_restart_with_the_same_options(path: Path)
     with FaultServer() as server:
         with live.visiting(path) as client:
             start(client, server, "/grade/start", max_queries="1", temperature="0.5", seed="7")
-            wait_for(client, "finished")
+            in_state(client, "finished")
         done = len(server.requests)
         with live.visiting(path) as client:
             runs = pages.read(client.get("/runs").text)
@@ -167,7 +181,7 @@ def test_a_grader_is_continued_after_a_restart_with_the_same_options(path: Path)
             page = pages.read(client.get(link.attributes["href"]).text)
             form = page.all("form", action="/grade/price")[0].fields()
             start(client, server, "/grade/start", **{**form, "base_url": server.url})
-            wait_for(client, "finished")
+            in_state(client, "finished")
         assert done < len(server.requests) == 8
     assert graded(path) == 8
     with exampp.Collection(path) as opened:
@@ -178,8 +192,7 @@ def test_a_server_that_stops_stores_what_arrived(path: Path) -> None:
     with FaultServer(delay=0.2) as server:
         with live.visiting(path) as client:
             start(client, server, "/grade/start", concurrency="1")
-            while not graded(path):
-                time.sleep(0.05)
+            wait_for(lambda: graded(path))
         sent = len(server.requests)
     assert 0 < graded(path) <= sent < 8
 
@@ -187,9 +200,22 @@ def test_a_server_that_stops_stores_what_arrived(path: Path) -> None:
 def test_a_failure_is_a_sentence_on_the_page(client: Client) -> None:
     with FaultServer(lambda _: error(401, "bad key")) as server:
         start(client, server, "/grade/start")
-        text = wait_for(client, "failed")
+        text = in_state(client, "failed")
     assert "OPENAI_API_KEY" in text
     assert "Traceback" not in text
+
+
+def test_no_time_remains_for_a_run_that_failed(client: Client, path: Path) -> None:
+    number = count()
+
+    def then_refuse(_: Seen) -> Answer:
+        return Answer(completion("4")) if next(number) < 3 else error(401, "bad key")
+
+    with FaultServer(then_refuse) as server:
+        start(client, server, "/grade/start", concurrency="1")
+        text = in_state(client, "failed")
+    assert graded(path) == 3
+    assert " left" not in text
 
 
 @pytest.mark.parametrize(
@@ -226,7 +252,7 @@ def test_the_key_of_the_environment_goes_to_its_own_server_only(
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         start(client, other, "/grade/start")
         start(client, server, "/grade/start", model="own")
-        wait_for(client, "finished", 2)
+        in_state(client, "finished", 2)
         keys = [{seen.headers["authorization"] for seen in one.requests} for one in (other, server)]
     assert keys == [{"Bearer none"}, {f"Bearer {KEY}"}]
 
@@ -235,7 +261,7 @@ def test_typed_questions_are_added_all_or_none(client: Client, path: Path) -> No
     form = {"query": "q1", "bank": "drafts", "kind": "question"}
     lines = "What scatters light?\r\n\r\n  Why is dusk red?  "
     answer = client.post("/write/typed", {**form, "texts": lines})
-    assert answer.headers["location"] == "/write?query=q1&saved=2"
+    assert answer.headers["location"] == "/write?query=q1&bank=drafts&saved=2"
     assert texts(path) == ["What scatters light?", "Why is dusk red?"]
     again = client.post("/write/typed", {**form, "texts": "Is air blue?\nWhy is dusk red?"})
     assert again.status == 400
@@ -284,7 +310,7 @@ def test_questions_are_written_watched_and_undone_in_a_browser(
         assert server.requests == []
         assert faults(page) == []
         page.get_by_role("button", name="Write questions").click()
-        expect(page.get_by_text("finished")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("finished")).to_be_visible()
         assert faults(page) == []
         page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("button", name="Undo")).to_have_count(0)
@@ -301,12 +327,8 @@ def test_a_run_of_another_process_is_shown_with_its_progress(client: Client, pat
     with FaultServer(delay=0.5) as server:
         process = subprocess.Popen([sys.executable, "-c", code, str(path), server.url])
         try:
-            text = wait_for(client, "running")
-            for _ in range(400):
-                if "cost" in text:
-                    break
-                time.sleep(0.025)
-                text = client.get("/runs").text
+            text = in_state(client, "running")
+            text = wait_for(lambda: client.get("/runs").text, lambda page: "cost" in page)
         finally:
             assert process.wait(60) == 0
     assert "of 8 cells" in text
@@ -336,10 +358,10 @@ def test_the_start_page_becomes_the_leaderboard_while_a_run_goes_on(
         begun = page.get_by_text("A run is active").or_(page.locator("table.board"))
         expect(begun).to_be_visible()
         server.held = False
-        expect(page.locator("table.board")).to_be_visible(timeout=20_000)
+        expect(page.locator("table.board")).to_be_visible()
         assert trouble == []
         page.goto("/runs")
         page.close()
         # the run does not need the page
-        wait_for(client, "finished")
+        in_state(client, "finished")
     assert graded(path) == 8

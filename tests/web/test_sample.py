@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import live, pages
+from support.commands import Commands
 from support.live import Client
 
 import exampp
@@ -33,11 +34,79 @@ def form(client: Client) -> dict[str, str]:
     return found.fields()
 
 
-def test_without_a_sample_it_says_how_to_draw_one(client: Client) -> None:
-    assert "sample --labels 400" in client.get("/sample").text
+def test_without_a_sample_it_can_be_drawn(client: Client) -> None:
+    drawing = pages.read(client.get("/sample").text).by_id("draw")
+    assert drawing.fields()["labels"] == "400"
     assert "sample --labels 400 -m P@20" in client.get("/trust/corrected").text
     assert "No sample yet" in client.get("/sample/judge").text
     assert client.get("/sample/case", query="q1", passage="p1").status == 400
+
+
+FORM = {"labels": "2", "measure": "Cover@2", "design": "uniform", "seed": "4"}
+
+
+def test_the_form_draws_the_sample_of_the_command(
+    path: Path, client: Client, exampp_command: Commands
+) -> None:
+    answer = client.post("/sample/draw", FORM)
+    assert (answer.status, answer.headers["location"]) == (303, "/sample")
+    with exampp.Collection(path) as collection:
+        (plan,) = collection.grades().decisions.plans()
+    assert (plan.author, plan.seed, plan.design, plan.measure) == ("ada", 4, "uniform", "Cover@2")
+    drawn = exampp_command.line(
+        f"exampp review {path} sample --labels 2 -m Cover@2 --design uniform --seed 4"
+    )
+    assert drawn.code == 0
+    with exampp.Collection(path) as collection:
+        plans = collection.grades().decisions.plans()
+    assert {one.drawn for one in plans} == {plan.drawn}
+    # the form shows what was drawn, so that only the number of labels is changed to extend it
+    shown = pages.read(client.get("/sample").text).by_id("draw").fields()
+    assert shown | FORM == shown
+    assert client.post("/sample/draw", {**shown, "labels": "100"}).status == 303
+    with exampp.Collection(path) as collection:
+        larger = collection.grades().decisions.plans()[-1]
+    assert {one.unit_id for one in plan.drawn} < {one.unit_id for one in larger.drawn}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"labels": ""}, "1 label or more"),
+        ({"labels": "0"}, "1 label or more"),
+        ({"labels": "many"}, "a whole number"),
+        ({"measure": "nDCG@10"}, "nDCG@10"),
+        ({"design": "best"}, "unknown design"),
+        ({"seed": "-1"}, "the seed"),
+        ({"min_rating": "9"}, "9"),
+    ],
+)
+def test_a_wrong_form_says_why_and_keeps_what_was_typed(
+    client: Client, wrong: dict[str, str], said: str
+) -> None:
+    answer = client.post("/sample/draw", {**FORM, **wrong})
+    assert answer.status == 400
+    drawing = pages.read(answer.text).by_id("draw")
+    assert said in drawing.all("p", role="alert")[0].text
+    if "design" not in wrong:
+        assert drawing.fields() == {**FORM, "min_rating": "", "min_relevant": "", **wrong}
+    assert "No sample yet" in client.get("/sample").text
+
+
+def test_people_start_with_other_units_and_see_what_all_found(path: Path) -> None:
+    draw(path, "Cover@2")
+    with live.serving(path, ["ada", "bob"]) as served:
+        people = [Client(served).enter(name) for name in ("ada", "bob")]
+        forms = [form(one) for one in people]
+        assert forms[0]["cell"] != forms[1]["cell"]
+        for number in range(20):
+            who = people[number % 2]
+            if "Nothing left to decide" in who.get("/sample/judge").text:
+                break
+            who.post("/sample/decide", {**form(who), "rating": "5"})
+        text = people[0].get("/sample").text
+    assert "People and the grader, on the 6 cells" in pages.read(text).text.replace("\xa0", " ")
+    assert "corrected by people" in text
 
 
 def test_passages_are_decided_one_after_the_other(path: Path, client: Client) -> None:

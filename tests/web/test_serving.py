@@ -122,6 +122,24 @@ def test_a_missing_extra_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -
         serve(path, port=0)
 
 
+@pytest.mark.parametrize(
+    ("public", "proxies", "printed"),
+    [
+        ("exams.test", ["127.0.0.1"], "https://exams.test/exam"),
+        ("127.0.0.1:8099", ["127.0.0.1"], "http://127.0.0.1:8099/exam"),
+        ("localhost", ["127.0.0.1"], "http://localhost/exam"),
+        ("exams.test", [], "http://exams.test/exam"),
+    ],
+)
+def test_the_printed_address_is_that_of_the_proxy(
+    path: Path, public: str, proxies: list[str], printed: str
+) -> None:
+    behind = {"allowed_hosts": [public], "prefix": "/exam", "proxies": proxies}
+    with live.serving(path, behind=behind) as served:
+        (address,) = served.addresses().values()
+    assert address.partition("/?token=")[0] == printed
+
+
 def test_two_people_on_another_host(path: Path) -> None:
     # every address of this machine, so that it can be reached by its name
     with listen("0.0.0.0", 0) as listener:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from conftest import Build
 from support import attacked, favoured, live, pages
 from support.live import Client
+from support.waiting import wait_for
 
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
@@ -44,13 +44,7 @@ def text_of(page: str) -> str:
 
 def answered(client: Client) -> str:
     """The list of questions once all are answered."""
-    for _ in range(600):
-        page = client.get("/trust").text
-        if "Computing …" not in page:
-            return page
-        assert "/trust/answers" in page
-        time.sleep(0.1)
-    raise AssertionError("questions stay open")
+    return wait_for(lambda: client.get("/trust").text, lambda page: "Computing …" not in page)
 
 
 def test_every_question_has_a_sentence_and_the_page_behind_it(client: Client) -> None:

@@ -213,6 +213,97 @@ def test_a_session_ends_at_its_goal_and_shows_the_agreement_then(page: Page, pat
     assert len(decided(path)) == 2
 
 
+@pytest.mark.parametrize("by", ["item", "passage"])
+def test_many_cells_on_one_page_by_keyboard(page: Page, path: Path, by: str) -> None:
+    page.goto(f"/judge/all?query=q&by={by}")
+    rows = page.locator(".judge-row")
+    count = 6 if by == "item" else 3
+    assert rows.count() == count
+    cells = [
+        json.loads(one.locator("[name=cell]").get_attribute("value") or "")[1:]
+        for one in rows.all()
+    ]
+    assert len({item for item, _ in cells}) == (1 if by == "item" else 3)
+    assert len({passage for _, passage in cells}) == (6 if by == "item" else 1)
+    current = page.locator(".judge-row[aria-current]")
+    for key, then in (("4", 2), ("s", 3), ("ArrowUp", 2), ("r", 2)):
+        page.keyboard.press(key)
+        assert current.get_attribute("id") == f"cell-{then}", key
+    page.keyboard.type("it says so: 3 u")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")  # the grade of the second cell, confirmed
+    settle(page, 2)
+    assert page.locator("#left").inner_text() == str(count - 2)
+    grade = int(rows.nth(1).get_attribute("data-automatic") or "-1")
+    expected = [(*cells[0], 4, ""), (*cells[1], grade, "it says so: 3 u")]
+    assert decided(path) == expected
+    # another rating of the same cell replaces the first, and an undo brings that one back
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("1")
+    page.wait_for_function(
+        "() => document.querySelector('#recent .grade').textContent.trim() === '1'"
+    )
+    page.keyboard.press("u")
+    pressed = rows.nth(0).locator("[aria-pressed=true]")
+    page.wait_for_function(
+        "() => document.querySelector('#cell-1 [aria-pressed=true]')?.textContent.trim() === '4'"
+    )
+    assert current.get_attribute("id") == "cell-1"
+    page.keyboard.press("u")  # the decision of the second cell, which is open again
+    page.wait_for_selector("#cell-2[data-state=open]")
+    page.reload()
+    assert pressed.inner_text() == "4"
+    assert rows.nth(1).locator("[aria-pressed=true]").count() == 0
+    assert current.get_attribute("id") == "cell-2"
+
+
+def test_many_decisions_arrive_in_order_though_the_server_pauses(page: Page, path: Path) -> None:
+    tries = []
+
+    def fail_twice(route: Route) -> None:
+        tries.append(route)
+        if len(tries) < 3:
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/judge/decide**", fail_twice)
+    page.goto("/judge/all?query=q")
+    for key in "043215":
+        page.keyboard.press(key)
+    page.click("text=End the session")
+    page.wait_for_url("**/judge/end")
+    assert [rating for _, _, rating, _ in decided(path)] == [0, 4, 3, 2, 1, 5]
+
+
+def test_a_refused_decision_is_open_again(page: Page, path: Path) -> None:
+    page.goto("/judge/all?query=q")
+    form = page.locator("#cell-2 [name=versions]")
+    form.evaluate("one => { one.value = '0,0' }")
+    page.keyboard.press("s")
+    page.keyboard.press("5")
+    page.wait_for_selector("#judged.is-trouble")
+    page.wait_for_selector("#cell-2[data-state=open][aria-current]")
+    assert page.locator("#cell-2 [aria-pressed=true]").count() == 0
+    assert decided(path) == []
+
+
+def test_no_grade_is_on_a_blind_page_even_of_decided_cells(page: Page, path: Path) -> None:
+    page.goto("/judge/all?query=q")
+    page.keyboard.press("b")
+    page.wait_for_selector("#blind[aria-pressed=true]")
+    for key in "25":
+        page.keyboard.press(key)
+    settle(page, 2)
+    for by in ("item", "passage"):
+        page.goto(f"/judge/all?query=q&by={by}")
+        assert page.locator(".grader-line, [data-automatic], .judge-row mark").count() == 0
+        assert "rader" not in page.locator(".judge-many").inner_text()
+    with exampp.Collection(path) as collection:
+        assert [one.decision.blind for one in collection.decisions.list()] == [True, True]
+
+
 def test_the_ratings_never_scroll_away(browser: Browser, tmp_path: Path) -> None:
     path = exam(tmp_path, long=50_000)
     with live.visiting(path) as client, page_of(browser, client) as (page, _):
@@ -241,12 +332,12 @@ def test_the_ratings_never_scroll_away(browser: Browser, tmp_path: Path) -> None
 def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -> None:
     tries = []
 
-    def fail_twice(route: object) -> None:
+    def fail_twice(route: Route) -> None:
         tries.append(route)
         if len(tries) < 3:
-            route.abort()  # type: ignore[attr-defined]
+            route.abort()
         else:
-            route.continue_()  # type: ignore[attr-defined]
+            route.continue_()
 
     page.route("**/judge/decide**", fail_twice)
     page.goto("/judge?order=query&query=q")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,12 +23,18 @@ _DECIMALS = 10
 
 
 def leaderboard_figure(
-    board: Leaderboard, column: MeasureColumn, tested: Significance | None = None
+    board: Leaderboard,
+    column: MeasureColumn,
+    tested: Significance | None = None,
+    shown: Collection[str] | None = None,
 ) -> Figure:
-    """Plot the leaderboard of a column with standard errors, and letters if pairs were tested."""
+    """Plot the leaderboard of a column with standard errors, and letters if pairs were tested.
+
+    By default all systems are shown.
+    """
     rows = tested.systems if tested else ()
     letters = {row.system: row.letters for row in rows if row.letters}
-    return board.figure_of(column, letters if tested else None)
+    return board.figure_of(column, letters if tested else None, shown)
 
 
 def series(boards: Mapping[str, Leaderboard]) -> dict[str, list[Spread]]:
@@ -111,9 +117,15 @@ def _ratings(book: Gradebook) -> dict[int, int]:
 
 
 def heatmap_figure(
-    board: Leaderboard, column: MeasureColumn, texts: Mapping[str, str] | None = None
+    board: Leaderboard,
+    column: MeasureColumn,
+    texts: Mapping[str, str] | None = None,
+    shown: Collection[str] | None = None,
 ) -> Figure:
-    """Plot every system on every query under a column; `texts` are those of queries, by id."""
+    """Plot every system on every query under a column; `texts` are those of queries, by id.
+
+    Of the systems, only some may be `shown`; differences are to the mean of all.
+    """
     values = column.values
     drawn = heatmap.heatmap(
         values.values,
@@ -122,6 +134,7 @@ def heatmap_figure(
         column.query_ids,
         column.name,
         texts=texts,
+        shown=shown,
     )
     return _of(board, drawn)
 

@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.analysis.grader_bias import bias_notes, grader_bias
-from exampp.analysis.omissions import find_pairs
 from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore
@@ -40,7 +39,13 @@ from exampp.measures.names import Measure, as_measures
 from exampp.measures.query_sample import ERROR, estimate_all
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.measures.values import MeasureColumn
-from exampp.records.gradebook import Gradebook, answering, check_testable
+from exampp.records.gradebook import (
+    Gradebook,
+    answering,
+    check_testable,
+    find_pairs,
+    systems_named,
+)
 from exampp.records.wording import counted
 from exampp.results.notes import listed, note, with_code, without_code
 from exampp.results.plots.dots import intervals_figure
@@ -387,7 +392,7 @@ def judge_systems(
         name: _measured(book, name, settings)
         for name in dict.fromkeys(one.measure for one in requirements)
     }
-    checked = systems or _all_systems(book, baseline)
+    checked = systems_named(book, systems) or _all_systems(book, baseline)
     count = len(checked) * len(requirements)
     check = _RequirementCheck(book, answering(book), measured, baseline, settings, count)
     rows = [check.row(system, requirement) for system in checked for requirement in requirements]

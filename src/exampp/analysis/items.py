@@ -29,7 +29,7 @@ from exampp.measures.cover import (
 )
 from exampp.measures.leaderboard import chance_code, grade_notes, missing_prerequisite
 from exampp.measures.names import heading
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, check_testable
 from exampp.records.items import BankTexts, ItemEvidence, origin_tags
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import DRAFT, Note, merge_notes, note
@@ -501,7 +501,12 @@ def analyze(
     texts: BankTexts | None = None,
     officials: Mapping[str, Mapping[str, float]] | None = None,
 ) -> ItemAnalysis:
-    """Analyse the items of an exam; `officials` are official leaderboards, system to rank."""
+    """Analyse the items of an exam; `officials` are official leaderboards, system to rank.
+
+    Raises:
+        InputError: Cells or queries were left out by an estimate.
+    """
+    check_testable(book)
     texts = texts or BankTexts()
     once, first, counted, jackknife = _counted_once(scores, texts)
     distinct = first == np.arange(len(first))

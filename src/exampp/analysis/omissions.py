@@ -7,7 +7,7 @@ add up to Cover of what was retrieved, the first and third to Cover of the answe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from exampp.analysis.items import SEALED
 from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.measures.cover import ItemScores
+from exampp.records.gradebook import find_pairs
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note
@@ -26,8 +27,6 @@ from exampp.results.view import Cell, Column, Interval, programs_only
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
-SUFFIXES = (":cited", ":contexts")
-"""Ends of the names of retrieved passages; the answers made of them have the name before it."""
 GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
 
 
@@ -154,18 +153,6 @@ class Omissions(Result):
 
 
 _ITEM = (Column("system", key="answer"), *map(Column, ("query", "item", "text")))
-
-
-def find_pairs(systems: Sequence[str]) -> dict[str, str]:
-    """Map answering systems to their sources, for systems whose names form such a pair."""
-    known = set(systems)
-    found: dict[str, str] = {}
-    for suffix in SUFFIXES:
-        for name in systems:
-            answer = name.removesuffix(suffix)
-            if answer and answer != name and answer in known:
-                found.setdefault(answer, name)
-    return found
 
 
 def find_omissions(

@@ -22,7 +22,7 @@ from exampp.analysis.correlation import (
 )
 from exampp.analysis.grader_bias import DEPTH, QUESTION, GraderBias, grader_bias
 from exampp.analysis.items import ItemAnalysis, ItemSettings, analyze
-from exampp.analysis.omissions import Omissions, find_omissions, find_pairs
+from exampp.analysis.omissions import Omissions, find_omissions
 from exampp.analysis.phrases import OVER_ALL, not_excluded, percent
 from exampp.analysis.raters import Layout
 from exampp.analysis.reliability import Reliability, scored_column, study_reliability
@@ -38,7 +38,7 @@ from exampp.measures.names import as_measures, heading
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
 from exampp.records.calibration import Calibration
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import MISSING, Gradebook, find_pairs
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
@@ -499,16 +499,18 @@ def about_people(result: Agreements) -> TrustAnswer:
     """Answer how well labels made of ratings agree with judgments, by Cohen's kappa."""
     kappas = [block.estimates["kappa"].value for block in result.judged]
     value = next((f"{one:.2f}" for one in kappas if one is not None), "")
-    blocks = _folded(*result.tables().values())
-    return _answer("people", PEOPLE, result.headline, blocks, known=bool(value), value=value)
+    reason = "" if value else " ".join(with_code(result.notes, "no-judgments"))
+    headline, blocks = reason or result.headline, _folded(*result.tables().values())
+    return _answer("people", PEOPLE, headline, blocks, known=bool(value), value=value)
 
 
 def about_missing(share: float) -> TrustAnswer:
     """Answer how many cells behind a score have no grade, from the largest `share` of a system."""
     headline = "Every score is complete: no grade is missing."
+    shown = percent(float(f"{share:.3g}"))
     if share:
-        headline = f"Up to {percent(share)} of the cells behind a score have no grade."
-    return _answer("missing", "Are grades missing?", headline, (), value=percent(share))
+        headline = f"Up to {shown} of the cells behind a score have no grade."
+    return _answer("missing", "Are grades missing?", headline, (), value=shown)
 
 
 def about_corrected(result: Corrected) -> TrustAnswer:
@@ -567,10 +569,12 @@ def _ranked_sources(data: ReportData) -> Notices | None:
     sources = find_pairs(data.book.systems).values()
     if not sources:
         return None
-    options = " ".join(f"--leave-out {name}" for name in sources)
     names = ", ".join(sources)
     return Notices(
-        (f"Retrieved passages are ranked beside answers ({names}). To rank answers: {options}.",),
+        (
+            f"Retrieved passages are ranked beside answers ({names}). To rank answers: "
+            "--system answers.",
+        ),
         "note",
     )
 

@@ -16,6 +16,7 @@ from exampp.cli.options import (
     OF_OFFICIAL,
     Measures,
     MethodSelection,
+    MinRating,
     MinRatings,
     Missing,
     Officials,
@@ -347,13 +348,61 @@ def significance(
     end_where_undefined([pair.p for pair in tested], [pair.difference.reason for pair in tested])
 
 
+@option_rules(OF_MEASURES["--min-rating"])
+@without_options("decisions")
+def changes(
+    selection: Selection,
+    since: Annotated[
+        Path,
+        keyword(
+            help="Compare with an earlier copy of the collection, graded passages, output of "
+            "evaluate --per-query --format json, or the bank and decisions before a date "
+            "(2026-11-03).",
+        ),
+    ],
+    measure: Annotated[
+        str | None,
+        keyword(
+            "--measure",
+            "-m",
+            help="Cover@20, or any measure of ir_measures. [default: that of the stored scores, "
+            "or Cover@20]",
+        ),
+    ] = None,
+    min_rating: MinRating = None,
+    subtopics: Subtopics = "auto",
+    *,
+    display: NumberDisplay,
+) -> None:
+    """Show what changed since an earlier version, and which scores differ by more than noise.
+
+    Compares systems, queries, items, passages, grades and decisions. Each cause shows how far it
+    moved a score: responses of the system, bank, grades, human decisions.
+
+    Example: exampp analyze changes my.exam --since last-week.exam
+    """
+    with opened_grades(selection, None if measure is None else [measure]) as grades:
+        found = grades.changes(since, measure, min_rating=min_rating, subtopics=subtopics)
+    show(found, display)
+    estimates = [one.difference for one in found.systems]
+    end_where_undefined([one.value for one in estimates], [one.reason for one in estimates])
+
+
 app = Group(
     "analyze",
     help="Analyze how far the leaderboard can be trusted.",
     renamed={"leaderboards": "exampp analyze correlation COLLECTION"},
 )
 for _function in (
-    *(correlation, agreement, significance, audit.reliability, audit.items, audit.sensitivity),
+    *(
+        correlation,
+        agreement,
+        significance,
+        changes,
+        audit.reliability,
+        audit.items,
+        audit.sensitivity,
+    ),
     *(audit.corrected, audit.calibration, audit.attacks, audit.unsaid),
 ):
     app.verb(_function.__name__)(_function)

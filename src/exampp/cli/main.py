@@ -59,6 +59,10 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "review:app",
             "List grades and decisions that reveal mistakes of the grader or the bank.",
         ),
+        "record": (
+            "review:record",
+            "Show one query of a RAG collection: answers, contexts, reference, items.",
+        ),
         "serve": (
             "review:serve",
             "Open a collection in the browser: add files, grade, judge, edit the bank, see the "
@@ -252,5 +256,7 @@ def _run() -> int:
 
 
 def _interrupted(code: int) -> tuple[int, str]:
-    what = "interrupted. Finished work is stored; this continues"
-    return code, f"{what}:\n  {this_command()}"
+    stored = "Finished work is stored; this continues"
+    if sys.argv[1:2] == ["import"]:
+        stored = "An import is all or nothing; run it again"
+    return code, f"interrupted. {stored}:\n  {this_command()}"

@@ -1,4 +1,4 @@
-"""`exampp review`, `search` and `serve`: review lists, search, and the web pages."""
+"""`exampp review`, `record`, `search` and `serve`: lists, one query, search, and the web pages."""
 
 from __future__ import annotations
 
@@ -317,6 +317,34 @@ class ReviewCommand(Command):
 
 
 app = ReviewCommand("review", review)
+
+
+def record(
+    collection: ExamFile,
+    query: Annotated[str, argument(metavar="QUERY", help="The id or the text of the query.")],
+    systems: Annotated[
+        list[str] | None,
+        keyword(
+            "--system",
+            help="Show the answer of this system. Repeat for several. [default: the best two]",
+        ),
+    ] = None,
+    min_rating: MinRating = None,
+    grader: GraderName = None,
+    bank: BankName = None,
+    *,
+    display: NotesDisplay,
+) -> None:
+    """Show one query of a RAG collection: answers, contexts, reference, items.
+
+    Answers are shown sentence by sentence, with the contexts that a sentence cites and the items
+    for which the grader quotes it. Contexts are in rank order, with the items that they cover.
+
+    Example: exampp record my.exam q1 --system chat-v1 --system chat-v2
+    """
+    with exampp.open(collection) as opened:
+        found = opened.record(query, systems or (), grader=grader, bank=bank, min_rating=min_rating)
+    show(found, display)
 
 
 def search(

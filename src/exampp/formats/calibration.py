@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.json_values import read_json_file
+from exampp.formats.json_values import read_document
 from exampp.formats.output import writing
 from exampp.records.calibration import Calibration
 
@@ -24,15 +24,10 @@ def write(path: str | Path, calibration: Calibration) -> None:
 
 def read(path: str | Path) -> Calibration:
     """Return the calibration in a file; raise InputError if it is not one."""
-    value = read_json_file(path)
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InputError(
-            "not a calibration file",
-            file=path,
-            hint="Create one: exampp analyze calibration SOURCE --save FILE",
-        )
+    hint = "Create one: exampp analyze calibration SOURCE --save FILE"
+    value = read_document(path, FORMAT, "a calibration file", hint)
     try:
-        return of_value({key: one for key, one in value.items() if key != "format"})
+        return of_value(value)
     except InputError as error:
         raise error.at(path) from None
 

@@ -102,6 +102,18 @@ def read_json_file(path: str | Path) -> Any:
     return parse_json(read_text(path), path)
 
 
+def read_document(path: str | Path, name: str, what: str, hint: str) -> Json:
+    """Return the object of a JSON file whose `format` is `name`, without this key.
+
+    Raises:
+        InputError: The file is not valid JSON, or not `what`.
+    """
+    value = read_json_file(path)
+    if not isinstance(value, dict) or value.pop("format", None) != name:
+        raise InputError(f"not {what}", file=path, hint=hint)
+    return value
+
+
 def parse_json(text: str, path: str | Path, line: int | None = None) -> Any:
     """Return the JSON value in a text; `line` is its line number, if it is a single line."""
     text = valid_json(text.encode(), path, line).decode()
@@ -157,8 +169,8 @@ def json_id(value: Json, key: str, place: str = "") -> str:
 
 
 def place_below(place: str, key: str) -> str:
-    """Return the dotted path of a key below a place."""
-    return f"{place}.{key}" if place else key
+    """Return the dotted path of a key below a place; either may be empty."""
+    return f"{place}.{key}" if place and key else place or key
 
 
 def without(value: Mapping[str, Any], *keys: str) -> Json:

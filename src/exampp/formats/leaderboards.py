@@ -82,8 +82,10 @@ class QueryScore(NamedTuple):
     ranking: str | None = None
 
 
-def read_query_scores(path: str | Path) -> Sequence[QueryScore] | None:
+def read_query_scores(path: str | Path, *, means: bool = False) -> Sequence[QueryScore] | None:
     """Return the scores of a file by query; None if the file is not a table of scores.
+
+    With `means`, a file without scores of queries gives its means, with an empty query id.
 
     JSON, tsv and csv files of exampp include the grader, the bank and the min rating; tables of
     other programs do not.
@@ -91,10 +93,12 @@ def read_query_scores(path: str | Path) -> Sequence[QueryScore] | None:
     Raises:
         InputError: The table has only means, or a value is not a number.
     """
-    rows = _rows(path, frozenset(_COLUMNS))
+    rows = _rows(path, frozenset(_COLUMNS)) or (_rows(path) if means else None)
     if rows is None:
         return None
     scores = [_query_score(row, path) for row in rows if row.topic is not None]
+    if means and not scores:
+        return [_query_score(row, path) for row in rows]
     if not scores:
         raise InputError(
             "the file has only means, no scores of single queries",
@@ -110,7 +114,7 @@ def _query_score(row: _Row, path: str | Path) -> QueryScore:
         cells["system"],
         cells["measure"],
         int(_number(threshold, "min_rating", path, row.line)) if threshold else None,
-        cells["query_id"],
+        row.topic or "",
         row.value(path) if cells["value"] else None,
         *(cells.get(name) or None for name in ("grader_key", "bank", "ranking")),
     )

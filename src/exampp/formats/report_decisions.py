@@ -15,7 +15,7 @@ import msgspec
 
 from exampp.errors import InputError
 from exampp.formats.format import Format, Shape
-from exampp.formats.json_values import read_json_file
+from exampp.formats.json_values import place_below, read_document
 from exampp.formats.lines import OnError, raise_error
 from exampp.records.decisions import CellDecision, Decision, ReportDecision
 
@@ -49,13 +49,8 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[ReportDe
 
     A malformed decision raises InputError (through `on_error`) with its field.
     """
-    value = read_json_file(path)
-    if not isinstance(value, dict) or value.get("format") != NAME:
-        raise InputError(
-            "not a file of decisions made in a report",
-            file=path,
-            hint='Save it in the report again: "Save the decisions"',
-        )
+    hint = 'Save it in the report again: "Save the decisions"'
+    value = read_document(path, NAME, "a file of decisions made in a report", hint)
     try:
         file = msgspec.convert(value, _File)
     except msgspec.ValidationError as error:
@@ -64,15 +59,16 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[ReportDe
         raise InputError("the author is blank", file=path, field="author")
     for name, record in (("decisions", _Cell), ("retire", _Item)):
         for number, one in enumerate(getattr(file, name)):
+            place = f"{name}[{number}]"
             try:
-                yield _decision(file, msgspec.convert(one, record))
+                yield _decision(file, msgspec.convert(one, record), place)
             except (InputError, msgspec.ValidationError) as error:
                 bad = error if isinstance(error, InputError) else InputError(str(error))
-                bad.field = f"{name}[{number}]" + (f".{bad.field}" if bad.field else "")
+                bad.field = place_below(place, bad.field)
                 on_error(bad.at(path))
 
 
-def _decision(file: _File, one: _Item) -> ReportDecision:
+def _decision(file: _File, one: _Item, place: str) -> ReportDecision:
     try:
         at = datetime.fromisoformat(one.at).astimezone(UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError):
@@ -96,6 +92,7 @@ def _decision(file: _File, one: _Item) -> ReportDecision:
             passage_hash=passage_hash,
         ),
         file.grader,
+        place,
     )
 
 

@@ -626,7 +626,7 @@ def _passage(
         for version in (passage_json(bare), original)
     )
     if "paragraph_data" in plain:
-        empty = {key: [] for key in DataJson.__struct_fields__ if key in data}
+        empty: dict[str, list[Any]] = {key: [] for key in DataJson.__struct_fields__ if key in data}
         plain["paragraph_data"] = {**data, **empty}
     return PooledPassage(
         bare.passage_id,

@@ -60,6 +60,11 @@ class Request:
     kind: str = ""
     kept: int | None = None
 
+    @property
+    def passage_of_query(self) -> tuple[str, str]:
+        """Query and passage: requests that have both in common can be sent as one."""
+        return self.query, self.passage
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -36,11 +36,10 @@ class Price(NamedTuple):
             return None
         return cls(read * share, written * share, (read if cached is None else cached) * share)
 
-    def cost(self, usage: Usage) -> float:
-        """Return the cost of tokens."""
-        fresh = usage.read - usage.cached
-        total = fresh * self.read + usage.cached * self.cached + usage.written * self.written
-        return total / MILLION
+    def cost(self, read: float, written: float, cached: float) -> float:
+        """Return the cost of tokens, of which some that were read were `cached`."""
+        fresh = read - cached
+        return (fresh * self.read + cached * self.cached + written * self.written) / MILLION
 
 
 @dataclass(slots=True)
@@ -184,7 +183,8 @@ class Budget:
             spent.read += usage.read
             spent.cached += usage.cached
             spent.written += usage.written
-            spent.cost += self._price.cost(usage) if self._price else 0.0
+            if self._price is not None:
+                spent.cost += self._price.cost(usage.read, usage.written, usage.cached)
 
     def _over_requests(self) -> str:
         over = self._max_requests is not None and self._granted >= self._max_requests

@@ -118,7 +118,7 @@ def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
 _ENCODING = threading.Lock()
 # A daemon thread that Python stops inside the model would abort the process: at the exit of Python
 # no text is being encoded, the model is not being loaded, and neither will be.
-atexit.register(_ENCODING.acquire, timeout=5)
+atexit.register(_ENCODING.acquire, timeout=60)
 
 
 def encode_in_thread(text: str) -> Encoded:

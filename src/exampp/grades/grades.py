@@ -28,6 +28,7 @@ from exampp.sanitize import check_integer, check_lists, or_default
 
 if TYPE_CHECKING:
     from exampp.analysis.attacks.result import AttackReport
+    from exampp.analysis.changes import Changes
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
     from exampp.analysis.corrected import Corrected, CorrectionSettings
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from exampp.review.evidence import Criteria
     from exampp.review.lists import MissingAndSpurious
     from exampp.review.missing import MissingEntry
+    from exampp.review.record import QueryRecord
     from exampp.review.spurious import Discrimination
 
 
@@ -298,6 +300,32 @@ class Grades(ChosenGrades, GradesBase):
             settings=settings,
         )
 
+    def changes(
+        self,
+        since: Earlier,
+        measure: str | None = None,
+        *,
+        min_rating: int | None = None,
+        subtopics: SubtopicChoice = "auto",
+        labelling: Labelling | None = None,
+    ) -> Changes:
+        """Return what changed since an earlier version of the exam, and how far it is noise.
+
+        `since` is a collection or its path, graded passages, a file of scores or a leaderboard. The
+        measure is by default that of the scores, or Cover@20. See `analysis.changes`. Raises
+        InputError if the versions have no query in common, or the measure is not in the file.
+        """
+        from exampp.grades.changing import changes_of_grades
+
+        return changes_of_grades(
+            self,
+            since,
+            measure,
+            min_rating=min_rating,
+            subtopics=subtopics,
+            labelling=labelling,
+        )
+
     def assert_not_worse(
         self,
         baseline: Earlier | None = None,
@@ -375,6 +403,52 @@ class Grades(ChosenGrades, GradesBase):
         least = self.grader.threshold(min_rating)
         scores = self._item_scores(least, k, subtopics)
         return find_omissions(scores, self.bank_texts(), pairs)
+
+    def best_first(self) -> list[str]:
+        """Return the systems of answers, or all if none has answers, by Cover@20, best first.
+
+        Without grades, they are sorted by name.
+        """
+        from exampp.measures.values import best_first
+        from exampp.records.gradebook import passage_kinds
+
+        kinds = passage_kinds(self.gradebook)
+        systems = [one for one, kind in kinds.items() if kind == "answers"] or list(kinds)
+        if not self.gradebook.is_graded:
+            return systems
+        board = self.evaluate(default_measures(self.gradebook, ("Cover@20",)))
+        names = board.column_systems
+        order = [names[at] for at in best_first(names, board.columns[0].values.means())]
+        return [one for one in order if one in systems]
+
+    def record(
+        self, query_id: str, systems: Sequence[str] = (), *, min_rating: int | None = None
+    ) -> QueryRecord:
+        """Return a query with the answers of some systems, their contexts, and who covers what.
+
+        Args:
+            query_id: The query.
+            systems: By default the best two systems of answers.
+            min_rating: The lowest rating that covers an item.
+
+        Raises:
+            InputError: The query or a system is unknown.
+        """
+        from exampp.records.gradebook import passage_kinds
+        from exampp.review.record import default_systems, query_record
+        from exampp.store.read_model import citations_of, references_of
+
+        check_lists(systems=systems)
+        dossier = next(self.dossiers([query_id]))
+        return query_record(
+            dossier,
+            systems or default_systems(dossier.grades, self.best_first()),
+            passage_kinds(self.gradebook),
+            self.grader.threshold(min_rating),
+            citations=citations_of(self.connection, query_id),
+            references=references_of(self.connection, query_id),
+            min_relevant=relevance_threshold(None, self.highest_judgment),
+        )
 
     def answer_differences(self, query_id: str | None = None) -> AnswerDifferences:
         """Return the extracted answers on which rules for answer keys, or a verifier, differ.

@@ -16,7 +16,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,16 +70,18 @@ _SENDING: set[str] = set()
 
 
 class Pending:
-    """Requests of the next batch: id -> line, and their maximum cost."""
+    """Requests of the next batch, as their cells and lines, and their maximum cost."""
 
     def __init__(self) -> None:
-        self.requests: dict[str, bytes] = {}
+        self.requests: list[tuple[Sequence[str], bytes]] = []
+        self.cells: set[str] = set()
         self.bytes = 0
         self.worst = 0.0
 
-    def add(self, request: str, line: bytes, worst: float) -> None:
+    def add(self, cells: Sequence[str], line: bytes, worst: float) -> None:
         """Add a request."""
-        self.requests[request] = line
+        self.requests.append((cells, line))
+        self.cells |= set(cells)
         self.bytes += len(line) + 1
         self.worst += worst
 
@@ -167,13 +169,14 @@ class Outbox:
         _SENDING.add(key)
         try:
             with self._connection, transaction(self._connection):
-                noted = kept.prepare_batch(self._connection, grader, about, list(pending.requests))
+                requests = [cells for cells, _ in pending.requests]
+                noted = kept.prepare_batch(self._connection, grader, about, requests)
                 kept.set_batch_status(
                     self._connection, noted, f"{socket.gethostname()}:{os.getpid()}"
                 )
             row = next(one for one in self.out(grader) if one.batch == noted)
-            mine = set(kept.requests_of(self._connection, noted))
-            lines = [line for request, line in pending.requests.items() if request in mine]
+            mine = {cells[0] for cells in kept.requests_of(self._connection, noted)}
+            lines = [line for cells, line in pending.requests if cells[0] in mine]
             if not lines:
                 self._close(row, ENDED, "sent by another process")
                 return
@@ -309,25 +312,23 @@ class Outbox:
         if status.reason:
             self._refused(row, status)
             return
-        requests = kept.requests_of(self._connection, row.batch)
-        download = self._download(row, status, requests)
-        torn, seen = download.torn, download.answered
+        download = self._download(row, status)
+        torn, unanswered = download.torn, self._waiting(row)
         self._torn += bool(torn)
         if torn and self._torn < (MOST_SILENT if download.passes else DOWNLOADS):
             return
         if torn and not self.gives_up:
             raise Unfinished(
                 f"{self.service.server}: the results of the batch {status.remote} are "
-                f"incomplete ({torn}). {len(seen)} of {counted(row.requests, 'reply')} are "
-                "stored; the same command tries again, and --cancel-batches makes the rest "
-                "pending again"
+                f"incomplete ({torn}). {row.requests - len(unanswered)} of "
+                f"{counted(row.requests, 'reply')} are stored; the same command tries again, and "
+                "--cancel-batches makes the rest pending again"
             )
-        unanswered = [request for request in requests if request not in seen]
-        for request in unanswered:
-            times = self.tried.get(request, FailedTries()).times
-            self.tried[request] = FailedTries(
-                times + 1, download.passing.get(request, status.state)
-            )
+        for request, cells in unanswered.items():
+            why = download.passing.get(request, status.state)
+            for cell in cells:
+                times = self.tried.get(cell, FailedTries()).times
+                self.tried[cell] = FailedTries(times + 1, why)
         if status.cancelled and unanswered and not self.gives_up:
             self.why = (
                 f"the batch {status.remote} was cancelled by another program: "
@@ -351,12 +352,12 @@ class Outbox:
                 f"({status.reason}); nothing was charged for it"
             )
 
-    def _download(self, row: BatchRow, status: BatchStatus, requests: Sequence[str]) -> _Download:
+    def _download(self, row: BatchRow, status: BatchStatus) -> _Download:
         """Store all readable results."""
-        requested, download = set(requests), _Download()
+        requests, download = self._waiting(row), _Download()
         try:
             for some in in_parts(self.service.results(status)):
-                self._store(row, (line for line in some if line.request in requested), download)
+                self._store(row, requests, some, download)
         except TruncatedResults as error:
             download.torn = str(error)
         except CallFailed as failed:
@@ -366,16 +367,28 @@ class Outbox:
             )
         return download
 
-    def _store(self, row: BatchRow, lines: Iterable[BatchLine], download: _Download) -> None:
+    def _waiting(self, row: BatchRow) -> dict[str, list[str]]:
+        """Return the cells of the requests of a batch without a reply, by the id of the request."""
+        waiting = kept.requests_of(self._connection, row.batch, waiting=True)
+        return {cells[0]: cells for cells in waiting}
+
+    def _store(
+        self,
+        row: BatchRow,
+        requests: Mapping[str, Sequence[str]],
+        lines: Iterable[BatchLine],
+        download: _Download,
+    ) -> None:
         """Store the first reply to each request; for transient errors only record the reason."""
         replies: dict[str, dict[str, object]] = {}
         for line in lines:
-            if line.request in download.answered or line.request in download.passing:
+            known = line.request in download.answered or line.request in download.passing
+            if known or (cells := requests.get(line.request)) is None:
                 continue
             if why := self._adapter.transient(line):
                 download.passing[line.request] = why
             else:
-                replies[line.request] = {"status": line.status, "body": line.body}
+                replies.update(zip(cells, self._adapter.split(line, cells), strict=True))
                 download.answered.add(line.request)
         with self._connection, transaction(self._connection):
             kept.put_replies(self._connection, row.batch, replies)
@@ -386,29 +399,31 @@ class Outbox:
         Raises:
             InputError: No line answers any of them.
         """
-        rows = {row.batch: row for row in self.out(grader)}
-        download, bad = _Download(), list[int]()
+        rows = self.out(grader)
+        waiting = [self._waiting(row) for row in rows]
+        download, bad, is_known = _Download(), list[int](), False
         for some in in_parts(read_replies(path)):
             bad += [line for line in some if isinstance(line, int)]
-            by_batch: dict[int, list[BatchLine]] = {}
-            for line in (line for line in some if isinstance(line, BatchLine)):
-                if known := kept.stored_request(self._connection, line.request):
-                    by_batch.setdefault(known.batch, []).append(line)
-            for batch in by_batch.keys() & rows.keys():
-                self._store(rows[batch], by_batch[batch], download)
-        if not (download.answered or download.passing):
+            lines = [line for line in some if isinstance(line, BatchLine)]
+            is_known = is_known or any(
+                kept.stored_request(self._connection, line.request) for line in lines
+            )
+            for row, requests in zip(rows, waiting, strict=True):
+                self._store(row, requests, lines, download)
+        if not is_known:
             what = "no line answers a pending request"
             hint = "Use the reply file for a --batch-file, with the same options"
             raise InputError(what, file=path, hint=hint)
         if bad:
             unreadable = f"{counted(len(bad), 'line')} cannot be read, the first at line {bad[0]}"
             self.notes.append(f"{path.name}: {unreadable}")
-        for request, why in download.passing.items():
-            self.tried[request] = FailedTries(1, why)
-        with self._connection, transaction(self._connection):
-            kept.drop_requests(self._connection, download.passing)
-        for row in rows.values():
-            if not kept.requests_without_reply(self._connection, row.batch):
+        for row, requests in zip(rows, waiting, strict=True):
+            for request in download.passing.keys() & requests.keys():
+                cells = requests[request]
+                self.tried |= dict.fromkeys(cells, FailedTries(1, download.passing[request]))
+                with self._connection, transaction(self._connection):
+                    kept.drop_requests(self._connection, cells)
+            if not kept.requests_of(self._connection, row.batch, waiting=True):
                 self._close(row, COLLECTED, "read")
 
     # ---- ending ---------------------------------------------------------------------------------
@@ -522,7 +537,7 @@ class BatchGrader(Grader):
     ) -> None:
         self._inner = inner
         self._adapter = inner.batch_adapter(offline=offline)
-        self.batch_mode = self._adapter.mode
+        self.mode = self._adapter.mode
         self._connection = connection
         self._chosen = batches
         service = OpenAIBatches(self._adapter)
@@ -542,6 +557,9 @@ class BatchGrader(Grader):
         )
         self._identity: GraderIdentity | None = None
         self._given: dict[int, str] = {}
+        self._pending = Pending()
+        self._bundle: dict[str, Request] = {}
+        self._alone: set[str] = set()
         self.collects = self._begun = False
         self._why = ""
         self.stopped = ""
@@ -577,6 +595,11 @@ class BatchGrader(Grader):
         """Return the maximum tokens of a prompt, if known."""
         return self._inner.limit
 
+    @property
+    def most_items(self) -> int:
+        """Return the maximum number of items of a passage in one request."""
+        return self._inner.most_items
+
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return token offsets from the wrapped grader."""
         return self._inner.offsets(text)
@@ -602,22 +625,20 @@ class BatchGrader(Grader):
         self.collects = not self.collects and kept.has_replies(self._connection, grader)
         blocked = self.collects or self._why or self._outbox.why
         sends = self._chosen.sends and not blocked
-        pending, outbox, put_off = Pending(), self._outbox, False
+        self._pending, self._bundle, put_off = Pending(), {}, False
         for request in requests:
-            reply = self._reply(request, pending, sends=sends and bool(outbox.most))
-            put_off |= reply.later
-            yield request, reply
-            full = len(pending.requests) >= outbox.most
-            if pending.requests and (full or pending.bytes > outbox.service.most_bytes):
-                outbox.submit(grader, pending)
-                pending = Pending()
-                # a provider with a full queue gets one batch after another
-                outbox.most *= outbox.most == outbox.service.most_requests
+            cell = request_id(self._name, self._adapter.body([request]))
+            reply = self._reply(request, cell)
+            if reply is None and sends and self._outbox.most:
+                self._add(grader, cell, request)
+            put_off |= reply is None or reply.later
+            yield request, reply or PUT_OFF
         if self._halted.is_set():
             return
-        if pending.requests:
-            outbox.submit(grader, pending)
-        outbox.finish(grader)
+        self._close_bundle(grader)
+        if self._pending.requests:
+            self._outbox.submit(grader, self._pending)
+        self._outbox.finish(grader)
         self.stopped = self._reason(grader) if put_off else ""
 
     def _begin(self, grader: int) -> None:
@@ -628,34 +649,69 @@ class BatchGrader(Grader):
         if self._chosen.cancel:
             self._outbox.cancel(grader)
 
-    def _reply(self, request: Request, pending: Pending, *, sends: bool) -> Reply:
-        body = self._adapter.body(request)
-        name = request_id(self._name, body)
-        stored = kept.stored_request(self._connection, name)
-        if stored is not None and stored.reply is not None:
-            return self._claim(request, name, stored.reply)
-        if stored is not None or name in pending.requests:
-            return PUT_OFF
-        tried = self._outbox.tried.get(name, FailedTries())
+    def _reply(self, request: Request, cell: str) -> Reply | None:
+        """Return the stored reply, or that it is awaited or failed; None to send the request."""
+        stored = kept.stored_request(self._connection, cell)
+        if stored is not None and not stored.alone:
+            return PUT_OFF if stored.reply is None else self._claim(request, cell, stored.reply)
+        self._alone |= {cell} if stored else set()
+        tried = self._outbox.tried.get(cell, FailedTries())
         if tried.times >= MOST_TRIES:
             return Reply("", fault=f"no reply in {tried.times} batches, most recently: {tried.why}")
-        mode = self._adapter.mode
-        worst = self._budget.worst(mode.texts(request), mode.max_written)
-        if sends and not (self._budget.exhausted() or self._budget.reserve(worst)):
-            pending.add(name, self._outbox.service.line(name, self._adapter.path, body), worst)
-        return PUT_OFF
+        return None
 
-    def _claim(self, pending: Request, request: str, reply: Mapping[str, Any]) -> Reply:
-        """Return a stored reply, or postpone it if the server needs another form of request."""
-        read = self._adapter.read(pending, BatchLine(request, reply["status"], reply["body"]))
-        if read.changed:
-            with self._connection, transaction(self._connection):
-                kept.drop_requests(self._connection, [request])
-            return PUT_OFF
-        self._why = self._why or read.error
-        self._given[pending.key] = request
+    def _claim(self, request: Request, cell: str, stored: Mapping[str, Any]) -> Reply:
+        """Return a stored reply; postpone it if the server needs another request for it."""
+        read = self._adapter.read(request, stored)
         self._budget.settle(0.0, read.reply.usage)
+        if read.changed or read.alone:
+            with self._connection, transaction(self._connection):
+                if read.alone:
+                    kept.set_alone(self._connection, cell)
+                else:
+                    kept.drop_requests(self._connection, [cell])
+            return replace(PUT_OFF, usage=read.reply.usage)
+        self._why = self._why or read.error
+        self._given[request.key] = cell
         return read.reply
+
+    def _add(self, grader: int, cell: str, request: Request) -> None:
+        """Add a cell to the next batch, in one request with others of its passage."""
+        if cell in self._pending.cells or cell in self._bundle:
+            return
+        if cell in self._alone:
+            self._send(grader, {cell: request})
+            return
+        before = next(iter(self._bundle.values()), request)
+        if before.passage_of_query != request.passage_of_query:
+            self._close_bundle(grader)
+        self._bundle[cell] = request
+        if len(self._bundle) == self.most_items:
+            self._close_bundle(grader)
+
+    def _close_bundle(self, grader: int) -> None:
+        bundle, self._bundle = self._bundle, {}
+        self._send(grader, bundle)
+
+    def _send(self, grader: int, bundle: Mapping[str, Request]) -> None:
+        """Add a request for some cells as far as the budget allows, and send a full batch."""
+        pending, outbox, requests = self._pending, self._outbox, list(bundle.values())
+        if not (requests and outbox.most):
+            return
+        names = {request.key: cell for cell, request in bundle.items()}
+        cells = [names[request.key] for request in self.mode.ordered(requests)]
+        body = self._adapter.body(requests)
+        texts = [message["content"] for message in body["messages"]]
+        worst = self._budget.worst(texts, self.mode.max_written)
+        if not (self._budget.exhausted() or self._budget.reserve(worst)):
+            line = outbox.service.line(cells[0], self._adapter.path, body)
+            pending.add(cells, line, worst)
+        full = len(pending.requests) >= outbox.most
+        if pending.requests and (full or pending.bytes > outbox.service.most_bytes):
+            outbox.submit(grader, pending)
+            self._pending = Pending()
+            # a provider with a full queue gets one batch after another
+            outbox.most *= outbox.most == outbox.service.most_requests
 
     def acknowledge(self, keys: Iterable[int]) -> None:
         """Drop requests whose replies are stored as grades."""

@@ -2,8 +2,9 @@
 
 The characters of all requests are counted exactly. The tokens of a sample, or of earlier runs, say
 how many tokens a character has. The cells that a target needs depend on the grades: their number
-lies between two simulated runs, in which every grade covers its item, or none. Where queries have
-grades, the run is replayed on them, and the share of cells that it grades is used for all.
+lies between a simulated run, in which every grade covers its item, and all needed cells. Where
+queries have grades, the run is replayed on them, and the share of cells that it grades is used for
+all.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import count
-from random import Random
+from dataclasses import dataclass, field, replace
+from itertools import count, cycle, islice
+from operator import mul, sub
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.graders.base import Grader, Request
+from exampp.graders.budget import Price
 from exampp.graders.openai.modes import Mode
 from exampp.grading.requests import Grading, SentPrompt, prompt_slots
 from exampp.grading.run import UNSTORED, GradingRun
@@ -35,10 +37,16 @@ from exampp.store.cells import (
     count_judged_only,
     count_pending,
     has_rankings,
+    pending_cells,
     pending_of_query,
-    query_order,
 )
-from exampp.store.grades import StoredGrader, find_grader, graders, graders_with_grades
+from exampp.store.grades import (
+    StoredGrader,
+    find_grader,
+    graders,
+    graders_with_grades,
+    requests_per_reply,
+)
 from exampp.store.read_model import query_gradebook
 from exampp.store.runs import RunUsage, usage_of
 
@@ -53,8 +61,6 @@ ITEM_MARKS = 4
 """Characters around an item in a request for several: its number and the line break."""
 SIMULATED_QUERIES = 100
 """Maximum number of queries that ways are compared on, and on which a target is simulated."""
-COVERING_SHARES = (0.0, 0.05, 0.2)
-"""Shares of grades that cover their item, for the upper limit of requests for several items."""
 LEAST_REPLAYED = 3
 """Minimum number of graded queries for an error of the estimate."""
 MANY_ITEMS = {
@@ -84,21 +90,19 @@ class Prices(NamedTuple):
         """Return the cost at this share of the token prices; None without prices or if the time is
         unknown.
         """
-        cost, known = 0.0, False
+        costs = []
         if self.read is not None and self.written is not None:
             cached = self.read if self.cached is None else self.cached
-            fresh = used.read - used.cached
-            millions = fresh * self.read + used.cached * cached + used.written * self.written
-            cost, known = share * millions / 1e6, True
+            price = Price(self.read, self.written, cached)
+            costs.append(share * price.cost(used.read, used.written, used.cached))
         if self.hour is not None and used.seconds is not None:
-            cost, known = cost + used.seconds / 3600 * self.hour, True
-        return cost if known else None
+            costs.append(used.seconds / 3600 * self.hour)
+        return sum(costs) if costs else None
 
 
 class _Usage(NamedTuple):
-    """Requests, and the tokens and time that they take; `seconds` are None if unknown."""
+    """Tokens and time of some requests; `seconds` are None if unknown."""
 
-    requests: float
     read: float
     cached: float
     written: float
@@ -122,13 +126,9 @@ class RequestLoad(NamedTuple):
         """Return the sum of some loads."""
         return cls(*map(sum, zip(cls(), *loads, strict=True)))
 
-    def without(self, part: RequestLoad) -> RequestLoad:
-        """Return the load less a part of it."""
-        return RequestLoad(*(one - other for one, other in zip(self, part, strict=True)))
-
-    def times(self, factors: Iterable[float]) -> RequestLoad:
-        """Return the load with every part multiplied by its factor."""
-        return RequestLoad(*(one * factor for one, factor in zip(self, factors, strict=True)))
+    def times(self, *factors: float) -> RequestLoad:
+        """Return the load with every part multiplied by the factor, or by its own factor."""
+        return RequestLoad(*map(mul, self, cycle(factors)))
 
 
 class TargetLoads(NamedTuple):
@@ -146,56 +146,35 @@ class TargetLoads(NamedTuple):
     queries: int = 0
 
 
-@dataclass(slots=True)
 class _TargetSurvey:
     """Simulates the grading of the cells that a target needs, query by query."""
 
-    run: GradingRun
-    cells: TargetCells
-    ungraded: TargetCells
-    source: StoredGrader | None
-    random: Random
-    at_least: int = 0
-    skipped: int = 0
-    needed: list[RequestLoad] = field(default_factory=list)
-    least: list[RequestLoad] = field(default_factory=list)
-    most: dict[float, list[RequestLoad]] = field(default_factory=dict)
-    replayed: list[tuple[RequestLoad, RequestLoad]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, run: GradingRun, key: int | None, target: GradingTarget) -> _TargetSurvey:
-        """Return the survey of a run without any query yet."""
-        own, new = (
+    def __init__(self, run: GradingRun, key: int | None, target: GradingTarget) -> None:
+        self.run = run
+        self.cells, self._ungraded = (
             TargetCells(run.connection, StoredGrader(one, run.grading.identity), run.exam, target)
             for one in (key or UNSTORED, UNSTORED)
         )
-        # of a grader that learns which cells to skip, only limits are known
-        source = None if target.may_miss else _graded_before(run, key)
-        return cls(run, own, new, source, Random(0))
+        # if the grader learns which cells to skip, or may end early, only limits are known
+        only_limits = target.may_miss or target.until
+        self._source = None if only_limits else _graded_before(run, key)
+        self.skipped = 0
+        self._needed, self._least = list[RequestLoad](), list[RequestLoad]()
+        self._replayed = list[tuple[RequestLoad, RequestLoad]]()
 
-    def count(self, query: int, found: Sequence[PendingCells]) -> None:
-        """Count the needed cells of a query."""
-        plan = self.cells.plan(query, found, counting=True)
+    def add(self, query: int, pending: Sequence[PendingCells], *, simulate: bool) -> None:
+        """Count the needed cells of a query; simulate its grades, and replay known grades."""
+        pending = [] if self.cells.is_decided else pending
+        plan = self.cells.plan(query, pending, counting=True)
         self.skipped += plan.skipped
-        self.needed.append(_load(self.run, plan.needed))
-        least = -(-plan.at_least // self.run.grading.grader.most_items)
-        self.at_least += min(int(self.needed[-1].requests), least)
-
-    def simulate(self, query: int, found: Sequence[PendingCells]) -> None:
-        """Simulate the grades of a query, and replay known grades."""
-        low, high = self.run.grading.prompt.lowest, self.run.grading.prompt.highest
-        self.least.append(_simulated(self.run, self.cells.plan(query, found), lambda _: high))
-        several = self.run.grading.grader.most_items > 1
-        for share in COVERING_SHARES if several else COVERING_SHARES[:1]:
-
-            def rating(_: PendingCells, share: float = share) -> int:
-                return high if self.random.random() < share else low
-
-            loads = self.most.setdefault(share, [])
-            plan = self.cells.plan(query, found, counting=True)
-            loads.append(_simulated(self.run, plan, rating))
-        if self.source is not None:
-            self._replay(self.source, query)
+        self._needed.append(_load(self.run, plan.needed))
+        if not simulate:
+            return
+        highest = self.run.grading.prompt.highest
+        plan = self.cells.plan(query, pending)
+        self._least.append(_simulated(self.run, plan, lambda _: highest))
+        if self._source is not None:
+            self._replay(self._source, query)
 
     def _replay(self, source: StoredGrader, query: int) -> None:
         """Replay the grades of a query, if it has all that the target needs."""
@@ -211,35 +190,33 @@ class _TargetSurvey:
             return found
 
         every = list(pending_of_query(run.connection, query, None, run.exam, "pending"))
-        most = _load(run, self.ungraded.plan(query, every).needed)
+        most = _load(run, self._ungraded.plan(query, every).needed)
         with suppress(LookupError):
-            self.replayed.append((_simulated(run, self.ungraded.plan(query, every), rating), most))
+            self._replayed.append(
+                (_simulated(run, self._ungraded.plan(query, every), rating), most)
+            )
 
     def loads(self, scale: float, share: float) -> TargetLoads:
         """Return the loads of all queries: `scale` times as many cells as were counted are pending,
         and `share` times as many as were simulated.
         """
-        needed = RequestLoad.total(self.needed)
-        needed = needed.times([scale] * len(needed))
-        every = RequestLoad(*(share for _ in needed))
-        least = RequestLoad.total(self.least).times(every)
-        most = RequestLoad(
-            *map(max, zip(*map(RequestLoad.total, self.most.values()), strict=True))
-        ).times(every)
-        # the simulation of no covering grade asks every needed cell
-        most = most._replace(cells=needed.cells, items=needed.items, own=needed.own)
-        if self.source is None or not any(before.items for _, before in self.replayed):
+        # if no grade covers its item, every needed cell is requested
+        most = RequestLoad.total(self._needed).times(scale)
+        # grading ends at the earliest after the first queries that have a needed cell
+        groups = map(RequestLoad.total, self.run.groups(self._least))
+        least = next((one for one in groups if one.cells), RequestLoad()).times(share)
+        if self._source is None or not any(before.items for _, before in self._replayed):
             return TargetLoads(least, most)
-        after, before = (RequestLoad.total(loads) for loads in zip(*self.replayed, strict=True))
+        after, before = (RequestLoad.total(loads) for loads in zip(*self._replayed, strict=True))
         factors = [one / max(1, other) for one, other in zip(after, before, strict=True)]
-        is_own = self.source.identity == self.run.grading.identity
+        is_own = self._source.identity == self.run.grading.identity
         return TargetLoads(
             least,
             most,
-            needed.times(factors),
-            self._error(factors[1], len(self.needed)) if is_own else None,
-            self.source.identity.name,
-            len(self.replayed),
+            most.times(*factors),
+            self._error(factors[1], len(self._needed)) if is_own else None,
+            self._source.identity.name,
+            len(self._replayed),
         )
 
     def _error(self, factor: float, queries: int) -> float | None:
@@ -247,13 +224,13 @@ class _TargetSurvey:
 
         The residual of a ratio estimate over queries, for as many new queries.
         """
-        count = len(self.replayed)
+        count = len(self._replayed)
         if count < LEAST_REPLAYED or not factor:
             return None
-        residuals = [one.requests - factor * other.requests for one, other in self.replayed]
+        residuals = [one.requests - factor * other.requests for one, other in self._replayed]
         spread = math.sqrt(sum(one * one for one in residuals) / (count - 1))
         reach = student_quantile(0.95, count - 1) * math.sqrt(1 / count + 1 / max(1, queries))
-        mean = sum(one.requests for one, _ in self.replayed) / count
+        mean = sum(one.requests for one, _ in self._replayed) / count
         return reach * spread / mean
 
 
@@ -262,7 +239,7 @@ def _simulated(
 ) -> RequestLoad:
     """Return the load of a query if its cells get these ratings."""
     loads = list[RequestLoad]()
-    while requests := plan.next_round():
+    while requests := plan.next_round(run.grading.grader.most_items):
         for one in requests:
             plan.rate(one, rating(one) if one.twin_rating is None else one.twin_rating)
         loads.append(_load(run, requests))
@@ -307,18 +284,15 @@ def _graded_before(run: GradingRun, key: int | None) -> StoredGrader | None:
 
 @dataclass(slots=True)
 class _Sample:
-    """Requests at equal distances, at least `SAMPLE` if there are so many, and the first ones."""
+    """Requests at equal distances, at least `SAMPLE` if there are so many."""
 
     taken: list[list[PendingCells]] = field(default_factory=list)
-    first: list[list[PendingCells]] = field(default_factory=list)
     seen: int = 0
     step: int = 1
 
     def add(self, bundles: Iterable[list[PendingCells]]) -> None:
         """Add the requests of a query."""
         for bundle in bundles:
-            if len(self.first) < SHOWN_PROMPTS:
-                self.first.append(bundle)
             if self.seen % self.step == 0:
                 self.taken.append(bundle)
             if len(self.taken) == 2 * SAMPLE:
@@ -328,31 +302,29 @@ class _Sample:
 
 
 class _Survey(NamedTuple):
-    """What grades the pending cells of a run: all of them, and those that its target needs.
+    """The ways to grade the pending cells of a run: all of them, and those that its target needs.
 
-    Tokens are counted in the `sample`, requests at equal distances; `first` are the first two.
+    `skipped` cells are not graded. Tokens are counted in the `sample`, requests at equal distances.
     `graded` is what earlier runs have graded of some queries.
     """
 
     everything: RequestLoad
     target: TargetLoads | None
-    at_least: int
     skipped: int
     sample: Sequence[list[PendingCells]]
-    first: Sequence[list[PendingCells]]
     graded: RequestLoad
+    key: int | None
     spent: RunUsage
 
     @classmethod
     def of(cls, run: GradingRun, most: int | None = None) -> _Survey:
         """Return the survey of a run, from at most this many queries. Nothing is sent."""
         key = find_grader(run.connection, run.grading.identity)
-        queries = query_order(run.connection, run.exam)
+        target = None if run.target is None else _TargetSurvey(run, key, run.target)
+        queries = every_query = run.query_order(None if target is None else target.cells)
         if most is not None and run.select == "pending":
-            queries = queries[:: max(1, -(-len(queries) // most))]
-        is_part = len(queries) < len(query_order(run.connection, run.exam))
+            queries = every_query[:: max(1, -(-len(every_query) // most))]
         step = max(1, -(-len(queries) // SIMULATED_QUERIES))
-        target = None if run.target is None else _TargetSurvey.of(run, key, run.target)
         spent = RunUsage() if key is None else usage_of(run.connection, key)
         loads, sample, graded = list[RequestLoad](), _Sample(), list[RequestLoad]()
         for number, query in enumerate(queries):
@@ -360,31 +332,25 @@ class _Survey(NamedTuple):
             loads.append(_load(run, found))
             sample.add(run.grading.bundles(filter(run.needs_request, found)))
             if target is not None:
-                needed = [] if target.cells.is_decided else found
-                target.count(query, needed)
-            if number % step:
-                continue
-            if target is not None:
-                target.simulate(query, needed)
-            if spent.asked:
-                whole = _load(
-                    run, pending_of_query(run.connection, query, None, run.exam, "pending")
-                )
-                graded.append(whole.without(loads[-1]))
+                target.add(query, found, simulate=number % step == 0)
+            if spent.asked and number % step == 0:
+                whole = pending_of_query(run.connection, query, None, run.exam, "pending")
+                graded.append(RequestLoad(*map(sub, _load(run, whole), loads[-1])))
         every, some = RequestLoad.total(loads), RequestLoad.total(loads[::step])
-        before = RequestLoad.total(graded)
-        cells = count_pending(run.connection, key, run.exam) if is_part else every.cells
-        scale = cells / max(1.0, every.cells)
-        every = every.times([scale] * len(every))
-        least, skipped, target_loads = int(every.requests), 0, None
-        if target is not None:
-            least, skipped = target.at_least, target.skipped
-            target_loads = target.loads(scale, every.items / max(1.0, some.items))
-            if target.cells.ends_early:
-                least = run.count_pending().at_least
-            else:
-                least = max(least, round(target_loads.least.requests))
-        return cls(every, target_loads, least, skipped, sample.taken, sample.first, before, spent)
+        scale = 1.0
+        if len(queries) < len(every_query):
+            scale = count_pending(run.connection, key, run.exam) / max(1.0, every.cells)
+        every = every.times(scale)
+        share = every.items / max(1.0, some.items)
+        return cls(
+            every,
+            None if target is None else target.loads(scale, share),
+            0 if target is None else target.skipped,
+            sample.taken,
+            RequestLoad.total(graded),
+            key,
+            spent,
+        )
 
 
 class _Rates(NamedTuple):
@@ -405,8 +371,10 @@ class _Rates(NamedTuple):
         """Return the rates of a run: from earlier runs of its grader, or its first requests."""
         grader, spent = run.grading.grader, survey.spent
         read = _tokens_per_character(run, survey.sample)
-        # the replies to the items of one request are counted apart
-        sent = spent.requests if grader.most_items > 1 else spent.asked
+        # failed requests, which `spent.requests` counts, would make the others seem cheap
+        sent = float(spent.asked)
+        if survey.key is not None and grader.most_items > 1:
+            sent *= requests_per_reply(run.connection, survey.key)
         if not sent:
             items = survey.everything.items / max(1, survey.everything.requests)
             return cls(read, _reply_tokens(grader, items) / max(1, items))
@@ -427,7 +395,7 @@ class _Rates(NamedTuple):
         """Return the tokens and the time of a load."""
         read = load.characters * self.read
         seconds = None if self.seconds is None else load.requests * self.seconds
-        return _Usage(load.requests, read, read * self.cached, load.items * self.written, seconds)
+        return _Usage(read, read * self.cached, load.items * self.written, seconds)
 
 
 def _tokens_per_character(run: GradingRun, bundles: Iterable[Sequence[PendingCells]]) -> float:
@@ -455,7 +423,7 @@ def _tokens(grader: Grader, prompt: SentPrompt, more: Sequence[SentPrompt]) -> f
 
 def _reply_tokens(grader: Grader, items: float) -> float:
     """Return the tokens of a reply to some items, by an example of it."""
-    mode = getattr(grader, "mode", None) or getattr(grader, "batch_mode", None)
+    mode = getattr(grader, "mode", None)
     if not isinstance(mode, Mode):
         return REPLY_TOKENS * items
     return float(mode.reply_tokens(max(1, round(items))))
@@ -503,15 +471,19 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
     """Estimate the cost of a run without sending a request."""
     survey = _Survey.of(run)
     rates, grader = _Rates.of(run, survey), run.grading.grader
-    load = survey.target.most if survey.target else survey.everything
-    used = rates.usage(load)
-    key = find_grader(run.connection, run.grading.identity)
-    numbers, prompts = count(), list[str]()
-    for bundle in survey.first:
+    every = survey.everything
+    target = survey.target or TargetLoads(every, every)
+    load, used = target.most, rates.usage(target.most)
+    pending = pending_cells(run.connection, survey.key, run.exam, run.select)
+    prompts = list[str]()
+    for number, bundle in enumerate(
+        islice(run.grading.bundles(filter(run.needs_request, pending)), SHOWN_PROMPTS)
+    ):
         with suppress(InputError):
-            prompts.append(_texts_of(run.grading.request(next(numbers), bundle[0]).request))
+            prompts.append(_texts_of(run.grading.request(number, bundle[0]).request))
+    cells = round(load.cells)
     return GradingEstimate(
-        round(load.cells),
+        cells,
         round(load.requests),
         round(used.read),
         grader.limit is not None and grader.exact_tokens and rates.measured == 1,
@@ -520,11 +492,9 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
         used.seconds,
         (prices or Prices()).of(used, grader.share),
         tuple(prompts),
-        count_judged_only(run.connection, key, run.exam)[0],
-        survey.at_least,
-        round(survey.everything.cells - load.cells)
-        - survey.skipped
-        + run.left_to_first(round(load.cells)),
+        count_judged_only(run.connection, survey.key, run.exam)[0],
+        round(target.least.requests),
+        round(every.cells) - cells - survey.skipped + run.left_to_first(cells),
         survey.skipped,
     )
 
@@ -596,12 +566,12 @@ class GradingCosts(Result):
     @property
     def headline(self) -> str:
         """The cheapest way, beside the price of one request a cell for all cells."""
-        name, amount = ("cost", _money) if self.ways[0].cost != _UNKNOWN else ("read", _text)
+        name = "read" if self.ways[0].cost == _UNKNOWN else "cost"
         what = "cost" if name == "cost" else "tokens to read"
         first, best = self.ways[0], min(self.ways, key=lambda way: _middle(getattr(way, name)))
         if not first.requests.value:
             return "Nothing is pending."
-        lowest, usual = (amount(getattr(one, name)) for one in (best, first))
+        lowest, usual = _shown(best, name), _shown(first, name)
         if best is first:
             return f"One request a cell has the lowest {what}: {usual}."
         which = f"{best.prompt} for {best.target}" if best.target else best.prompt
@@ -611,33 +581,21 @@ class GradingCosts(Result):
 
     def tables(self) -> dict[str, Table]:
         """Return a row per way."""
-        names = ("cells", "requests", "read", "written", "seconds", "cost", "batch_cost")
-        shown: Mapping[str, tuple[str, str, Callable[[Interval], str]]] = {
-            "requests": ("requests", "", _text),
-            "read": ("read", "tokens", _text),
-            "written": ("written", "tokens", _text),
-            "seconds": ("time", "", _time),
-            "cost": ("cost", "", _money),
-            "batch_cost": ("by batches", "", _money),
-        }
-        known = {
-            name: one
-            for name, one in shown.items()
-            if any(getattr(way, name) != _UNKNOWN for way in self.ways)
-        }
+        names = WayToGrade._fields[3:]
+        known = [
+            name for name in _SHOWN if any(getattr(way, name) != _UNKNOWN for way in self.ways)
+        ]
         columns = [
             Column("prompt"),
             Column("items", key="items_a_request"),
             Column("for"),
-            *(Column(name, group=group, readers="people") for name, group, _ in known.values()),
+            *(replace(_SHOWN[name][0], readers="people") for name in known),
             *(Column(name, readers="programs", interval=True) for name in names),
         ]
         rows = [
             [
-                way.prompt,
-                way.items,
-                way.target or "all cells",
-                *(form(getattr(way, name)) for name, (*_, form) in known.items()),
+                *(way.prompt, way.items, way.target or "all cells"),
+                *(_shown(way, name) for name in known),
                 *(getattr(way, name) for name in names),
             ]
             for way in self.ways
@@ -654,25 +612,32 @@ def _middle(one: Interval) -> float:
     return ((one.low or 0.0) + (one.high or 0.0)) / 2 if one.value is None else one.value
 
 
-def _limits(form: Callable[[float], str], one: Interval) -> str:
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _money(value: float) -> str:
+    return f"{value:,.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+_SHOWN: Mapping[str, tuple[Column, Callable[[float], str]]] = {
+    "requests": (Column("requests"), _whole),
+    "read": (Column("read", group="tokens"), _whole),
+    "written": (Column("written", group="tokens"), _whole),
+    "seconds": (Column("time"), duration),
+    "cost": (Column("cost"), _money),
+    "batch_cost": (Column("by batches"), _money),
+}
+"""Columns for people, and how they show a number."""
+
+
+def _shown(way: WayToGrade, name: str) -> str:
     """Return a number with its limits, or limits alone."""
-    if one.low is None or one.high is None:
-        return "-" if one.value is None else form(one.value)
-    if one.value is None:
-        return f"{form(one.low)} to {form(one.high)}"
-    return f"{form(one.value)} [{form(one.low)}, {form(one.high)}]"
-
-
-def _text(one: Interval) -> str:
-    return _limits(lambda value: f"{value:,.0f}", one)
-
-
-def _money(one: Interval) -> str:
-    return _limits(lambda value: f"{value:,.2f}" if value >= 0.1 else f"{value:.2g}", one)
-
-
-def _time(one: Interval) -> str:
-    return _limits(duration, one)
+    (value, low, high), (_, form) = getattr(way, name), _SHOWN[name]
+    if low is None or high is None:
+        return "-" if value is None else form(value)
+    limits = form(low), form(high)
+    return " to ".join(limits) if value is None else f"{form(value)} [{', '.join(limits)}]"
 
 
 def grading_costs(
@@ -736,7 +701,6 @@ def _way(
     run: GradingRun, rates: _Rates, prices: Prices, load: RequestLoad | TargetLoads
 ) -> WayToGrade:
     """Return a way with its costs; equal limits are exact."""
-    several = run.grading.grader.most_items
     if isinstance(load, RequestLoad):
         load, target = TargetLoads(load, load, load), ""
     else:
@@ -751,21 +715,19 @@ def _way(
             return Interval(mean)
         return Interval(mean, max(low, mean * (1 - load.error)), min(high, mean * (1 + load.error)))
 
-    def batched(_: RequestLoad, used: _Usage) -> float | None:
-        return prices.of(used, BATCH_SHARE) if several == 1 else None
-
-    has_batches = isinstance(getattr(run.grading.grader, "mode", None), Mode)
+    grader = run.grading.grader
+    has_batches = grader.share == 1 and isinstance(getattr(grader, "mode", None), Mode)
     return WayToGrade(
         run.grading.prompt.name,
-        several,
+        grader.most_items,
         target,
         interval(lambda one, _: one.cells),
         interval(lambda one, _: one.requests),
         interval(lambda _, used: used.read),
         interval(lambda _, used: used.written),
         interval(lambda _, used: used.seconds),
-        interval(lambda _, used: prices.of(used, run.grading.grader.share)),
-        interval(batched) if has_batches else _UNKNOWN,
+        interval(lambda _, used: prices.of(used, grader.share)),
+        interval(lambda _, used: prices.of(used, BATCH_SHARE)) if has_batches else _UNKNOWN,
     )
 
 

@@ -47,7 +47,7 @@ class Grading:
 
     def bundles(self, requests: Iterable[PendingCells]) -> Iterator[list[PendingCells]]:
         """Yield the cells that share a request: items of a passage, as many as the grader takes."""
-        for _, group in groupby(requests, key=attrgetter("passage")):
+        for _, group in groupby(requests, key=attrgetter("query", "passage")):
             while bundle := list(islice(group, self.grader.most_items)):
                 yield bundle
 

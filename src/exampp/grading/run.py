@@ -18,10 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from exampp.errors import CollectionBusy, InputError, Unfinished
-from exampp.graders.base import Replies, Reply, Request, describe_mismatch, sanitize_reply
+from exampp.graders.base import Replies, Reply, Request, Usage, describe_mismatch, sanitize_reply
 from exampp.graders.function import CODE
 from exampp.grading.cascade import Cascaded, cascade_cells
 from exampp.grading.regrade import record_rules
@@ -182,6 +182,7 @@ class Progress:
         return text
 
 
+T = TypeVar("T")
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
@@ -195,20 +196,6 @@ _SELECT_ORDER = {"pending": ("new", "failed"), "new": ("new",), "failed": ("fail
 
 UNREADABLE = frozenset({State.UNPARSED, State.TRUNCATED, State.REFUSED})
 """States of an unreadable reply. The grader itself retries failed requests."""
-
-
-class PendingCount(NamedTuple):
-    """Pending cells, and the requests that grade them; equal texts share one.
-
-    With a target, both are upper bounds, `at_least` requests are sent, and further pending cells
-    are `not_needed` or `skipped`.
-    """
-
-    cells: int
-    requests: int
-    at_least: int = 0
-    not_needed: int = 0
-    skipped: int = 0
 
 
 class PendingRequest(NamedTuple):
@@ -307,24 +294,6 @@ class GradingRun:
             tuple(reversed(self._latest.copy())),
         )
 
-    def count_pending(self) -> PendingCount:
-        """Count the pending cells and the requests that grade them, without sending any."""
-        cells = requests = not_needed = skipped = 0
-        least = []
-        for requested, plan in self._pending_by_query():
-            graded = sum(len(one.cells) for one in requested)
-            bundles = self.grading.bundles(filter(self.needs_request, requested))
-            asked = sum(1 for _ in bundles)
-            cells, requests = cells + graded, requests + asked
-            at_least = 0 if plan is None else -(-plan.at_least // self.grading.grader.most_items)
-            least.append(asked if plan is None else min(asked, at_least))
-            if plan is not None:
-                skipped += plan.skipped
-                not_needed += plan.cells - graded - plan.skipped
-        not_needed += self.left_to_first(cells)
-        groups = map(sum, self._groups(least))
-        return PendingCount(cells, requests, next(filter(None, groups), 0), not_needed, skipped)
-
     def left_to_first(self, pending: int) -> int:
         """Count the cells without a grade that a cascade leaves to its first grader."""
         if self.exam.after is None:
@@ -336,21 +305,18 @@ class GradingRun:
 
     def pending(self) -> Iterator[PendingCells]:
         """Return the cells that are pending now; with a target, at most these are graded."""
-        for requests, _ in self._pending_by_query():
-            yield from requests
+        cells = self._target_cells()
+        if cells is None:
+            yield from self._pending(self.select)
+        elif not cells.is_decided:
+            key = find_grader(self.connection, self.grading.identity)
+            for query in self.query_order(cells):
+                found = pending_of_query(self.connection, query, key, self.exam, self.select)
+                yield from cells.plan(query, found, counting=True).needed
 
     def _pending(self, select: str) -> Iterator[PendingCells]:
         key = find_grader(self.connection, self.grading.identity)
         return pending_cells(self.connection, key, self.exam, select)
-
-    def _pending_by_query(self) -> Iterator[tuple[list[PendingCells], QueryPlan | None]]:
-        key = find_grader(self.connection, self.grading.identity)
-        cells = self._target_cells()
-        for query in self._query_order(cells):
-            found = list(pending_of_query(self.connection, query, key, self.exam, self.select))
-            plan = cells.plan(query, found, counting=True) if cells else None
-            needed = plan.needed if plan else found
-            yield ([] if cells and cells.is_decided else needed), plan
 
     def _target_cells(self) -> TargetCells | None:
         if self.target is None:
@@ -489,7 +455,7 @@ class GradingRun:
         While drawing, all queries come twice: for drawn items, then for cells that are not skipped.
         """
         cells = self._target_cells()
-        for queries in self._groups(self._query_order(cells)):
+        for queries in self.groups(self.query_order(cells)):
             if self.stopped or ((now := self._target_cells()) and now.is_decided):
                 return
             yield list(queries)
@@ -498,12 +464,13 @@ class GradingRun:
                 cells.learn(self._run)
             yield query_order(self.connection, self.exam)
 
-    def _query_order(self, cells: TargetCells | None) -> list[int]:
+    def query_order(self, cells: TargetCells | None) -> list[int]:
+        """Return the keys of the queries in the order in which they are graded."""
         if cells is not None and cells.ends_early:
             return cells.query_order()
         return query_order(self.connection, self.exam)
 
-    def _groups(self, of_queries: Sequence[int]) -> Iterator[Sequence[int]]:
+    def groups(self, of_queries: Sequence[T]) -> Iterator[Sequence[T]]:
         """Yield the groups of queries that are graded one after the other, or values of theirs."""
         ends_early = self.target is not None and self.target.until
         size = max(1, -(-len(of_queries) // (GROUPS if ends_early else 1)))
@@ -634,8 +601,8 @@ class GradingRun:
             for query in ready:
                 if self.stopped:
                     return
-                plan = self._plans.get(query)
-                if plan is not None and (requests := plan.next_round()):
+                plan, most = self._plans.get(query), self.grading.grader.most_items
+                if plan is not None and (requests := plan.next_round(most)):
                     # replies that arrive meanwhile may close cells of the round
                     yield from self._requests(query, filter(plan.is_needed, requests))
                 else:
@@ -712,6 +679,7 @@ class GradingRun:
         if reply.later:
             self._put_off[query] = None
             self._end_plan(query)
+            self._count_usage(reply.usage)
             self._forget(request)
             return
         reply = sanitize_reply(reply)
@@ -760,6 +728,12 @@ class GradingRun:
             # a request without a connection has no reply, and would make replies seem cheap
             asked=spent.asked + (not reply.fault or usage.read + usage.written > 0),
             cells=spent.cells + cells,
+        )
+        self._count_usage(usage)
+
+    def _count_usage(self, usage: Usage) -> None:
+        spent = self._progress.spent
+        self._progress.spent = spent._replace(
             tokens_read=spent.tokens_read + usage.read,
             tokens_cached=spent.tokens_cached + usage.cached,
             tokens_written=spent.tokens_written + usage.written,

@@ -18,6 +18,7 @@ from typing import Any
 from exampp.errors import InputError, Repeated
 from exampp.formats.fields import brief, text_digest
 from exampp.formats.format import DataSet, ReadOptions
+from exampp.formats.json_values import place_below
 from exampp.formats.lines import OnError, Skipped
 from exampp.formats.nuggets import GRADER, Assigned, Judged
 from exampp.formats.passages import PooledText, Retrieved
@@ -327,9 +328,9 @@ class Loader:
         return QueryPlaces(self.connection)
 
     def how(self) -> ReadOptions:
-        """The options for reading the file."""
+        """Return the options for reading the file."""
         return ReadOptions(
-            self.on_error if self.record in _OF_SYSTEMS else self.by.on_error,
+            self.on_error,
             self.check,
             self.by.system,
             self.by.is_named,
@@ -343,10 +344,12 @@ class Loader:
         return LOADERS[self.record](self, records)  # type: ignore[index]
 
     def on_error(self, error: InputError) -> None:
-        """Count a line that repeats another, and pass the error on."""
-        if isinstance(error, Repeated):
+        """Count a line that repeats another, and pass the error on unless they are equal."""
+        equal = isinstance(error, Repeated) and error.equal
+        if equal or (isinstance(error, Repeated) and self.record in _OF_SYSTEMS):
             self.by.log.repeated[self.path] += 1
-        self.by.on_error(error)
+        if not equal:
+            self.by.on_error(error)
 
     def check(self, record: Any) -> None:
         """Reject a judgment or ranking of an unknown query or of a passage without text."""
@@ -609,6 +612,7 @@ class Loader:
             try:
                 put_report_decision(self.connection, one)
             except InputError as error:
+                error.field = place_below(one.place, error.field)
                 self.on_error(error.at(self.path))
             else:
                 count += 1
@@ -671,7 +675,9 @@ def _ranked(
     for part in parts:
         distinct.setdefault(text_digest(part.text), part)
     for rank, (key, part) in enumerate(distinct.items(), 1):
-        residue = {"set": {"citations": list(part.citations)}} if part.citations else None
+        fields = {"citations": list(part.citations), "citation_spans": list(part.spans)}
+        set_fields = {name: value for name, value in fields.items() if value}
+        residue = {"set": set_fields} if set_fields else None
         yield (
             RankedPassage(response.query_id, key, rank, 1 / rank, response.system),
             residue,

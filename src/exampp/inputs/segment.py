@@ -30,10 +30,14 @@ _ABBREVIATION = re.compile(
 
 
 class Segment(NamedTuple):
-    """A passage of a response: its text and its citations."""
+    """A passage of a response: its text and its citations.
+
+    `spans` are (start, end, citations) of its statements with citations, if it has several.
+    """
 
     text: str
     citations: tuple[str, ...] = ()
+    spans: tuple[tuple[int, int, tuple[str, ...]], ...] = ()
 
 
 class _Piece(NamedTuple):
@@ -142,9 +146,15 @@ def _groups(pieces: Iterable[_Piece], limit: int) -> Iterator[list[_Piece]]:
 
 
 def _joined(group: Sequence[_Piece]) -> Segment:
-    text = group[0].text + "".join(piece.glue + piece.text for piece in group[1:])
-    cited = dict.fromkeys(citation for piece in group for citation in piece.citations)
-    return Segment(text, tuple(cited))
+    text, spans = "", []
+    for piece in group:
+        text += piece.glue * bool(text)
+        start = len(text)
+        text += piece.text
+        if piece.citations:
+            spans.append((start, len(text), piece.citations))
+    cited = dict.fromkeys(citation for *_, citations in spans for citation in citations)
+    return Segment(text, tuple(cited), tuple(spans) if len(group) > 1 else ())
 
 
 # ---- markup --------------------------------------------------------------------------------------

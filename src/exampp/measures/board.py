@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -266,12 +266,24 @@ class Leaderboard(Result):
             self.columns[0] if measure is None else self.column(measure, min_rating)
         )
 
-    def figure_of(self, column: MeasureColumn, letters: Mapping[str, str] | None = None) -> Figure:
-        """Return the plot of a column; `letters` mark systems that do not differ significantly."""
+    def figure_of(
+        self,
+        column: MeasureColumn,
+        letters: Mapping[str, str] | None = None,
+        shown: Collection[str] | None = None,
+    ) -> Figure:
+        """Return the plot of a column; `letters` mark systems that do not differ significantly.
+
+        By default all systems are shown.
+        """
         from exampp.results.plots import dots
 
-        bars = column.spreads(self.column_systems)
+        systems = self.column_systems if shown is None else shown
+        bars = [one for one in column.spreads(self.column_systems) if one.system in systems]
         figure = dots.leaderboard(bars, column.name, letters=letters)
+        if len(bars) < len(self.column_systems):
+            some = f"{len(bars)} of {len(self.column_systems)} systems"
+            figure = replace(figure, subtitle=f"{some}; {figure.subtitle}")
         return replace(figure, draft=self.grader.is_draft)
 
     def tables(self) -> Mapping[str, Table]:

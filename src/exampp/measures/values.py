@@ -107,6 +107,15 @@ def best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
     return sorted(range(len(systems)), key=key)
 
 
+def tied_ranks(means: Sequence[float | None]) -> list[int | None]:
+    """Return ranks from 1 for the highest mean; equal means share a rank, None has none."""
+    rounded = [None if one is None else round(one, 10) for one in means]
+    first: dict[float, int] = {}
+    for rank, one in enumerate(sorted((m for m in rounded if m is not None), reverse=True), 1):
+        first.setdefault(one, rank)
+    return [None if one is None else first[one] for one in rounded]
+
+
 def masked(
     values: NDArray[np.float64], counts: NDArray[np.bool_], *, added: bool = False
 ) -> Values:

@@ -42,7 +42,7 @@ UNSURE_WITHIN, AUDITED = 0.5, 0.05
 
 
 class CascadeRule(NamedTuple):
-    """Which cells the second grader of a cascade rates.
+    """The rule by which the second grader of a cascade rates a cell.
 
     Attributes:
         first: Key of the first grader.

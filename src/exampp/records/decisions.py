@@ -137,11 +137,13 @@ class CellDecision:
 class ReportDecision:
     """A decision made in an interactive report: a rated cell, or an item to retire.
 
-    `grader` is the key of the graded report; an item to retire has no passage and no rating.
+    `grader` is the key of the graded report, `place` the field of the file; an item to retire has
+    no passage and no rating.
     """
 
     cell: CellDecision
     grader: str
+    place: str
 
     @property
     def retires(self) -> bool:

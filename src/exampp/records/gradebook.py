@@ -10,6 +10,7 @@ of their lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -23,6 +24,7 @@ from exampp.records.decisions import Decision
 from exampp.records.graders import Grade, GraderIdentity, GradingTarget
 from exampp.records.items import Item
 from exampp.records.readings import RuleCount
+from exampp.records.systems import systems_like
 
 MISSING = int(np.iinfo(np.int16).min)
 """The value in `ratings` for an ungraded cell and in `judgments` for an unjudged passage."""
@@ -67,11 +69,17 @@ class DecidedCell:
 class SkippedCells(NamedTuple):
     """Cells of a query that are skipped because they hardly cover, [passages, items].
 
-    All needed cells of the items that are `drawn`, [items], are graded nevertheless.
+    `chances` are those of skipped cells to cover; 1 where a cell is not skipped. All needed cells
+    of the items that are `drawn`, [items], are graded nevertheless.
     """
 
-    cells: NDArray[np.bool_]
+    chances: NDArray[np.float64]
     drawn: NDArray[np.bool_]
+
+    @property
+    def cells(self) -> NDArray[np.bool_]:
+        """Return which cells are skipped."""
+        return np.asarray(self.chances < 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,17 +220,69 @@ def sorted_rankings(rankings: Iterable[Ranking]) -> tuple[Ranking, ...]:
     return tuple(sorted(rankings, key=lambda one: (one.system, one.subtopic)))
 
 
-def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str]) -> Gradebook:
-    """Select systems of a gradebook: `only` these (default: all), `without` those.
+SOURCES = (":cited", ":contexts")
+"""Ends of the names of retrieved passages; the answers made of them have the name before it."""
+PassageKind = Literal["answers", "contexts"]
+"""The passages of a system are answers, or passages that it retrieved or cited."""
+_DIGEST = re.compile("[0-9a-f]{32}")
+_LOOKED_AT = 20
+"""Passages of each ranking that show the kind of its system."""
 
-    Pools, judgments, ratings, and the scores of the selected systems do not change. Raises
-    InputError for an unknown system, or if no system is left.
+
+def find_pairs(systems: Sequence[str]) -> dict[str, str]:
+    """Map answering systems to their sources, for systems whose names form such a pair."""
+    known = set(systems)
+    found: dict[str, str] = {}
+    for suffix in SOURCES:
+        for name in systems:
+            answer = name.removesuffix(suffix)
+            if answer and answer != name and answer in known:
+                found.setdefault(answer, name)
+    return found
+
+
+def passage_kinds(book: Gradebook) -> dict[str, PassageKind]:
+    """Return what the passages of each system are, by system.
+
+    `NAME:contexts` and `NAME:cited` are contexts, and their `NAME` has answers. Other systems have
+    answers if all their passages have the ids of imported answers, the MD5 of their text.
+    """
+    sources = {one for one in book.systems if one.endswith(SOURCES)}
+    unnamed = dict.fromkeys((one for one in book.systems if one not in sources), False)
+    for query in book.queries:
+        for ranking in query.rankings:
+            if ranking.system in unnamed:
+                ids = (query.passage_ids[at] for at in ranking.passages[:_LOOKED_AT].tolist())
+                if all(map(_DIGEST.fullmatch, ids)):
+                    unnamed[ranking.system] = True
+                else:
+                    del unnamed[ranking.system]
+    answers = {*find_pairs(book.systems), *(name for name, some in unnamed.items() if some)}
+    return {one: "answers" if one in answers else "contexts" for one in book.systems}
+
+
+def systems_named(book: Gradebook, names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of systems, in place of `answers` and `contexts` all systems of the kind.
+
+    A system that is named so stands for itself, and a kind without systems is unchanged.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        is_kind = name in get_args(PassageKind) and name not in book.systems
+        kinds = passage_kinds(book) if is_kind else {}
+        found |= dict.fromkeys([one for one, kind in kinds.items() if kind == name] or [name])
+    return tuple(found)
+
+
+def choose_systems(book: Gradebook, only: Sequence[str], without: Sequence[str]) -> Gradebook:
+    """Select systems by name or pattern: `only` these (default: all), `without` those.
+
+    Names are those of `systems_named`. Pools, judgments, ratings, and the scores of the selected
+    systems do not change. Raises InputError for an unknown system, or if no system is left.
     """
     known = set(book.systems)
-    for name in (*only, *without):
-        if name not in known:
-            raise InputError(f"unknown system {name!r}", hint=f"Known: {', '.join(book.systems)}")
-    left = {name for name in only or known if name not in without}
+    only, without = systems_named(book, only), systems_named(book, without)
+    left = systems_like(only or known, book.systems) - systems_like(without, book.systems)
     if not left and known:
         raise InputError("no system is left", hint="Leave out fewer systems")
     if left == known:

@@ -115,7 +115,7 @@ class BankEntry:
 
 
 class ItemEvidence(NamedTuple):
-    """What grades and judgments show of an item; None if too few passages are judged.
+    """Evidence on an item from grades and judgments; None if too few passages are judged.
 
     `share` is the part of its query's Cover that hangs on the item. `relevant` and `not_relevant`
     are the shares of passages judged so that cover it, `wrongly` the number of the latter, and

@@ -71,13 +71,17 @@ Systems = Annotated[
     list[str] | None,
     keyword(
         "--system",
-        help="Evaluate only this system. Repeat for several. [default: all]",
+        help="Evaluate only this system, those of a pattern ('bm25-*'), or all answers or "
+        "contexts. Repeat for several. [default: all]",
         panel=ASKED_FOR,
     ),
 ]
 Without = Annotated[
     list[str] | None,
-    keyword("--leave-out", help="Leave this system out. Repeat for several."),
+    keyword(
+        "--leave-out",
+        help="Leave out this system, a pattern, or all answers or contexts. Repeat for several.",
+    ),
 ]
 DecisionMode = Annotated[
     Decisions,

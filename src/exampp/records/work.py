@@ -32,6 +32,7 @@ class WorkProgress:
         cost: Cost so far; None without prices.
         failed: Number of units without a result, by kind of failure.
         latest: The newest replies, newest first.
+        ended: The run is over, so that no time remains.
     """
 
     unit: str
@@ -44,6 +45,12 @@ class WorkProgress:
     cost: float | None = None
     failed: Mapping[str, int] = field(default_factory=dict)
     latest: Sequence[LatestReply] = ()
+    ended: bool = False
+
+    @property
+    def all_failed(self) -> bool:
+        """Return whether something was done, and all of it failed."""
+        return 0 < self.done == sum(self.failed.values())
 
     @property
     def rate(self) -> float:
@@ -52,8 +59,8 @@ class WorkProgress:
 
     @property
     def remaining(self) -> float | None:
-        """Return the expected seconds to the end; None before the first result."""
-        return (self.total - self.done) / self.rate if self.rate else None
+        """Return the expected seconds to the end; None before the first result and at the end."""
+        return (self.total - self.done) / self.rate if self.rate and not self.ended else None
 
     @property
     def facts(self) -> list[str]:

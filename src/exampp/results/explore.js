@@ -28,7 +28,10 @@
   const figure = (value) => (value === null || value === undefined ? "\u2013" : value.toFixed(3).replace(/^(-?)0\./, "$1."));
   const [lowest, highest] = data.scale;
   const counts = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
-  const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
+  // words that a text must have; * is any text and ? any character, as in a filter of the pages
+  const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean).map((word) =>
+    new RegExp(word.replace(/[\\^$.|+()[\]{}]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, "."), "s"));
+  const groupOf = (text) => text.match(/^.*[-_.:/+ ](?=.)/s)?.[0] ?? "";
 
   // ---- decisions, kept in the browser until they are saved ---------------------------------------
 
@@ -78,17 +81,22 @@
 
   // ---- tables that sort and filter ---------------------------------------------------------------
 
-  // `columns` are [heading, value of a row, cell of a row, is a figure]
-  const table = (caption, rows, columns, describe) => {
+  // `columns` are [heading, value of a row, cell of a row, is a figure]; `first` tells which rows stay on top
+  const table = (caption, rows, columns, describe, first = () => false) => {
     const body = make("tbody");
     const lines = rows.map((row) => ({ row, node: make("tr"), found: describe(row).toLowerCase() }));
     let by = -1, down = true;
-    const fill = (line) => line.node.replaceChildren(...columns.map(([, , cell, number], at) =>
+    const fill = (line) => {
+      line.node.classList.toggle("is-pinned", first(line.row));
+      line.node.replaceChildren(...columns.map(([, , cell, number], at) =>
       make(at ? "td" : "th", at ? { className: number ? "number" : "strip" } : { scope: "row" }, cell(line.row))));
+    };
     const sort = () => {
       const value = columns[by][1];
       const sign = down ? -1 : 1;
       lines.sort((a, b) => {
+        const lead = first(b.row) - first(a.row);
+        if (lead) return lead;
         const [x, y] = [value(a.row), value(b.row)];
         if (x === null || y === null || x === undefined || y === undefined) return (x === null || x === undefined) - (y === null || y === undefined);
         return sign * (typeof x === "string" ? x.localeCompare(y) : x - y);
@@ -110,16 +118,15 @@
       make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
     return {
       node, choose,
-      filter: (text) => {
+      // show the rows in which all words occur, or those that `choice` selects among them; return them
+      filter: (text, choice = (some) => some) => {
         const wanted = words(text);
-        let shown = 0;
-        for (const line of lines) {
-          line.node.hidden = !wanted.every((word) => line.found.includes(word));
-          shown += !line.node.hidden;
-        }
+        const found = lines.filter((line) => wanted.every((word) => word.test(line.found))).map((line) => line.row);
+        const shown = new Set([...rows.filter(first), ...choice(found)]);
+        for (const line of lines) line.node.hidden = !shown.has(line.row);
         return shown;
       },
-      refresh: () => lines.forEach(fill),
+      refresh: () => { lines.forEach(fill); sort(); },
     };
   };
 
@@ -127,6 +134,29 @@
 
   let measure = 0, chosen = null;
   const places = data.systems.map((_, at) => at);
+  const counted = new Map();
+  for (const system of data.systems) counted.set(groupOf(system), (counted.get(groupOf(system)) ?? 0) + 1);
+  const groups = [...counted].filter(([one, some]) => one && some > 1).sort();
+  const address = new URLSearchParams(location.search);
+  const pinned = new Set(places.filter((at) => address.getAll("pin").includes(data.systems[at])));
+  let shownSystems = new Set(places);
+  const pin = (system) => {
+    if (!pinned.delete(system)) pinned.add(system);
+    systems.refresh();
+    filterSystems();
+    [...systemsBox.querySelectorAll(".pin")].find((one) => one.dataset.system === String(system)).focus();
+  };
+  // systems, as the choice of a group leaves them; `best` is the best system of each
+  const inGroup = (some) => {
+    if (group.value !== "best") return some.filter((at) => !group.value || groupOf(data.systems[at]) === group.value);
+    const seen = new Set(), known = new Set(groups.map(([one]) => one));
+    const score = (at) => data.means[measure][at] ?? -Infinity;
+    return [...some].sort((a, b) => score(b) - score(a)).filter((at) => {
+      const of = groupOf(data.systems[at]), isNew = !known.has(of) || !seen.has(of);
+      seen.add(of);
+      return isNew;
+    });
+  };
   const systemsHead = make("h3", {}), queriesHead = make("h3", {});
   const systemsBox = make("div"), queriesBox = make("div"), queryBox = make("div", { id: "explore-query" });
   const hover = make("p", { id: "explore-hover" });
@@ -154,7 +184,7 @@
       if (system === chosen) dot.classList.add("is-chosen");
       svg.append(dot);
     };
-    scores.forEach(draw);
+    scores.forEach((value, system) => { if (shownSystems.has(system)) draw(value, system); });
     if (chosen !== null) draw(scores[chosen], chosen);
     return svg;
   };
@@ -169,12 +199,20 @@
     return query.id === id ? query.text || id : `${query.text || query.id} (${id.slice(query.id.length + 1)})`;
   };
 
+  const systemCell = (at) => {
+    const pinner = make("button", { type: "button", className: "plain pin", title: "Pinned systems stay on top",
+      aria: { label: `${pinned.has(at) ? "Unpin" : "Pin"} ${data.systems[at]}` }, on: { click: () => pin(at) } }, pinned.has(at) ? "Unpin" : "Pin");
+    pinner.dataset.system = at;
+    const cell = make("span", {}, make("button", { type: "button", className: "plain", aria: { pressed: String(at === chosen) }, on: { click: () => pick(at) } }, name(data.systems[at])));
+    if (places.length > 10) cell.append(" ", pinner);
+    return cell;
+  };
   const drawSystems = () => {
     const shown = data.measures.map((_, at) => at).filter((at) => at < 6 || at === measure);
     systems = table("Systems", places, [
-      ["system", (at) => data.systems[at], (at) => make("button", { type: "button", className: "plain", aria: { pressed: String(at === chosen) }, on: { click: () => pick(at) } }, name(data.systems[at])), false],
+      ["system", (at) => data.systems[at], (at) => systemCell(at), false],
       ...shown.map((one) => [data.measures[one], (at) => data.means[one][at], (at) => figure(data.means[one][at]), true]),
-    ], (at) => data.systems[at]);
+    ], (at) => data.systems[at], (at) => pinned.has(at));
     systems.choose(1 + shown.indexOf(measure));
     systemsBox.replaceChildren(systems.node);
   };
@@ -324,10 +362,23 @@
   const field = (label, node) => make("label", {}, label, node);
   const measures = make("select", { on: { change: () => { measure = Number(measures.value); drawSystems(); filterSystems(); drawQueries(); } } },
     ...data.measures.map((one, at) => make("option", { value: at }, one)));
-  const findSystems = make("input", { type: "search", on: { input: () => filterSystems() } });
+  const findSystems = make("input", { type: "search", value: address.get("find") ?? "", on: { input: () => filterSystems() } });
+  const group = make("select", { on: { change: () => filterSystems() } }, make("option", { value: "" }, "all"), make("option", { value: "best" }, "best of each group"),
+    ...groups.map(([one, some]) => make("option", { value: one }, `${one}* (${some})`)));
+  group.value = address.get("group") ?? "";
+  if (group.selectedIndex < 0) group.value = "";
   const findQueries = make("input", { type: "search", on: { input: () => filterQueries() } });
-  const filterSystems = () => { systemsHead.textContent = `Systems (${systems.filter(findSystems.value)} of ${data.systems.length})`; };
-  const filterQueries = () => { queriesHead.textContent = `Queries (${queries.filter(findQueries.value)} of ${data.rows.length})`; };
+  const filterSystems = () => {
+    const before = shownSystems;
+    shownSystems = systems.filter(findSystems.value, inGroup);
+    systemsHead.textContent = `Systems (${shownSystems.size} of ${data.systems.length})`;
+    if (before.size !== shownSystems.size || [...before].some((at) => !shownSystems.has(at))) queries?.refresh();
+    const kept = new URLSearchParams(Object.entries({ find: findSystems.value, group: group.value }).filter(([, value]) => value));
+    for (const at of pinned) kept.append("pin", data.systems[at]);
+    // some browsers refuse to change the address of a file
+    try { history.replaceState(null, "", `${location.pathname}${String(kept) && `?${kept}`}${location.hash}`); } catch { /* it stays */ }
+  };
+  const filterQueries = () => { queriesHead.textContent = `Queries (${queries.filter(findQueries.value).size} of ${data.rows.length})`; };
   const author = make("input", { type: "text", maxLength: 200, autocomplete: "name", value: decided.author, on: { change: () => { decided.author = author.value.trim(); remember(); } } });
   const saver = make("button", { type: "button", id: "explore-save", on: { click: save } });
   const trouble = make("p", { role: "status", className: "about" });
@@ -344,7 +395,7 @@
   drawQueries();
   filterSystems();
   section.append(
-    make("div", { id: "explore-tools" }, field("Measure", measures), field("Find systems", findSystems), field("Find queries", findQueries),
+    make("div", { id: "explore-tools" }, field("Measure", measures), field("Find systems", findSystems), ...(groups.length ? [field("Group", group)] : []), field("Find queries", findQueries),
       ...(data.decide ? [field("Your name", author), saver] : [])),
     trouble, systemsHead, systemsBox, queriesHead, queriesBox, queryBox);
   section.dataset.ready = "true";

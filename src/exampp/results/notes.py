@@ -260,10 +260,9 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _W,
         "{subject} is not corrected for skipped cells: needed cells are pending (exampp grade).",
     ),
-    "corrected-few-drawn": (
+    "corrected-no-limits": (
         _N,
-        "{subject}: {systems} without an interval, because fewer than {least} of the open items "
-        "are drawn. Grade again with a larger --audit.",
+        "{subject}, no interval where {why}. A larger --audit draws more items.",
     ),
     "cover-bounds": (
         _W,
@@ -377,8 +376,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "gate-reason": (_W, "{verdict}: {where}. Reason: {why}."),
     "gate-sources": (
         _N,
-        "The passages behind answers are checked too ({names}); name the systems to check with "
-        "--system.",
+        "The passages behind answers are checked too ({names}); check answers alone with "
+        "--system answers.",
     ),
     "gate-method": (
         _D,
@@ -755,6 +754,62 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "relevance-by": (_N, "By {by} ({queries}): {meaning}."),
     "covered-from": (_D, "An item is covered by a rating of {least} or higher."),
     "decided-mark": (_N, "!: decided by people."),
+    # two versions of an exam
+    "changes-grader": (
+        _W,
+        "Another grader made the grades: {after}, before {before}. Scores of two graders are not "
+        "on one scale.",
+    ),
+    "changes-scale": (
+        _N,
+        "The scales of {before} and {after} differ, so cells and causes are not compared.",
+    ),
+    "changes-missing": (
+        _N,
+        "Up to {after} of the cells behind a score have no grade, before {before}. They count as "
+        "not covered.",
+    ),
+    "changes-scores-only": (
+        _N,
+        "{name} has scores only: changes of the bank, of grades and of decisions are not known. "
+        "Compare with a copy of the collection to see them.",
+    ),
+    "changes-means-only": (
+        _N,
+        "{name} has means only, so no difference can be tested. Next time store the scores of "
+        "queries: exampp evaluate COLLECTION --per-query --format json.",
+    ),
+    "changes-queries": (
+        _N,
+        "Differences count the queries of both versions: {added} were added, {removed} removed.",
+    ),
+    "changes-causes-unknown": (
+        _N,
+        "Causes are undefined for {systems}: their effects need grades of cells that neither "
+        "version has.",
+    ),
+    "changes-interact": (
+        _N,
+        "Causes interact: the effect of a cause depends on the other changes, by up to {size} for "
+        "{system}. Shown is the mean over all orders of the changes.",
+    ),
+    "changes-causes": (
+        _D,
+        "The effects of causes add up to the difference. Each is the mean effect of this change "
+        "over all orders of the changes (Shapley value).",
+    ),
+    "changes-test": (
+        _D,
+        "Differences are now minus before, paired over queries, with Gaffke's {level} limits. "
+        "higher, lower: these limits show it; different: only the randomisation test shows a "
+        "change (alpha {alpha}, Holm's correction over {systems}).",
+    ),
+    "changes-history": (
+        _N,
+        "Bank and decisions are those of {when}. Systems and grades are those of now: their times "
+        "are not stored.",
+    ),
+    "rows-left-out": (_N, "{rows} more rows: use --format csv or json."),
     # smaller exams
     "choice-meaning": (
         _D,

@@ -47,12 +47,12 @@ class AnswerDifference(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether one rule accepts the answer and the other does not."""
+        """True if one rule accepts the answer and the other does not."""
         return self.papers is not self.guarded
 
     @property
     def contradicted(self) -> bool:
-        """Whether the model disagrees with the guarded rule."""
+        """True if the model disagrees with the guarded rule."""
         return self.verifier is not None and self.verifier is not self.guarded
 
 

@@ -34,9 +34,10 @@ from exampp.measures.leaderboard import default_measures, default_min_rating, ev
 from exampp.measures.names import Measure, as_measures
 from exampp.measures.needs import check_needed_cells
 from exampp.measures.qrels import Labelling, exam_labels
+from exampp.measures.query_sample import query_sample
 from exampp.measures.values import MeasureColumn, Values
 from exampp.records import GraderIdentity
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, untestable
 from exampp.records.graders import RatingScale, check_scale, grader_label
 from exampp.results.result import Result, Table
 from exampp.results.view import GRADER_KEY, Column, Value
@@ -304,6 +305,8 @@ class Baseline:
             return []
         mean = np.array([mean or 0.0 for mean in means])
         differences = (mean[ahead] - mean[behind]).tolist()
+        if error := untestable(self.gradebook):
+            return [Estimate(one, no_interval=error.what) for one in differences]
         values = column.values
         paired = values.values[ahead] - values.values[behind]
         counts = values.counts[ahead] & values.counts[behind]
@@ -589,8 +592,10 @@ def edit_effects(
             threshold = None
             if min_rating is not None:
                 threshold = min(min_rating, then.book.grader.highest)
-            baseline = Baseline.of(then.book, measures, min_rating=threshold)
-            impact = baseline.impact({one.query_id: one for one in now.book.queries})
+            baseline = Baseline.of(query_sample(then.book), measures, min_rating=threshold)
+            sampled = {one.query_id for one in baseline.gradebook.queries}
+            changed = (one for one in now.book.queries if one.query_id in sampled)
+            impact = baseline.impact({one.query_id: one for one in changed})
             effects.append(Effect(then.book.grader, impact, then.pending, now.pending))
     return tuple(effects)
 

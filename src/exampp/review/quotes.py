@@ -33,6 +33,17 @@ def quote_of(
     With `extracts` the reply counts as the answer if no other is known. The span is (0, 0) if
     no sentence shares a word with the item.
     """
+    if found := extracted_quote(passage, grade, extracts=extracts):
+        return found
+    head = passage.text[:SEARCHED]
+    span = best_span(head, item_text[:_ANSWER]) if item_text else (0, 0)
+    return PassageQuote(span, "closest to the item", True) if span != (0, 0) else PassageQuote(span)
+
+
+def extracted_quote(
+    passage: PassageText, grade: Grade | None, *, extracts: bool = False
+) -> PassageQuote | None:
+    """Return the evidence or the answer that the grader quotes; None if there is none."""
     text = passage.text
     detail = (grade.detail or {}) if grade else {}
     # graders read the title, a line break and the text
@@ -53,8 +64,7 @@ def quote_of(
             same = _normal(head[start:end]) == _normal(answer)
             why = "the extracted answer" if same else "closest to the extracted answer"
             return PassageQuote((start, end), why, not same)
-    span = best_span(head, item_text[:_ANSWER]) if item_text else (0, 0)
-    return PassageQuote(span, "closest to the item", True) if span != (0, 0) else PassageQuote(span)
+    return None
 
 
 def _normal(text: str) -> str:

@@ -329,8 +329,9 @@ def _cell_of(connection: sqlite3.Connection, one: CellDecision) -> VersionCell:
     ).fetchone()
     if item is None or passage is None:
         what = f"item {one.item_id!r}" if item is None else f"passage {one.passage_id!r}"
+        number = one.decision.number
         raise InputError(
-            f"decision {one.decision.number} is on an unknown text of {what}",
+            f"{f'decision {number}' if number else 'the decision'} is on an unknown text of {what}",
             hint="Import the judged bank and passages first",
         )
     return int(item[0]), int(passage[0])

@@ -431,6 +431,16 @@ LOOKED_AT = 1000
 """Grades that show whether a grader asks for several items in a request."""
 
 
+def requests_per_reply(connection: sqlite3.Connection, grader: int) -> float:
+    """Return the requests per reply of a grader: less than 1 if several items share a request."""
+    share = connection.execute(
+        "SELECT avg(1.0 / coalesce(json_extract(detail, '$.items'), 1)) FROM grade "
+        "WHERE grader = ? AND reply IS NOT NULL",
+        (grader,),
+    ).fetchone()[0]
+    return 1.0 if share is None else float(share)
+
+
 def position_rows(connection: sqlite3.Connection, grader: int) -> list[PositionRow]:
     """Return the ratings of a grader that share a request; equal texts count once."""
     several = """instr(detail, '"request":')"""

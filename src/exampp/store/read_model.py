@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -367,6 +368,53 @@ def read_texts(
         if row is not None:
             texts[cell] = CellTexts(*row)
     return texts
+
+
+class Citation(NamedTuple):
+    """A part of an answer, as character offsets, and the passages that it cites."""
+
+    start: int
+    end: int
+    passage_ids: tuple[str, ...]
+
+
+def citations_of(
+    connection: sqlite3.Connection, query_id: str
+) -> dict[tuple[str, str], list[Citation]]:
+    """Return the citations of the answers to a query, by (system, passage id of the answer).
+
+    A citation of a whole answer has the offsets (0, 0).
+    """
+    found = {}
+    for system, passage_id, extra in connection.execute(
+        "SELECT s.name, p.passage_id, r.extra FROM ranking r JOIN query q USING (query) "
+        "JOIN system s USING (system) JOIN passage p USING (passage) "
+        "WHERE q.query_id = ? AND instr(r.extra, '\"citations\"') ORDER BY s.name, r.rank",
+        (query_id,),
+    ):
+        # a file may have other fields of these names
+        with suppress(AttributeError, TypeError, ValueError):
+            fields = from_json(extra).get("set", {})
+            spans = fields.get("citation_spans") or [(0, 0, fields.get("citations"))]
+            found[system, passage_id] = [
+                Citation(int(start), int(end), tuple(map(str, ids))) for start, end, ids in spans
+            ]
+    return found
+
+
+def references_of(connection: sqlite3.Connection, query_id: str) -> tuple[str, ...]:
+    """Return the reference answers of a query: the known answers of items that repeat it.
+
+    The import of another bank may have retired such an item.
+    """
+    answers = column(
+        connection,
+        "SELECT i.answers FROM item i JOIN query q USING (query) "
+        "JOIN item_version v ON v.version = i.version WHERE q.query_id = ? "
+        "AND i.answers <> '[]' AND trim(v.text) = trim(q.text) ORDER BY i.item_id",
+        (query_id,),
+    )
+    return tuple(dict.fromkeys(one for some in answers for one in json.loads(some)))
 
 
 class QueryTexts(NamedTuple):

@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from exampp.records.cascade import CascadeRule
@@ -297,7 +298,7 @@ class BatchRow(NamedTuple):
     """A stored batch.
 
     `key` is its name in metadata at the provider, `remote` its id there (None: unknown, or never
-    sent), `said` the provider's last status. `answered` counts the replies that came, `worst` is
+    sent), `said` the provider's last status. `answered` counts the cells with a reply, `worst` is
     its maximum cost. `at` and `expires` are ISO 8601 in UTC.
     """
 
@@ -316,27 +317,43 @@ class BatchRow(NamedTuple):
     expires: str
 
 
-class StoredRequest(NamedTuple):
-    """An open request; `reply` is None until it has arrived."""
+ITEM = 2**32
+"""Step of `number` between the cells of one request; below it is the place in the batch."""
+ALONE = -1
+"""The `number` of a cell that goes into the next batch without others of its passage."""
 
-    batch: int
+
+class StoredRequest(NamedTuple):
+    """A cell of an open request; `reply` is None until it has arrived.
+
+    `alone`: the request is not open; the cell goes into the next batch alone.
+    """
+
     reply: Any
+    alone: bool
 
 
 def prepare_batch(
     connection: sqlite3.Connection,
     grader: int,
     about: Mapping[str, Any],
-    requests: Sequence[str],
+    requests: Iterable[Sequence[str]],
 ) -> int:
     """Record a batch before it is sent; `about` has key, provider, server, worst and at.
 
-    Its requests are those that are not open already: another process may have been quicker.
+    A request has one or several cells. It is left out if one of them is open already: another
+    process may have been quicker.
 
-    A batch is noted before it is sent, so that one whose id was lost can be found again. A request
-    is in one batch at a time; its row goes when its reply is a grade, or when it is known that none
+    A batch is noted before it is sent, so that one whose id was lost can be found again. A cell is
+    in one batch at a time; its row goes when its reply is a grade, or when it is known that none
     comes.
     """
+
+    def is_open(cell: str) -> bool:
+        stored = stored_request(connection, cell)
+        return stored is not None and not stored.alone
+
+    new = [cells for cells in requests if not any(map(is_open, cells))]
     batch = insert(
         connection,
         "INSERT INTO batch (key, grader, provider, server, state, requests, worst, at) "
@@ -347,19 +364,18 @@ def prepare_batch(
             about["provider"],
             about["server"],
             PREPARED,
-            len(requests),
+            len(new),
             about["worst"],
             about["at"],
         ),
     )
     connection.executemany(
-        "INSERT OR IGNORE INTO batch_request (request, batch, number) VALUES (?, ?, ?)",
-        [(request, batch, number) for number, request in enumerate(requests)],
-    )
-    connection.execute(
-        "UPDATE batch SET requests = (SELECT count(*) FROM batch_request r "
-        "WHERE r.batch = batch.batch) WHERE batch = ?",
-        (batch,),
+        "REPLACE INTO batch_request (request, batch, number) VALUES (?, ?, ?)",
+        [
+            (cell, batch, number + at * ITEM)
+            for number, cells in enumerate(new)
+            for at, cell in enumerate(cells)
+        ],
     )
     return batch
 
@@ -391,19 +407,27 @@ def set_batch_status(connection: sqlite3.Connection, batch: int, status: str) ->
     connection.execute("UPDATE batch SET said = ? WHERE batch = ?", (status, batch))
 
 
-def requests_of(connection: sqlite3.Connection, batch: int) -> list[str]:
-    """Return the stored requests of a batch, in the order in which they were sent."""
-    return column(
-        connection, "SELECT request FROM batch_request WHERE batch = ? ORDER BY number", (batch,)
+def requests_of(
+    connection: sqlite3.Connection, batch: int, *, waiting: bool = False
+) -> list[list[str]]:
+    """Return the cells of each stored request of a batch, in the order in which they were sent.
+
+    `waiting`: only requests without a reply.
+    """
+    rows = connection.execute(
+        f"SELECT number % {ITEM}, request FROM batch_request WHERE batch = ? AND number <> ? "
+        "AND (reply IS NULL OR NOT ?) ORDER BY 1, number",
+        (batch, ALONE, waiting),
     )
+    return [[cell for _, cell in cells] for _, cells in groupby(rows, key=itemgetter(0))]
 
 
 def stored_request(connection: sqlite3.Connection, request: str) -> StoredRequest | None:
-    """Return a request if it is open, else None."""
+    """Return a cell of a request if it is open, else None."""
     row = connection.execute(
-        "SELECT batch, reply FROM batch_request WHERE request = ?", (request,)
+        "SELECT reply, number FROM batch_request WHERE request = ?", (request,)
     ).fetchone()
-    return None if row is None else StoredRequest(row[0], from_json(row[1]))
+    return None if row is None else StoredRequest(from_json(row[0]), row[1] == ALONE)
 
 
 def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
@@ -418,15 +442,8 @@ def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
     )
 
 
-def requests_without_reply(connection: sqlite3.Connection, batch: int) -> int:
-    """Return the number of requests of a batch without a reply."""
-    return select_integer(
-        connection, "SELECT count(*) FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,)
-    )
-
-
-def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str, Any]) -> int:
-    """Store replies by request, keeping earlier ones; return the number of new ones."""
+def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str, Any]) -> None:
+    """Store replies by cell, keeping earlier ones."""
     before = connection.total_changes
     connection.executemany(
         "UPDATE batch_request SET reply = ? WHERE request = ? AND batch = ? AND reply IS NULL",
@@ -437,19 +454,28 @@ def put_replies(connection: sqlite3.Connection, batch: int, replies: Mapping[str
     )
     added = connection.total_changes - before
     connection.execute("UPDATE batch SET answered = answered + ? WHERE batch = ?", (added, batch))
-    return added
 
 
 def drop_requests(connection: sqlite3.Connection, requests: Iterable[str]) -> None:
-    """Delete requests that became grades or will get no reply."""
+    """Delete the cells of requests that became grades or will get no reply."""
     connection.executemany(
         "DELETE FROM batch_request WHERE request = ?", [(request,) for request in requests]
     )
 
 
+def set_alone(connection: sqlite3.Connection, cell: str) -> None:
+    """Replace the reply to a cell by the mark that it is requested alone."""
+    connection.execute(
+        "UPDATE batch_request SET reply = NULL, number = ? WHERE request = ?", (ALONE, cell)
+    )
+
+
 def close_batch(connection: sqlite3.Connection, batch: int, state: str, status: str) -> None:
     """End a batch; requests without a reply are no longer open."""
-    connection.execute("DELETE FROM batch_request WHERE batch = ? AND reply IS NULL", (batch,))
+    connection.execute(
+        "DELETE FROM batch_request WHERE batch = ? AND reply IS NULL AND number <> ?",
+        (batch, ALONE),
+    )
     connection.execute(
         "UPDATE batch SET state = ?, said = ? WHERE batch = ?", (state, status, batch)
     )

@@ -216,7 +216,7 @@ class GuardedConnection(sqlite3.Connection):
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open; InputError if the connection is closed."""
+        """True if a transaction is open; InputError if the connection is closed."""
         return _mapped(self, lambda: super(GuardedConnection, self).in_transaction)
 
     def __enter__(self) -> Self:

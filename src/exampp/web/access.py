@@ -21,6 +21,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD"})
 POSTS: Mapping[str, Action] = {
     **dict.fromkeys(("/choose", "/judge/blind", "/judge/session"), "judge"),
     **dict.fromkeys(("/judge/decide", "/judge/undo", "/sample/decide", "/sample/undo"), "judge"),
+    "/sample/draw": "draw",
     # the page checks whether it undoes the edit or the adjudication of somebody else
     "/history/undo": "judge",
     **dict.fromkeys(("/people/invite", "/people/revoke"), "manage"),
@@ -46,7 +47,7 @@ def needed_action(method: str, path: str) -> Action | None:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who has access, and under which names and through which proxies the server is reached.
+    """The people with access, and the names and proxies under which the server is reached.
 
     `names` are the accepted host names; literal addresses are always accepted. `public` are the
     hosts, with their port if it is not the usual one, under which a proxy offers the server.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,7 +51,7 @@ class ModelRun(Protocol):
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What a task did: a sentence, its tables, and the edits of the bank that it made."""
+    """The result of a task: a sentence, its tables, and the edits of the bank that it made."""
 
     text: str
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -86,7 +86,8 @@ class BackgroundTask:
     @property
     def progress(self) -> WorkProgress:
         """Return the progress at the last commit."""
-        return self.work.progress if self.work else WorkProgress("")
+        now = self.work.progress if self.work else WorkProgress("")
+        return replace(now, ended=self.ended is not None)
 
     @property
     def state(self) -> str:

@@ -267,12 +267,21 @@ def versions_of(dossier: Dossier, cell: Cell) -> tuple[int, int] | None:
 
 
 def panel(
-    dossier: Dossier, cell: Cell, author: str, *, blind: bool = False, whole: bool = False
+    dossier: Dossier,
+    cell: Cell,
+    author: str,
+    *,
+    blind: bool = False,
+    reveals: bool = True,
+    whole: bool = False,
 ) -> CellPanel:
-    """Return a cell as shown to `author`: with `blind`, no grade before a decision."""
+    """Return a cell as shown to `author`: with `blind`, no grade before a decision.
+
+    Without `reveals` a blind cell shows no grade after the decision either.
+    """
     (passage, item), grader = cell, dossier.grader
     of_cell = tuple(dossier.decisions.get(cell, ()))
-    hidden = blind and not has_decided(of_cell, author)
+    hidden = blind and not (reveals and has_decided(of_cell, author))
     # neither grades nor decisions of others
     grade, decisions = (None, ()) if hidden else (dossier.automatic.get(cell), of_cell)
     rating = grade.rating if grade else None

@@ -13,7 +13,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
@@ -33,7 +33,14 @@ from exampp.measures.cover import evidence_of
 from exampp.measures.leaderboard import default_cutoff, evaluate_gradebook
 from exampp.records import GraderIdentity
 from exampp.records.decisions import effective_decision
-from exampp.records.gradebook import DecisionChoice, Gradebook, without_decisions
+from exampp.records.gradebook import (
+    DecisionChoice,
+    Gradebook,
+    PassageKind,
+    choose_systems,
+    passage_kinds,
+    without_decisions,
+)
 from exampp.records.graders import choose_grader, grader_label
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import ItemEvidence
@@ -227,6 +234,21 @@ class Snapshot:
         return {query.query_id: i for i, query in enumerate(self.gradebook.queries)}
 
     @cached_property
+    def kinds(self) -> frozenset[PassageKind]:
+        """Return what systems return: answers, contexts, or both."""
+        return frozenset(passage_kinds(self.gradebook).values())
+
+    def of_kind(self, kind: PassageKind) -> Snapshot:
+        """Return the results of the systems of answers, or of contexts, alone."""
+
+        def select() -> Snapshot:
+            book = choose_systems(self.gradebook, [kind], [])
+            board = evaluate_gradebook(book, min_rating=self.min_rating)
+            return replace(self, gradebook=book, board=board, cache=PageCache())
+
+        return self.cache.get(("kind", kind), select)
+
+    @cached_property
     def query_summaries(self) -> list[QuerySummary]:
         """Return the counts and scores of every query."""
         return summarize_queries(
@@ -283,15 +305,20 @@ class Snapshot:
         measure: str,
         min_rating: int | None,
         decisions: DecisionChoice,
-    ) -> SystemComparison:
-        """Compare two systems, without texts. InputError for an unknown system."""
+        patience: float,
+    ) -> SystemComparison | None:
+        """Compare two systems, without texts; None until that is computed.
+
+        Raises InputError for an unknown system.
+        """
         least = self.threshold(min_rating)
 
         def compare() -> SystemComparison:
             with self.grades(decisions) as grades:
                 return grades.compare(first, second, measure, min_rating=least)
 
-        return self.cache.get(("comparison", first, second, measure, least, decisions), compare)
+        key = ("comparison", first, second, measure, least, decisions)
+        return self.cache.soon(key, compare, patience)
 
     def items(self, bank: str, patience: float | None) -> ItemList | None:
         """Return all items of a bank with their statistics; None until they are computed."""

@@ -12,16 +12,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, wraps
+from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, get_args
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Depends, HTTPException, Request, Response
+from fastapi import Depends, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
+from exampp.records.gradebook import PassageKind
+from exampp.records.systems import SystemFilter
 from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.access import Access
 from exampp.web.live_collection import Choice, CollectionCounts, LiveCollection, Snapshot
@@ -33,8 +36,13 @@ R = TypeVar("R")
 T = TypeVar("T")
 LARGEST = (1 << 63) - 1
 """The largest key in a store."""
-PATIENCE = 2.0
-"""Seconds to wait for results before the page says that they are being computed."""
+GLANCE = 0.1
+"""Seconds to wait for results before a page says that they are being computed."""
+PATIENCE = 3.0
+"""Seconds to wait when this page reloads itself; the browser shows it meanwhile."""
+WAITING = "waiting"
+"""The cookie that names the page that reloads itself."""
+WAITING_SECONDS = 60
 CHOICE = "choice"
 """Cookie with the selected grades; a URL parameter or header overrides it for one page."""
 CHOICE_HEADER = "x-choice"
@@ -43,6 +51,8 @@ BLIND = "blind"
 PAGES = 4
 """Pages computed at once."""
 DECISIONS = CapacityLimiter(8)
+PICTURES = CapacityLimiter(4)
+"""Pictures wait for each other, and must not delay pages."""
 EXPORTS = CapacityLimiter(1)
 """A limit of one: writing a file takes seconds and must not delay pages."""
 
@@ -78,9 +88,11 @@ AREAS = {one.area: one for one in PLACES[::-1]}
 """The first page of each area."""
 PLACE_OF = {
     "/query": "/queries",
+    "/record": "/queries",
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
+    "/judge/all": "/queue",
     "/duplicates": "/items",
     "/write": "/items",
     "/grade": "/runs",
@@ -164,16 +176,43 @@ class PageRequest:
 
     @cached_property
     def snapshot(self) -> Snapshot:
+        """The results of the systems that the page is about; see `whole`."""
+        kind = self.kind
+        return self.whole.of_kind(kind) if kind and len(self.whole.kinds) > 1 else self.whole
+
+    @property
+    def kind(self) -> PassageKind | None:
+        """The kind of systems that the page is about: answers, contexts, or None for all."""
+        wanted = self.http.query_params.get("system")
+        return next((one for one in get_args(PassageKind) if one == wanted), None)
+
+    @cached_property
+    def whole(self) -> Snapshot:
         """The results over all queries, a few seconds old at most.
 
         Raises InputError if nothing has been graded yet, StillComputing if a page can say so.
         """
         url = self.http.url.path
         waits = self.wants_part or self.http.method == "POST" or PurePosixPath(url).suffix
-        snapshot = self.live.snapshot(self.choice, None if waits else PATIENCE)
+        snapshot = self.live.snapshot(self.choice, None if waits else self.patience)
         if snapshot is None:
             raise StillComputing
         return snapshot
+
+    @property
+    def address_digest(self) -> str:
+        """Return a short digest of the address of this page."""
+        return sha256(str(self.http.url).encode()).hexdigest()[:16]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether this page said that results are being computed, and reloads itself."""
+        return self.cookie(WAITING) == self.address_digest
+
+    @property
+    def patience(self) -> float:
+        """Return how many seconds to wait for results before `StillComputing`."""
+        return PATIENCE if self.is_waiting else GLANCE
 
     @cached_property
     def counts(self) -> CollectionCounts | None:
@@ -229,7 +268,7 @@ class PageRequest:
 
     @property
     def access(self) -> Access:
-        """Who has access to the server, and where it is."""
+        """The people with access to the server, and its address."""
         access: Access = self.http.app.state.access
         return access
 
@@ -284,12 +323,15 @@ class PageRequest:
         """Return a cookie of this server; "" if the browser has none."""
         return self.http.cookies.get(self._cookie_name(name), "")
 
-    def set_cookie(self, answer: Response, name: str, value: str) -> None:
-        """Set a cookie until the browser is closed."""
+    def set_cookie(
+        self, answer: Response, name: str, value: str, seconds: int | None = None
+    ) -> None:
+        """Set a cookie for some seconds, or until the browser is closed."""
         key = self._cookie_name(name)
         answer.set_cookie(
             key,
             value,
+            max_age=seconds,
             path=f"{self.http.scope['prefix']}/",
             httponly=True,
             samesite="strict",
@@ -307,12 +349,14 @@ class PageRequest:
 
     def here(self, path: str = "", **changed: object) -> str:
         """Return the address of this page, or of `path`, with changed parameters."""
-        return link(path or self.http.url.path, **{**self.http.query_params, **changed})
+        given = self.http.query_params
+        parameters: dict[str, object] = {name: given.getlist(name) for name in given}
+        return link(path or self.http.url.path, **parameters | changed)
 
     def pinned(self, path: str, **parameters: object) -> str:
         """Return an address that pins the grades of this page."""
         code = self.choice.code if self.choices else None
-        return link(path, **parameters, **{CHOICE: code})
+        return link(path, **parameters, system=self.kind, **{CHOICE: code})
 
     def render(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:
         """Render a template with a context, and this request as `request`."""
@@ -350,6 +394,16 @@ def refused_action(person: Person, action: Action) -> str:
     """Return the sentence for an action that a person's role does not permit."""
     roles = " or ".join(role for role in ROLES if may(role, action))
     return f"As {person.role} you may not {ACTIONS[action]}. Ask for the role {roles}."
+
+
+async def _system_filter(
+    find: str = "", group: str = "", pin: Annotated[Sequence[str], Query()] = ()
+) -> SystemFilter:
+    return SystemFilter(find, group, tuple(dict.fromkeys(pin)))
+
+
+CurrentFilter = Annotated[SystemFilter, Depends(_system_filter)]
+"""The systems that a page shows, from its address."""
 
 
 async def _page_request(request: Request) -> PageRequest:

@@ -28,10 +28,10 @@ from exampp.sanitize import check_choice, clean_name
 
 _LOG = logging.getLogger("exampp.web")
 Role = Literal["owner", "editor", "assessor"]
-Action = Literal["judge", "adjudicate", "edit", "export", "manage"]
+Action = Literal["judge", "adjudicate", "edit", "draw", "export", "manage"]
 ROLES: Mapping[Role, frozenset[Action]] = {
-    "owner": frozenset({"judge", "adjudicate", "edit", "export", "manage"}),
-    "editor": frozenset({"judge", "adjudicate", "edit", "export"}),
+    "owner": frozenset({"judge", "adjudicate", "edit", "draw", "export", "manage"}),
+    "editor": frozenset({"judge", "adjudicate", "edit", "draw", "export"}),
     "assessor": frozenset({"judge"}),
 }
 """What each role may do; everybody may read the pages."""
@@ -39,6 +39,7 @@ ACTIONS: Mapping[Action, str] = {
     "judge": "judge cells",
     "adjudicate": "settle disputes",
     "edit": "edit the bank",
+    "draw": "draw samples",
     "export": "download files",
     "manage": "import, generate, grade and invite people",
 }

@@ -7,7 +7,10 @@ passage could use them to hide or reorder text.
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -118,11 +121,11 @@ def _finalize(value: Any) -> Any:
 def link(path: str, **parameters: object) -> str:
     """Return the URL of a page; ids are passed in the query string.
 
-    Parameters that are None are left out.
+    Parameters that are None are left out; of a list, every value is a parameter.
     """
     parameters_given = {name: value for name, value in parameters.items() if value is not None}
     return (
-        f"{path}?{urlencode(parameters_given, quote_via=quote, safe='')}"
+        f"{path}?{urlencode(parameters_given, doseq=True, quote_via=quote, safe='')}"
         if parameters_given
         else path
     )
@@ -135,7 +138,7 @@ def fixed(value: float | None, decimals: int = 3) -> str:
 
 def count(value: int | None) -> str:
     """Format a whole number with thousands separators."""
-    return UNDEFINED if value is None else f"{value:,}".replace(",", "\u202f")
+    return UNDEFINED if value is None else f"{value:,}"
 
 
 def percent_of(part: float, whole: float) -> str:
@@ -143,7 +146,7 @@ def percent_of(part: float, whole: float) -> str:
     if not whole:
         return UNDEFINED
     share = 100 * part / whole
-    return f"{int(share * 10) / 10:.1f}\u202f%" if 99 <= share < 100 else f"{share:.0f}\u202f%"
+    return f"{int(share * 10) / 10:.1f}%" if 99 <= share < 100 else f"{share:.0f}%"
 
 
 def plural(number: int, one: str, several: str = "") -> str:
@@ -295,9 +298,26 @@ FIGURE_TYPES = {
 _drawing = threading.Lock()
 
 
+_DRAW = """
+import pickle, sys
+from exampp.results.plots.figure import FORMATS
+figure, kind, theme = pickle.load(sys.stdin.buffer)
+sys.stdout.buffer.write(FORMATS["." + kind](figure, theme))
+"""
+
+
 def render_figure(figure: Figure, kind: str, theme: Theme) -> bytes:
-    """Render a figure as one of the `FIGURE_TYPES`; one figure at a time."""
+    """Render a figure as one of the `FIGURE_TYPES`; one figure at a time.
+
+    Drawing holds the interpreter for up to a second, so pictures are drawn in another process.
+    """
     with _drawing:
+        if FIGURE_TYPES[kind].startswith(("image", "application/pdf")):
+            given = pickle.dumps((figure, kind, theme))
+            drawn = subprocess.run([sys.executable, "-c", _DRAW], input=given, capture_output=True)
+            if drawn.returncode == 0:
+                return drawn.stdout
+        # data, or what failed: drawn here, it raises its error
         return FORMATS[f".{kind}"](figure, theme)
 
 

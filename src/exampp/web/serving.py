@@ -243,7 +243,9 @@ def prepare(
     )
     address = f"http://{_shown(host)}:{port}"
     if access.public:
-        address = f"{'https' if proxies else 'http'}://{access.public[0]}"
+        # a proxy that other machines reach has TLS; one for trials on this machine rarely has
+        is_local = is_loopback(access.public[0].partition(":")[0])
+        address = f"{'http' if is_local or not proxies else 'https'}://{access.public[0]}"
     return Served(Server(config), listener, access, address + access.prefix)
 
 

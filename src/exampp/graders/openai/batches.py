@@ -14,14 +14,14 @@ import io
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from exampp.errors import InputError
 from exampp.graders.background import BackgroundLoop
-from exampp.graders.base import Reply, Request
+from exampp.graders.base import Reply, Request, Usage
 from exampp.graders.openai.client import (
     MALFORMED_ERRORS,
     RequestFailure,
@@ -105,12 +105,14 @@ class ReadLine(NamedTuple):
     """A reply read from a line, or the reason why there is none.
 
     `error` would affect every other request, too. `changed`: the line named a parameter that
-    requests must omit, so the next request differs.
+    requests must omit, so the next request differs. `alone`: the reply to several items has no
+    clear rating of this one, so it is requested again without the others.
     """
 
     reply: Reply
     error: str = ""
     changed: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +128,9 @@ class BatchAdapter:
         """Path of a single request."""
         return self.mode.path
 
-    def body(self, request: Request) -> dict[str, Any]:
-        """Return the body of a request."""
-        return self.quirks.adapt(self.mode.body([request]))
+    def body(self, requests: Sequence[Request]) -> dict[str, Any]:
+        """Return the body of a request for one or several items of a passage."""
+        return self.quirks.adapt(self.mode.body(requests))
 
     def transient(self, line: BatchLine) -> str:
         """Return the reason why a request can be sent again; empty if its line is final."""
@@ -137,24 +139,47 @@ class BatchAdapter:
         failure = self._failure(line)
         return failure.reason if failure.action is RetryAction.RETRY else ""
 
-    def read(self, request: Request, line: BatchLine) -> ReadLine:
-        """Return the reply in a line."""
+    def split(self, line: BatchLine, cells: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the stored form of the reply to each cell of a request; `read` reads it.
+
+        A reply to several items is divided here: later, other cells of the passage may be pending.
+        """
+        whole = {"status": line.status, "body": line.body}
+        if len(cells) == 1 or line.status >= 300:
+            return [whole | ({"items": len(cells)} if len(cells) > 1 else {})] * len(cells)
+        try:
+            replies = self.mode.read_several(line.body, len(cells), cells).replies
+        except MALFORMED_ERRORS as malformed:
+            replies = [Reply("", fault=describe_malformed(malformed))] * len(cells)
+        return [{"status": line.status, "reply": asdict(reply)} for reply in replies]
+
+    def read(self, request: Request, stored: Mapping[str, Any]) -> ReadLine:
+        """Return the stored reply to a request."""
+        if divided := stored.get("reply"):
+            reply = Reply(**{**divided, "usage": Usage(**divided["usage"])})
+            return ReadLine(self._without(request, reply), alone=bool(reply.fault))
+        line = BatchLine("", stored["status"], stored["body"])
         if line.status < 300:
             try:
                 reply = self.mode.read(line.body, [request]).replies[0]
             except MALFORMED_ERRORS as malformed:
                 return ReadLine(Reply("", fault=describe_malformed(malformed)))
-            without = self.quirks.missing(self.mode.body([request]))
-            detail = {**reply.detail, "without": without} if without else reply.detail
-            return ReadLine(replace(reply, detail=detail))
-        before = self.body(request), self.quirks.context
+            return ReadLine(self._without(request, reply))
+        before = self.body([request]), self.quirks.context
         failure = self._failure(line)
         self.quirks.learn(failure)
-        if failure.action is RetryAction.REFUSAL:
-            return ReadLine(Reply("", detail={"refusal": True, "reason": failure.reason}))
-        changed = (self.body(request), self.quirks.context) != before
+        changed = (self.body([request]), self.quirks.context) != before
         error = "" if failure.error is None or changed else str(failure.error)
-        return ReadLine(Reply("", fault=failure.reason), error, changed)
+        # items that are refused together may not be refused alone
+        alone = "items" in stored and not (error or changed)
+        if failure.action is RetryAction.REFUSAL and not alone:
+            return ReadLine(Reply("", detail={"refusal": True, "reason": failure.reason}))
+        return ReadLine(Reply("", fault=failure.reason), error, changed, alone)
+
+    def _without(self, request: Request, reply: Reply) -> Reply:
+        """Return a reply that names the parameters which its request omitted."""
+        without = self.quirks.missing(self.mode.body([request]))
+        return replace(reply, detail={**reply.detail, "without": without}) if without else reply
 
     def _failure(self, line: BatchLine) -> RequestFailure:
         model = self.mode.options.model or ""
@@ -162,7 +187,7 @@ class BatchAdapter:
 
 
 def request_id(grader: str, body: Mapping[str, Any]) -> str:
-    """Return the id of a request of a grader; equal requests are sent once."""
+    """Return the id of a cell of a grader, from its request alone; equal cells are sent once."""
     text = json.dumps([grader, body], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:REQUEST_CHARACTERS]
 

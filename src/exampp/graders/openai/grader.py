@@ -508,7 +508,9 @@ class BundleSource:
 
     def _all_bundles(self) -> Iterator[Bundle | None]:
         """Yield bundles of one passage each; None if the budget allows no more for now."""
-        for passage, group in groupby(self._affordable(), key=lambda one: one and one[0].passage):
+        for passage, group in groupby(
+            self._affordable(), key=lambda one: one and one[0].passage_of_query
+        ):
             if passage is None:
                 yield from (None for _ in group)
                 continue

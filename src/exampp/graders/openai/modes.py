@@ -192,7 +192,7 @@ class Mode:
         request = requests[0]
         filled = Filled(request.system, request.user)
         if self.shared and len(requests) > 1:
-            ordered = self._ordered(requests)
+            ordered = self.ordered(requests)
             kept = min((one.kept for one in requests if one.kept is not None), default=None)
             texts = {"query": request.query, "context": request.passage[:kept]}
             filled = fill(self.shared, {**texts, **item_slots([one.item for one in ordered])})
@@ -216,22 +216,24 @@ class Mode:
         extra = self.options.extra_body or {}
         return {"model": self.options.model, **texts, **self.options.sampling, **limit, **extra}
 
-    def _ordered(self, requests: Sequence[Request]) -> list[Request]:
+    def ordered(self, requests: Sequence[Request]) -> list[Request]:
         """Return the items of a request in random order, by the seed and their texts."""
         seed = self.options.sampling.get("seed", 0)
         return sorted(requests, key=lambda one: content_hash(f"{seed}", one.passage, one.item))
 
-    def _read_shared(
-        self, prompt: Prompt, completion: Completion, requests: Sequence[Request]
-    ) -> ReadReplies:
-        """Return the reply for each item; those that state no rating have the fault `UNCLEAR`."""
-        ordered = self._ordered(requests)
-        listed = prompt.reading == "support"
-        texts = split_reply(completion.text, len(requests), listed=listed)
-        replies = {}
-        texts_of = (completion.text, ordered[0].passage, *(one.item for one in ordered))
-        shared = {"request": content_hash(*texts_of)[:REQUEST_DIGITS], "items": len(ordered)}
-        for position, (one, text) in enumerate(zip(ordered, texts, strict=True), 1):
+    def read_several(self, data: Any, count: int, texts: Iterable[str]) -> ReadReplies:
+        """Return the replies to several items in the order in which the request has them.
+
+        An item without a clear rating has the fault `UNCLEAR`. `texts` identify the request; raises
+        one of `MALFORMED_ERRORS`.
+        """
+        prompt, completion = self.shared, read_completion(data)
+        if prompt is None:
+            raise ValueError("the prompt has one item")
+        parts = split_reply(completion.text, count, listed=prompt.reading == "support")
+        name = content_hash(completion.text, *texts)[:REQUEST_DIGITS]
+        replies = list[Reply]()
+        for position, text in enumerate(parts, 1):
             outcome = read_reply(
                 prompt.reading,
                 text,
@@ -241,20 +243,27 @@ class Mode:
             )
             is_read = outcome.state is State.GRADED and not completion.refusal
             usage = completion.usage if position == 1 and completion.usage else Usage()
-            replies[one.key] = Reply(
-                text if is_read else "",
-                scores=self._scores(completion, str(position)) if is_read else None,
-                fault="" if is_read else UNCLEAR,
-                usage=usage,
-                detail={**completion.detail, **shared, "position": position},
+            shared = {"request": name, "items": count, "position": position}
+            replies.append(
+                Reply(
+                    text if is_read else "",
+                    scores=self._scores(completion, str(position)) if is_read else None,
+                    fault="" if is_read else UNCLEAR,
+                    usage=usage,
+                    detail={**completion.detail, **shared},
+                )
             )
-        return ReadReplies([replies[one.key] for one in requests], completion.usage)
+        return ReadReplies(replies, completion.usage)
 
     def read(self, data: Any, requests: Sequence[Request]) -> ReadReplies:
         """Return the replies to the requests; raises one of `MALFORMED_ERRORS`."""
-        completion = read_completion(data)
         if self.shared and len(requests) > 1:
-            return self._read_shared(self.shared, completion, requests)
+            ordered = self.ordered(requests)
+            texts = (ordered[0].passage, *(one.item for one in ordered))
+            found, used = self.read_several(data, len(ordered), texts)
+            replies = {one.key: reply for one, reply in zip(ordered, found, strict=True)}
+            return ReadReplies([replies[one.key] for one in requests], used)
+        completion = read_completion(data)
         usage = completion.usage or Usage()
         if self.decode == "labels" and not completion.refusal:
             return ReadReplies([self._likeliest_label(completion, usage)], completion.usage)

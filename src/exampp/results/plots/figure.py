@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal, NamedTuple, get_args
 
 from exampp.errors import InputError
@@ -331,7 +332,8 @@ class Spread(NamedTuple):
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _TICKS = 6
 _FAR = 3.0
-"""A mean further from the middle half than this many times its width is left off the axis."""
+"""A mean is left off the axis if its distance from the middle half is more than this many times
+the width of that half, and of a typical range."""
 
 
 def round_axis(spreads: Sequence[Spread]) -> tuple[float, float, tuple[float, ...]]:
@@ -343,7 +345,10 @@ def round_axis(spreads: Sequence[Spread]) -> tuple[float, float, tuple[float, ..
     if not means:
         return 0.0, 1.0, (0.0, 1.0)
     lower, upper = means[len(means) // 4], means[(3 * len(means)) // 4]
-    reach = _FAR * (upper - lower)
+    typical = median(
+        0.0 if one.low is None or one.high is None else one.high - one.low for one in spreads
+    )
+    reach = _FAR * max(upper - lower, typical)
     near = (one for one in spreads if one.value is not None)
     ends = [
         end

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,17 +51,21 @@ def heatmap(
     measure: str,
     *,
     texts: Mapping[str, str] | None = None,
+    shown: Collection[str] | None = None,
     name: str = "heatmap",
 ) -> Figure:
     """Draw how far systems (rows, best first) are from the mean of queries (easiest first).
 
     `values` is systems x queries; where `counts` is False the cell is empty. `texts` are those of
-    queries, by id. The colour scale covers 19 of 20 cells.
+    queries, by id. Of the systems, only some may be `shown`; differences are to the mean of all.
+    The colour scale covers 19 of 20 cells.
     """
     across, down = _means(values, counts, axis=1), _means(values, counts, axis=0)
     # ties by name, as in the leaderboard
     order = np.lexsort((np.array(systems, dtype=object).argsort().argsort(), -across.round(10)))
     column = np.lexsort((np.arange(len(query_ids)), -down.round(10)))
+    if shown is not None:
+        order = order[[systems[at] in shown for at in order]]
     table, known = values[np.ix_(order, column)], counts[np.ix_(order, column)]
     names, ids = [systems[i] for i in order], [query_ids[i] for i in column]
     centred = np.where(known, table - down[column], 0.0)
@@ -100,7 +104,8 @@ def heatmap(
     return Figure(
         name=name,
         title=f"{measure} of every system on every query",
-        subtitle="Difference to the mean of the query; systems from best to worst; empty: no value",
+        subtitle=(f"{len(names)} of {len(systems)} systems; " if len(names) < len(systems) else "")
+        + "Difference to the mean of the query; systems from best to worst; empty: no value",
         alt=f"Heat map of {measure}, {len(names)} systems by {len(ids)} queries. Best system "
         f"{names[0]}, worst {names[-1]}; easiest query {ids[0]} (mean {means[0]:.2f}), hardest "
         f"{ids[-1]} (mean {means[-1]:.2f})."

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse, HTMLResponse
@@ -18,13 +20,24 @@ from exampp.collection import Collection
 from exampp.measures.board import Leaderboard, per_query, tidy, wide_leaderboard
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling
+from exampp.records.gradebook import DecisionChoice
+from exampp.records.systems import ShownSystems, SystemFilter
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Table, render
 from exampp.web.live_collection import Snapshot
-from exampp.web.page_request import EXPORTS, CurrentRequest, PageRequest, limited_by
+from exampp.web.page_request import (
+    EXPORTS,
+    PICTURES,
+    CurrentFilter,
+    CurrentRequest,
+    PageRequest,
+    limited_by,
+)
+from exampp.web.pages.overview import ordered_systems, selection
 from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure
 
 router = APIRouter()
+T = TypeVar("T")
 Write = Callable[[PageRequest, Collection, Path], object]
 
 
@@ -146,45 +159,90 @@ def export(request: CurrentRequest, name: str) -> Response:
 
 # ---- plots ---------------------------------------------------------------------------------------
 
-PLOTS: Mapping[str, Callable[[Snapshot, int], Figure]] = {
-    "leaderboard": lambda of, by: figures.leaderboard_figure(of.board, of.board.columns[by]),
-    "heatmap": lambda of, by: figures.heatmap_figure(of.board, of.board.columns[by], of.texts),
-    "grades": lambda of, _: figures.grades_figure([of.gradebook]),
+PLOTS: Mapping[str, Callable[[Snapshot, Leaderboard, int, frozenset[str]], Figure]] = {
+    "leaderboard": lambda _, board, by, shown: figures.leaderboard_figure(
+        board, board.columns[by], shown=shown
+    ),
+    "heatmap": lambda of, board, by, shown: figures.heatmap_figure(
+        board, board.columns[by], of.texts, shown
+    ),
+    "grades": lambda of, *_: figures.grades_figure([of.gradebook]),
 }
 BY_MEASURE = ("leaderboard", "heatmap")
 
 
-def _figure(snapshot: Snapshot, name: str, by: int) -> Figure:
-    return snapshot.cache.get(("plot", name, by), lambda: PLOTS[name](snapshot, by))
+@dataclass(frozen=True)
+class _Plots:
+    """The plots of a page: of a leaderboard by one of its measures, of some systems."""
+
+    snapshot: Snapshot
+    narrowed: SystemFilter
+    by: int
+    min_rating: int | None
+    decisions: DecisionChoice
+
+    @cached_property
+    def board(self) -> Leaderboard:
+        return self.snapshot.leaderboard(self.min_rating, self.decisions)
+
+    @cached_property
+    def shown(self) -> ShownSystems:
+        return self.narrowed.of([one.system for one in ordered_systems(self.board, self.by)])
+
+    def figure(self, name: str) -> Figure:
+        return self._cached(
+            name, lambda: PLOTS[name](self.snapshot, self.board, self.by, self.shown.names)
+        )
+
+    def drawn(self, name: str, kind: str, theme: Theme) -> bytes:
+        return self._cached(
+            name, lambda: render_figure(self.figure(name), kind, theme), kind, theme
+        )
+
+    def _cached(self, name: str, make: Callable[[], T], *form: str) -> T:
+        least = self.snapshot.threshold(self.min_rating)
+        key = ("plot", name, self.by, least, self.decisions, self.shown.names, *form)
+        return self.snapshot.cache.get(key, make)
 
 
 @router.get("/plots")
-def plots(request: CurrentRequest, by: int = 0) -> HTMLResponse:
+def plots(
+    request: CurrentRequest,
+    narrowed: CurrentFilter,
+    by: int = 0,
+    min_rating: int | None = None,
+    decisions: DecisionChoice = "with",
+) -> HTMLResponse:
     """Show all plots by one measure."""
-    snapshot = request.snapshot
-    columns = snapshot.board.columns
+    columns = request.snapshot.leaderboard(min_rating, decisions).columns
     by = by if 0 <= by < len(columns) else 0
+    of = _Plots(request.snapshot, narrowed, by, min_rating, decisions)
     return request.render(
         "plots.html",
-        plots=[
-            (name, _figure(snapshot, name, by), by if name in BY_MEASURE else None)
-            for name in PLOTS
-        ],
+        plots=[(name, of.figure(name), by if name in BY_MEASURE else None) for name in PLOTS],
         headings=[heading(str(one.measure), one.min_rating) for one in columns],
         by=by,
+        narrowed=narrowed,
+        shown=of.shown,
+        selected=selection(narrowed, min_rating, decisions),
     )
 
 
 @router.get("/plots/{name}.{kind}")
+@limited_by(PICTURES)
 def plot(
-    request: CurrentRequest, name: str, kind: str, by: int = 0, theme: Theme = "light"
+    request: CurrentRequest,
+    narrowed: CurrentFilter,
+    name: str,
+    kind: str,
+    by: int = 0,
+    min_rating: int | None = None,
+    decisions: DecisionChoice = "with",
+    theme: Theme = "light",
 ) -> Response:
     """Return one plot as a file."""
-    snapshot = request.snapshot
-    if name not in PLOTS or kind not in FIGURE_TYPES or not 0 <= by < len(snapshot.board.columns):
+    of = _Plots(request.snapshot, narrowed, by, min_rating, decisions)
+    if name not in PLOTS or kind not in FIGURE_TYPES or not 0 <= by < len(of.board.columns):
         raise HTTPException(404)
-    content = snapshot.cache.get(
-        ("drawn", name, by, kind, theme),
-        lambda: render_figure(_figure(snapshot, name, by), kind, theme),
-    )
-    return figure_file(content, f"{name}-{by}" if name in BY_MEASURE else name, kind)
+    file = f"{name}-{by}" if name in BY_MEASURE else name
+    return figure_file(of.drawn(name, kind, theme), file, kind)

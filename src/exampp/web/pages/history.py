@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Literal, NamedTuple
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Form, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
@@ -19,13 +19,14 @@ from exampp.review.assessor_agreement import (
     compared_cells,
 )
 from exampp.web.cells import read_cells
-from exampp.web.page_request import LARGEST, CurrentRequest, PageOfEntries, PageRequest, page_of
+from exampp.web.page_request import CurrentRequest, PageOfEntries, PageRequest, page_of
 from exampp.web.pages.judge import comparison_of, session_decisions, undo_decision
 
 router = APIRouter()
 PAGE = 100
 """Entries or cells per page."""
 What = Literal["decisions", "edits"]
+_NUMBERS = "^[0-9]{1,18}(,[0-9]{1,18})*$"
 
 
 class Edits(NamedTuple):
@@ -48,10 +49,13 @@ def history(
     query: str | None = None,
     author: str | None = None,
     item: str | None = None,
+    bank: str = "",
     page: int = 1,
 ) -> HTMLResponse:
-    """List decisions or edits, newest first."""
+    """List decisions, or the edits of a bank, newest first."""
     query, author, item = query or None, author or None, item or None
+    bank = bank or request.bank
+    banks: tuple[str, ...] = ()
     listing: PageOfEntries[CellDecision] | PageOfEntries[Edits]
     undoable: frozenset[int] = frozenset()
     with request.open() as collection:
@@ -61,7 +65,8 @@ def history(
             listing = page_of(decisions_of_item, page, PAGE)
             undoable = _undoable(request, collection, query)
         else:
-            log = collection.bank(request.bank).log(query)
+            banks = tuple(str(row[0]) for row in collection.banks().rows)
+            log = collection.bank(bank).log(query)
             listing = page_of(grouped_edits(log, author, item), page, PAGE)
     return request.render(
         "history.html",
@@ -69,6 +74,8 @@ def history(
         query=query,
         author=author,
         item=item,
+        bank=bank,
+        banks=banks,
         listing=listing,
         undoable=undoable,
     )
@@ -97,7 +104,7 @@ def grouped_edits(log: Table, author: str | None = None, item: str | None = None
     rows = [row for row in rows if author in (None, row["author"]) and item in (None, row["item"])]
     return [
         Edits(
-            at,
+            str(group[0]["at"]),
             who,
             operation,
             reason,
@@ -106,32 +113,42 @@ def grouped_edits(log: Table, author: str | None = None, item: str | None = None
                 for row in group
             ],
         )
-        for (at, who, operation, reason), group in groupby(rows, key=_together)
+        for (_, who, operation, reason), group in (
+            (key, list(group)) for key, group in groupby(rows, key=_together)
+        )
     ]
 
 
 def _together(row: Mapping[str, object]) -> tuple[str, str, str, str]:
-    return str(row["at"]), str(row["author"]), str(row["operation"]), str(row["reason"])
+    # a model adds the items of a run query by query
+    at = "" if row["operation"] == "generate" else str(row["at"])
+    return at, str(row["author"]), str(row["operation"]), str(row["reason"])
 
 
 @router.post("/history/undo")
 def undo(
-    request: CurrentRequest, what: What, number: Annotated[int, Query(ge=1, le=LARGEST)]
+    request: CurrentRequest,
+    what: What,
+    number: Annotated[str, Form(pattern=_NUMBERS)],
+    bank: str = "",
 ) -> Response:
-    """Undo a decision or an edit by appending the previous state."""
+    """Undo a decision, or edits made together, by appending the previous state."""
     if what == "edits":
         request.require("edit")
+    numbers = [int(one) for one in number.split(",")]
     with request.open() as collection:
         try:
             if what == "decisions":
-                undo_decision(request, collection, number)
+                undo_decision(request, collection, numbers[0])
             else:
-                bank = collection.bank(request.bank)
-                bank.undo(number, author=request.assessor, reason=f"undo of edit {number}")
+                undone = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
+                reason = f"undo of edit {undone}"
+                edited = collection.bank(bank or request.bank)
+                edited.undo(*numbers, author=request.assessor, reason=reason)
         except InputError as error:
             return request.render("undo_failed.html", status=409, what=what, text=str(error))
     request.live.changed()
-    return request.redirect("/history", what=what)
+    return request.redirect("/history", what=what, bank=bank or None)
 
 
 # ---- agreement ----------------------------------------------------------------------------------

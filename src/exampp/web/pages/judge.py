@@ -1,9 +1,9 @@
-"""`/judge`, `/queue`, `/disputes` and `/sample`: judge cells one at a time.
+"""`/judge`, `/queue` and `/disputes`: judge cells one at a time.
 
 The page lists the addresses of the next cells; its script prefetches them and sends each decision
 immediately. Without the script every decision is a form that leads to the next cell. In blind mode
 no response before a decision reveals the grade, and the agreement with the grader is shown only at
-the end of the session, to avoid influencing decisions. Pages of a sample never reveal grades.
+the end of the session, to avoid influencing decisions.
 """
 
 from __future__ import annotations
@@ -17,39 +17,27 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.grades.sampling import SampleProgress, open_cells
 from exampp.records.decisions import (
     CellDecision,
     Dispute,
-    SamplePlan,
     effective_decision,
     standing_decisions,
 )
 from exampp.records.gradebook import Dossier
 from exampp.records.graders import GraderIdentity
-from exampp.records.inputs import DEFAULT_MIN_RELEVANT
-from exampp.results.result import Table
 from exampp.review.assessor_agreement import PersonComparison
 from exampp.review.evidence import passage_order
 from exampp.review.queue import Assignment, Candidate, by_passage
-from exampp.store.bank import known_queries
 from exampp.store.decisions import JudgedCell, decision_of_number, decisions_on
-from exampp.store.inputs import highest_judgment
 from exampp.web.cells import (
     CellIds,
     CellPanel,
-    PassageExcerpt,
-    RatingMark,
     cell_of,
     has_decided,
-    marks,
-    marks_of,
     panel,
     parse_versions,
-    passage_excerpt,
     read_cells,
     read_query,
-    versions_of,
 )
 from exampp.web.live_collection import NothingYet, SessionStart
 from exampp.web.page_request import (
@@ -262,7 +250,11 @@ def _after_decision(request: PageRequest, collection: Collection, order: str, to
     session = current_session(request, collection, order)
     if request.wants_part:
         return request.render("_session.html", session=session)
-    if session.is_over and to.startswith("/judge") and request.http.url.path == "/judge/decide":
+    if (
+        session.is_over
+        and to.partition("?")[0] == "/judge"
+        and request.http.url.path == "/judge/decide"
+    ):
         return request.redirect("/judge/end")
     return request.redirect_back(to, "/judge")
 
@@ -534,246 +526,3 @@ def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -
             cell_panel = panel(dossier, cell_of(dossier, item_id, passage_id), request.assessor)
             cases.append(Case(cell_panel, "disputes", dispute=one))
     return request.render("disputes.html", cases=cases, listing=listing, query=query)
-
-
-SAMPLED_CASE = "/sample/case"
-_RELEVANCES = ("not relevant", "related", "relevant", "perfectly relevant")
-"""The meaning of relevances 0 to 3. Source: the passage task of TREC Deep Learning 2019."""
-
-
-# ---- the sample ----------------------------------------------------------------------------------
-
-
-@router.get("/sample")
-def sample(request: CurrentRequest) -> HTMLResponse:
-    """Show the newest sample."""
-    corrected, trouble = list[Table](), ""
-    with request.open() as collection:
-        progress = _progress(request, collection)
-        if progress is not None and not progress.open:
-            grades, plan = request.choice.of(collection), progress.plan
-            try:
-                result = grades.corrected(plan.measure, plan=plan.number)
-                corrected = list(result.tables().values())
-            except InputError as error:
-                trouble = str(error)
-    facts = () if progress is None else next(iter(progress.tables().values())).rows
-    return request.render(
-        "sample.html", progress=progress, facts=facts, corrected=corrected, trouble=trouble
-    )
-
-
-def _plan(request: PageRequest, collection: Collection) -> SamplePlan:
-    """Return the newest sample. InputError without one."""
-    plans = request.choice.of(collection).decisions.plans()
-    if not plans:
-        raise InputError(
-            "no sample has been drawn", hint="Draw one: exampp review COLLECTION sample"
-        )
-    return plans[-1]
-
-
-def _progress(request: PageRequest, collection: Collection) -> SampleProgress | None:
-    """Return the progress of the newest sample; None without one."""
-    grades = request.choice.of(collection).using(request.snapshot.gradebook)
-    return grades.decisions.sample() if grades.decisions.plans() else None
-
-
-# ---- judging the sample --------------------------------------------------------------------------
-
-
-class SampledCell(NamedTuple):
-    """A drawn unit as shown to the person who decides it, without its grade.
-
-    A passage as a whole has the item id "". `versions` are the keys of the texts; `least` is the
-    lowest rating that counts as answered or relevant.
-    """
-
-    place: CellIds
-    query_text: str
-    text: str
-    question: str
-    shown: PassageExcerpt | None
-    marks: Sequence[RatingMark]
-    versions: tuple[int, int] | None
-    sample: str
-    least: int
-
-
-@router.get("/sample/judge")
-def judge_sample(request: CurrentRequest) -> HTMLResponse:
-    """Show the next cells of the sample."""
-    with request.open() as collection:
-        progress = _progress(request, collection)
-        places = [] if progress is None else [CellIds(*one) for one in open_cells(progress, LENGTH)]
-        case = recent = None
-        if progress is not None:
-            recent = _recent_sampled(request, collection, progress.plan)
-            case = _sampled_case(request, collection, progress.plan, places[0]) if places else None
-    next_steps = [(case_address(place, path=SAMPLED_CASE), left) for place, left in steps(places)]
-    return request.render(
-        "sample_judge.html", case=case, next_cells=next_steps, progress=progress, session=recent
-    )
-
-
-@router.get(SAMPLED_CASE)
-def sample_case(
-    request: CurrentRequest, query: str, passage: str, item: str = "", whole: bool = False
-) -> HTMLResponse:
-    """Show one drawn cell to decide."""
-    place = CellIds(query, item, passage)
-    with request.open() as collection:
-        plan = _plan(request, collection)
-        case = _sampled_case(request, collection, plan, place, whole=whole)
-        if request.wants_part:
-            return request.render("_sample_case.html", case=case)
-        progress, recent = (
-            _progress(request, collection),
-            _recent_sampled(request, collection, plan),
-        )
-    next_steps = [(case_address(place, path=SAMPLED_CASE), 1)]
-    return request.render(
-        "sample_judge.html", case=case, next_cells=next_steps, progress=progress, session=recent
-    )
-
-
-@router.get("/sample/progress")
-def progress_part(request: CurrentRequest) -> HTMLResponse:
-    """Show the progress of the sample."""
-    with request.open() as collection:
-        return request.render("_sample_progress.html", progress=_progress(request, collection))
-
-
-@router.post("/sample/decide")
-@limited_by(DECISIONS)
-def decide_sampled(
-    request: CurrentRequest,
-    cell: Annotated[str, Form()],
-    sample: Annotated[str, Form()],
-    versions: Annotated[str, Form()],
-    rating: Annotated[int, Form(ge=-LARGEST, le=LARGEST)],
-    reason: Annotated[str, Form()] = "",
-) -> Response:
-    """Store a decision on a drawn cell."""
-    place, texts, author = CellIds.unpacked(cell), parse_versions(versions), request.assessor
-    reason = reason.strip()
-    with request.live.deciding() as collection:
-        grades, plan = request.choice.of(collection), _plan(request, collection)
-        if plan.sample != sample:
-            raise InputError("a new sample has been drawn", hint="Reload the page")
-        query_id, _, passage_id = place
-        if plan.unit == "passage":
-            grades.decisions.judge(
-                plan, query_id, passage_id, rating, seen=texts[1], author=author, reason=reason
-            )
-        elif not any((one.query_id, one.unit_id) == place[:2] for one in plan.drawn):
-            raise InputError("this item is not in the sample", field="cell")
-        else:
-            grades.decisions.decide(
-                *place,
-                rating,
-                blind=True,
-                sample=plan.sample,
-                versions=texts,
-                author=author,
-                reason=reason,
-            )
-        return _sample_decided(request, collection, plan, "/sample/judge")
-
-
-@router.post("/sample/undo")
-@limited_by(DECISIONS)
-def undo_sampled(
-    request: CurrentRequest,
-    number: Annotated[int, Form(ge=1, le=LARGEST)],
-    back: Annotated[str, Form()] = "/sample/judge",
-) -> Response:
-    """Undo a decision on a drawn cell and return to it."""
-    with request.live.deciding() as collection:
-        plan = _plan(request, collection)
-        if plan.unit == "passage":
-            request.choice.of(collection).decisions.unjudge(number, author=request.assessor)
-        else:
-            undo_decision(request, collection, number)
-        return _sample_decided(request, collection, plan, back)
-
-
-def _sample_decided(
-    request: PageRequest, collection: Collection, plan: SamplePlan, to: str
-) -> Response:
-    request.live.changed()
-    if request.wants_part:
-        return request.render("_recent.html", session=_recent_sampled(request, collection, plan))
-    return request.redirect_back(to, "/sample/judge")
-
-
-def _recent_sampled(
-    request: PageRequest, collection: Collection, plan: SamplePlan
-) -> JudgingSession:
-    """Return the last decisions of this person about a sample."""
-    if plan.unit == "item":
-        start = request.live.sessions.get(request.assessor) or start_session(request, collection)
-        decisions = [
-            one
-            for one in collection.decisions.since(start.after, author=request.assessor)
-            if one.decision.sample == plan.sample
-        ]
-        recent = recent_decisions(decisions, request.choice.grader, None, SAMPLED_CASE)
-    else:
-        texts = known_queries(collection.connection)
-        judged = request.choice.of(collection).decisions.judged_by(plan, request.assessor)
-        recent = [
-            RecentDecision(
-                one.number,
-                case_address(CellIds(one.query_id, "", one.passage_id), path=SAMPLED_CASE),
-                texts.get(one.query_id) or one.query_id,
-                rating,
-                rating_shade(rating, 0, max(DEFAULT_MIN_RELEVANT + 1, rating)),
-            )
-            for one in reversed(judged[-RECENT:])
-            for rating in [one.relevance or 0]
-        ]
-    return JudgingSession(0, 0, recent, undo="/sample/undo")
-
-
-def _sampled_case(
-    request: PageRequest,
-    collection: Collection,
-    plan: SamplePlan,
-    place: CellIds,
-    *,
-    whole: bool = False,
-) -> SampledCell:
-    dossier = read_query(request, collection, place.query_id)
-    if plan.unit == "passage":
-        passages = dossier.grades.passage_ids
-        if place.passage_id not in passages:
-            raise InputError("unknown passage", field="passage")
-        row = passages.index(place.passage_id)
-        shown_text = dossier.query_text or dossier.query_id
-        question, least = "How relevant is this passage to it?", plan.min_relevant
-        text = dossier.passage_versions[row] if dossier.passage_versions else None
-        versions = None if text is None else (0, text)
-        # the scale of the existing judgments, or 0 to 3
-        highest = highest_judgment(collection.connection)
-        top = max(plan.min_relevant, len(_RELEVANCES) - 1 if highest is None else highest)
-        scale = marks(0, top, _RELEVANCES)
-    else:
-        cell = row, column = cell_of(dossier, place.item_id, place.passage_id)
-        item = dossier.items[column]
-        shown_text = item.text or item.item_id
-        question, least = "How well does this passage answer it?", plan.min_rating
-        if item.kind == "nugget":
-            question = "Is it in this passage?"
-        versions, scale = versions_of(dossier, cell), marks_of(dossier)
-    return SampledCell(
-        place,
-        dossier.query_text,
-        shown_text,
-        question,
-        passage_excerpt(dossier.texts[row], whole=whole),
-        scale,
-        versions,
-        plan.sample,
-        least,
-    )

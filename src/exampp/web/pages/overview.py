@@ -26,10 +26,19 @@ from exampp.measures.leaderboard import missing_prerequisite
 from exampp.measures.names import heading
 from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import DecisionChoice, Dossier, check_testable, without_decisions
+from exampp.records.systems import SystemFilter
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.results.view import HasInterval
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
-from exampp.web.page_request import CHOICE, CurrentRequest, PageOfEntries, PageRequest, page_of
+from exampp.web.page_request import (
+    CHOICE,
+    CurrentFilter,
+    CurrentRequest,
+    PageOfEntries,
+    PageRequest,
+    StillComputing,
+    page_of,
+)
 from exampp.web.pages.trust import QUESTIONS, answers_soon
 from exampp.web.rendering import link, plural, sentence
 
@@ -41,12 +50,9 @@ if TYPE_CHECKING:
 router = APIRouter()
 LONGEST_QUEUE = 500
 """Maximum number of cells in the queue."""
-PATIENCE = 0.3
-"""Seconds to wait for significance tests before the page is shown without them."""
-
 
 STRIP = {
-    "differences": ("Significant differences", "pairs of systems"),
+    "differences": ("Significant differences", "of systems"),
     "official": ("Official order", "Kendall's tau-b with the official leaderboard"),
     "people": ("Agreement with people", "kappa of labels with human judgments"),
     "reliability": ("Reliability", "of the order on other queries, without and with weak systems"),
@@ -91,6 +97,7 @@ class RankedSystem(NamedTuple):
 @router.get("/")
 def overview(
     request: CurrentRequest,
+    narrowed: CurrentFilter,
     by: int = 0,
     min_rating: int | None = None,
     decisions: DecisionChoice = "with",
@@ -100,7 +107,8 @@ def overview(
         with request.open() as collection:
             contents = {str(name): count for name, count in collection.contents().rows}
         return request.render("ungraded.html", contents=contents)
-    return request.render("overview.html", **_context(request, by, min_rating, decisions))
+    context = _context(request, narrowed, by, min_rating, decisions)
+    return request.render("overview.html", **context)
 
 
 @router.get("/overview/started")
@@ -112,13 +120,14 @@ def started(request: CurrentRequest) -> Response:
 @router.get("/overview/live")
 def live(
     request: CurrentRequest,
+    narrowed: CurrentFilter,
     by: int = 0,
     min_rating: int | None = None,
     decisions: DecisionChoice = "with",
     seen: str = "",
 ) -> Response:
     """Return the current overview; nothing if the page is up to date."""
-    context = _context(request, by, min_rating, decisions)
+    context = _context(request, narrowed, by, min_rating, decisions)
     if context["state"] == seen:
         return Response(status_code=204)
     return request.render("_overview.html", **context)
@@ -134,7 +143,11 @@ def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
 
 
 def _context(
-    request: PageRequest, by: int, min_rating: int | None, decisions: DecisionChoice
+    request: PageRequest,
+    narrowed: SystemFilter,
+    by: int,
+    min_rating: int | None,
+    decisions: DecisionChoice,
 ) -> dict[str, Any]:
     """Return the leaderboard by a column, at a threshold; `state` changes with the page.
 
@@ -150,7 +163,7 @@ def _context(
     elif not partial:
         try:
             check_testable(snapshot.gradebook)
-            ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
+            ties = snapshot.ties(column, min_rating, decisions, request.patience)
         except InputError as error:
             untested = f"{sentence(error)}."
     # read the state before rendering: later changes show in the next call
@@ -162,6 +175,8 @@ def _context(
         apart = not_yet(APART, "", untested)
     strip = _strip(snapshot, apart, missing)
     ticks, systems = ranked_systems(board, column)
+    shown = narrowed.of([one.system for one in systems])
+    row_of = {one.system: one for one in systems}
     return {
         "state": f"{snapshot.read_at:.3f}-{counted_at:.3f}-{ties is not None:d}"
         f"-{sum(one is not None for one in strip.values())}",
@@ -170,6 +185,11 @@ def _context(
         "chosen": column,
         "ticks": ticks,
         "systems": systems,
+        "narrowed": narrowed,
+        "selected": selection(narrowed, min_rating, decisions),
+        "shown": shown,
+        "parts": [[row_of[name] for name in names] for names in (shown.pinned, shown.rest) if names]
+        or [[]],
         "ties": ties,
         "untested": untested,
         "missing": missing if partial else None,
@@ -186,6 +206,14 @@ def _context(
         "tasks": tasks(request),
         "notes": status_table(counts.grading).notes if counts else (),
     }
+
+
+def selection(
+    narrowed: SystemFilter, min_rating: int | None, decisions: DecisionChoice
+) -> dict[str, object]:
+    """Return the parameters of an address with the same leaderboard and systems."""
+    without = {} if decisions == "with" else {"decisions": decisions}
+    return {**narrowed.parameters, "min_rating": min_rating, **without}
 
 
 def _about_ties(ties: Significance) -> str:
@@ -399,6 +427,7 @@ def compare(
     decisions: DecisionChoice = "with",
     query: str | None = None,
     page: int = 1,
+    pin: Annotated[Sequence[str], Query()] = (),
 ) -> Response:
     """Compare `b` with `a`; `s` are the systems ticked in a table."""
     snapshot = request.snapshot
@@ -413,6 +442,7 @@ def compare(
             measure=None if measure == MEASURE else measure,
             min_rating=min_rating,
             decisions=None if decisions == "with" else decisions,
+            pin=pin,
         )
     # by default the best system, compared with the second best
     b = b or next((one for one in systems if one != a), "")
@@ -420,13 +450,21 @@ def compare(
     trouble, comparison = _trouble(s, systems, missing_prerequisite(snapshot.gradebook)), None
     if not s and a and b and len(systems) > 1:
         try:
-            result = snapshot.comparison(a, b, measure, min_rating, decisions)
+            result = snapshot.comparison(a, b, measure, min_rating, decisions, request.patience)
         except InputError as error:
             trouble = sentence(error)
         else:
+            if result is None:
+                raise StillComputing
             comparison = _compared(request, result, query, page)
     return request.render(
-        "compare.html", a=a, b=b, systems=systems, trouble=trouble, comparison=comparison
+        "compare.html",
+        a=a,
+        b=b,
+        systems=systems,
+        shown=SystemFilter(pin=pin).of(systems),
+        trouble=trouble,
+        comparison=comparison,
     )
 
 

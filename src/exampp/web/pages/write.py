@@ -34,9 +34,9 @@ TYPED_KINDS = ITEM_KINDS[:2]
 
 
 @router.get("/write")
-def write(request: CurrentRequest, query: str = "", saved: int = 0) -> HTMLResponse:
-    """Show the forms; `query` is chosen in both."""
-    return _page(request, {"query": query}, saved=saved)
+def write(request: CurrentRequest, query: str = "", bank: str = "", saved: int = 0) -> HTMLResponse:
+    """Show the forms; `query` and `bank` are chosen in both."""
+    return _page(request, {"query": query, "bank": bank}, saved=saved)
 
 
 @router.post("/write/typed")
@@ -56,7 +56,7 @@ def typed(request: CurrentRequest, form: SubmittedForm) -> Response:
     except InputError as error:
         return _page(request, form, 400, trouble=str(error))
     request.live.changed()
-    return request.redirect("/write", query=query, saved=len(saved))
+    return request.redirect("/write", query=query, bank=bank, saved=len(saved))
 
 
 @router.post("/write/price")

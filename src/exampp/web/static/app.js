@@ -68,6 +68,14 @@
     }
   });
 
+  // a filter stays in the address, so that the page can be reloaded and sent
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest("form[data-address]");
+    if (!form) return;
+    const values = [...new FormData(form)].filter(([, value]) => value);
+    history.replaceState(null, "", `?${new URLSearchParams(values)}`);
+  });
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isTyping(event.target)) {

@@ -1,4 +1,4 @@
-// Items side by side: keys move between items and open the cell of a system.
+// Items side by side: keys move between items and pages, and open the cell of a system.
 "use strict";
 
 (() => {
@@ -10,6 +10,10 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
     if (localStorage.getItem("exampp.keys") === "off" || document.querySelector("dialog[open]")) return;
+    if (event.key === "n" || event.key === "p") {
+      document.querySelector(`[rel=${event.key === "n" ? "next" : "prev"}]`)?.click();
+      return;
+    }
     const items = shown();
     if (!items.length) return;
     if (event.key === "j" || event.key === "k") {

@@ -1,0 +1,170 @@
+"""A query of a RAG collection as a record: marked sentences, contexts, reference, items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import exampp
+from exampp import InputError
+from exampp.graders.base import Request
+from exampp.graders.scripted import ScriptedGrader
+from exampp.review.record import SystemRecord
+
+SKY, SEA, DUSK = "What does air scatter?", "What does water absorb?", "Why is dusk red?"
+SCATTER, ABSORB = "Air scatters blue light.", "Water absorbs red light."
+ANSWER = f"The sky is far. {SCATTER} {ABSORB}"
+REFERENCE = "Blue light is scattered."
+EVIDENCE = {SKY: "scatters blue", SEA: "absorbs red"}
+
+
+def rate(request: Request) -> str:
+    """Quote the evidence of an item where the passage has it, as a reply in JSON."""
+    quote = EVIDENCE.get(request.item, "")
+    found = bool(quote) and quote in request.passage
+    reply = {"evidence": quote if found else "", "reason": "", "grade": 5 if found else 0}
+    return json.dumps(reply)
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Iterator[exampp.Collection]:
+    """Two systems: one retrieves what the sky does, the other nothing; both answer."""
+    row = {"question": "Why is the sky blue?", "reference": REFERENCE}
+    contexts = ["Birds fly.", f"As known: {SCATTER}"]
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(
+            [
+                {**row, "system": "good", "answer": ANSWER, "contexts": contexts},
+                {**row, "system": "poor", "answer": "I do not know.", "contexts": None},
+            ],
+        )
+        (query_id,) = exam.query_texts()
+        for item in (SKY, SEA, DUSK):
+            exam.bank().add(query_id, item)
+        yield exam
+
+
+def graded(exam: exampp.Collection) -> exampp.Collection:
+    exam.grade(ScriptedGrader(rate), prompt="question-rating-evidence")
+    return exam
+
+
+def of(exam: exampp.Collection, *systems: str) -> SystemRecord:
+    return exam.record("Why is the sky blue?", systems).systems[0]
+
+
+def test_sentences_are_marked_by_evidence_that_a_context_covers_too(
+    exam: exampp.Collection,
+) -> None:
+    record = graded(exam).record("Why is the sky blue?")
+    numbers = {one.text: one.number for one in record.items}
+    good, poor = record.systems
+    assert (good.system, good.source, poor.system) == ("good", "good:contexts", "poor")
+    marks = [(one.text.strip(), one.items, one.shared) for one in good.answer[0].sentences]
+    assert marks == [
+        ("The sky is far.", (), ()),
+        (SCATTER, (numbers[SKY],), (numbers[SKY],)),
+        (ABSORB, (numbers[SEA],), ()),
+    ]
+    assert good.answer[0].text == ANSWER
+    assert [(one.rank, one.name, one.covers) for one in good.contexts] == [
+        (1, "Birds fly.", ()),
+        (2, f"As known: {SCATTER}", ((numbers[SKY], 5),)),
+    ]
+    assert good.support == "no citation, 1 of 3 answer an item that a context covers"
+    assert poor.support == "no citation, no quoted evidence"
+    assert not poor.contexts
+    assert record.references == (REFERENCE,)
+    assert record.headline == (
+        "good covers 2 of 4 items, its contexts 1 (1 in no context). poor covers 0 of 4 items."
+    )
+
+
+def test_items_have_the_best_rating_of_each_part(exam: exampp.Collection) -> None:
+    record = graded(exam).record("Why is the sky blue?")
+    by_text = {one.text: one for one in record.items}
+    sky, dusk = by_text[SKY], by_text[DUSK]
+    assert [one and one.rating for one in (*sky.answers, *sky.contexts)] == [5, 0, 5, None]
+    assert [one and one.rating for one in dusk.answers] == [0, 0]
+    assert sky.reference is None
+    rows = record.records()["items"].for_programs()[1]
+    assert [row[2:] for row in rows if row[2] == SKY] == [(SKY, 5, 5, 0)]
+
+
+def test_people_override_what_covers(exam: exampp.Collection) -> None:
+    graded(exam)
+    (query_id,) = exam.query_texts()
+    sky = next(one for one in exam.record(query_id).items if one.text == SKY)
+    assert sky.contexts[0] is not None
+    place = (query_id, sky.item_id, sky.contexts[0].passage_id)
+    exam.grades().decisions.decide(*place, 0, author="ann")
+    answer = exam.record(query_id).systems[0].answer[0]
+    assert [one.shared for one in answer.sentences] == [(), (), ()]
+
+
+def test_without_grades_the_texts_are_shown(exam: exampp.Collection) -> None:
+    record = exam.record("Why is the sky blue?")
+    assert record.headline == "No grades yet."
+    assert [one.system for one in record.systems] == ["good", "poor"]
+    assert record.systems[0].answer[0].text == ANSWER
+    assert [one.rank for one in record.systems[0].contexts] == [1, 2]
+    assert of(exam, "poor").system == "poor"
+
+
+def test_an_unknown_query_or_system_is_an_error(exam: exampp.Collection) -> None:
+    with pytest.raises(InputError, match="no query 'q9'"):
+        exam.record("q9")
+    with pytest.raises(InputError, match="unknown system 'bad'"):
+        exam.record("Why is the sky blue?", ["bad"])
+
+
+def test_a_system_of_passages_has_no_answer(small_exam: exampp.Collection) -> None:
+    record = small_exam.record("q1", ["alpha"])
+    (alpha,) = record.systems
+    assert not alpha.answer
+    assert [one.passage_id for one in alpha.contexts] == ["p1", "p2"]
+
+
+@pytest.mark.parametrize("cited", [False, True])
+def test_sentences_keep_their_own_citations(tmp_path: Path, cited: bool) -> None:
+    statements = [
+        {"text": "Air scatters blue light.", "citations": ["D2"]},
+        {"text": "Nobody cites this.", "citations": []},
+        {"text": "Dusk is red.", "citations": ["D1", "D9"]},
+    ]
+    answer = {"query_id": "q1", "system": "rag", "answer": statements}
+    (tmp_path / "answers.jsonl").write_text(json.dumps(answer))
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(
+            queries=[{"query_id": "q1", "text": "Why is the sky blue?"}],
+            passages=[
+                {"id": "D1", "title": "Evening", "text": "Red."},
+                {"id": "D2", "text": "Blue."},
+                {"id": "D9", "text": "Black."},
+            ],
+        )
+        exam.import_files(tmp_path / "answers.jsonl", cited=cited)
+        record = of(exam)
+        names = {one.number: one.passage_id for one in record.contexts}
+        found = [
+            (one.text.strip(), [names[number] for number in one.cites])
+            for one in record.answer[0].sentences
+        ]
+        assert found == [
+            ("Air scatters blue light.", ["D2"]),
+            ("Nobody cites this.", []),
+            ("Dusk is red.", ["D1", "D9"]),
+        ]
+        assert record.support == "2 of 3 sentences cite a context, no quoted evidence"
+        # ranks are known only where the citations are stored as a ranking
+        assert [one.rank for one in record.contexts] == ([1, 2, 3] if cited else [None] * 3)
+        # the citations survive an export
+        exam.export(tmp_path / "out.jsonl.gz")
+    with exampp.create(tmp_path / "other.exam") as other:
+        other.import_files(tmp_path / "out.jsonl.gz")
+        assert [one.cites for one in other.record("q1").systems[0].answer[0].sentences] == [
+            one.cites for one in record.answer[0].sentences
+        ]
