@@ -619,7 +619,7 @@ def _passage(
     bare = PooledPassage(
         typed.paragraph_id, typed.text, typed.title if isinstance(typed.title, str) else ""
     )
-    # entries, judgments and rankings have residues of their own
+    # entries, judgments and rankings have separate residues
     entries_here = {key for key in _ENTRIES if original.get(key)}
     written, plain = (
         {key: value for key, value in version.items() if key not in entries_here}

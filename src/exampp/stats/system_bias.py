@@ -139,7 +139,7 @@ def _suspects(pool: JudgedPool, stratum: Ints, level: float) -> list[int]:
         if more is None:
             break
         suspects.append(more)
-        # the passages that the suspect does not return, numbered anew
+        # keep the passages that the suspect does not return
         left = np.ones(len(values), np.bool_)
         left[returned[more]] = False
         values, stratum, number = values[left], stratum[left], np.cumsum(left) - 1

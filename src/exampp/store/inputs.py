@@ -22,7 +22,7 @@ from exampp.store.sql import batches, column, exists, extra_json, from_json, int
 
 _LONGEST = 80
 IMPORT_CACHE, USUAL_CACHE = 32_768, 2_000
-"""Cache of the database in KiB: an import writes to many places of its indices, each time anew."""
+"""Cache of the database in KiB: an import writes to many places of its indices."""
 _SAY = """
 INSERT INTO said SELECT ?, ?, ?, NULL, file FROM saying WHERE true
 ON CONFLICT DO UPDATE SET other = excluded.value
