@@ -349,6 +349,34 @@ def test_files_that_are_no_earlier_version(
         graded.grades().changes(empty.path)
 
 
+def test_report_since_an_earlier_version(graded: exampp.Collection, tmp_path: Path) -> None:
+    last = copied(graded, tmp_path / "last.exam")
+    graded.bank().edit("retire", graded.bank().items("q1")[0].item_id)
+    document = graded.grades().report(tmp_path / "out.html", since=last)
+    (section,) = (one for one in document.sections if one.key == "changes")
+    assert section.title == "What changed since last.exam?"
+    found = graded.grades().changes(last)
+    assert section.verdict == found.headline
+    assert found.headline in [line.answer for line in document.verdict]
+    assert "What does air scatter?" in (tmp_path / "out.html").read_text()
+    plain = graded.grades().report()
+    assert "changes" not in [one.key for one in plain.sections]
+
+
+def test_texts_of_sealed_items_are_not_listed(graded: exampp.Collection, tmp_path: Path) -> None:
+    last = copied(graded, tmp_path / "last.exam")
+    graded.bank().split(0.5)
+    sealed = graded.grades().bank_texts().sealed
+    assert sealed
+    query_id, item_id = min(sealed)
+    graded.bank().edit("weight", item_id, "2", query_id=query_id)
+    found = graded.grades().changes(last)
+    assert {one.what: one.changed for one in found.content}["items"] == 1
+    assert found.edits is not None
+    assert found.edits.rows == ()
+    assert "1 changes of sealed items" in next(with_code(found.notes, "changes-sealed"))
+
+
 def test_command(exampp_command: Commands, graded: exampp.Collection, tmp_path: Path) -> None:
     copied(graded, tmp_path / "last.exam")
     ran = exampp_command(

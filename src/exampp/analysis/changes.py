@@ -52,6 +52,7 @@ from exampp.stats.significance import (
     enough_permutations,
     paired_differences,
 )
+from exampp.store.bank import ItemChange
 
 Outcome = Literal[
     "higher", "lower", "different", "not significant", "unchanged", "untested", "added", "removed"
@@ -354,8 +355,13 @@ def compare_versions(before: ExamVersion, after: ExamVersion, settings: ChangeSe
         notes.append(note("changes-missing", before=next(shares), after=next(shares)))
     no_effect = (None,) * len(causes)
     systems = [one._replace(causes=effects.get(one.system, no_effect)) for one in systems]
-    edits = changes_table(pair.edits, f"Changed items: {len(pair.edits):,}")
-    cells = () if len(scales) > 1 else tuple(c for one in pair.queries for c in one.changed_cells())
+    sealed = {one for version in (before, after) for one in version.texts.sealed or ()}
+    changed = [one for one in pair.edits if _item_of(one) not in sealed]
+    edits = changes_table(changed, f"Changed items: {len(changed):,}")
+    cells = [one for of in pair.queries for one in of.changed_cells()] if len(scales) == 1 else []
+    shown = tuple(one for one in cells if (one.query_id, one.item_id) not in sealed)
+    if hidden := len(pair.edits) - len(changed) + len(cells) - len(shown):
+        notes.append(note("changes-sealed", count=hidden))
     return _result(
         earlier,
         later,
@@ -365,8 +371,13 @@ def compare_versions(before: ExamVersion, after: ExamVersion, settings: ChangeSe
         causes=tuple(CAUSES[at] for at in causes),
         content=tuple(pair.content()),
         edits=edits,
-        cells=cells,
+        cells=shown,
     )
+
+
+def _item_of(change: ItemChange) -> tuple[str, str]:
+    state = change.after or change.before
+    return (state.query_id, state.item_id) if state else ("", "")
 
 
 def compare_scores(earlier: VersionScores, after: ExamVersion, settings: ChangeSettings) -> Changes:
