@@ -7,7 +7,8 @@
 Each stream is an exam in a random order of its queries. Grading stops as in the program: after the
 first of 20 groups of queries at which the order or the gate is decided. A decision is false if all
 queries give another order of two systems, unless their means differ by at most the margin, or
-another verdict. The share of saved cells counts graded cells of queries.
+another verdict. The rate of false decisions is printed with the upper end of its 95 % interval
+(Clopper and Pearson). The share of saved cells counts graded cells of queries.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from lazy_grading import drawn_runs, ratings_of
+from lazy_grading import data_sets
 from numpy.typing import NDArray
 
 import exampp
 from exampp.grading.run import GROUPS
 from exampp.measures.query_sample import ERROR, LEVEL
 from exampp.measures.requirements import Requirement, parse_requirement
-from exampp.stats.means import DIFFERENCE, SHARE, bounded_means
+from exampp.records.gradebook import MISSING
+from exampp.stats.means import DIFFERENCE, SHARE, bounded_means, rate
 from exampp.stats.sequential import decided_pairs, full_limits
 
 Scores = NDArray[np.float64]
@@ -101,37 +102,23 @@ def report(
         streams.append(one)
         saved.append(1 - exam.cells[order[: one.queries]].sum() / exam.cells.sum())
     false = sum(one.false for one in streams)
+    limit = rate(false, count).high
     queries = np.array([one.queries for one in streams])
     early = (queries < of).mean()
     print(
-        f"{exam.name}, {what}: false {false} of {count:,}; decided early {early:.3f}; median "
-        f"{np.median(queries):.0f} of {of} queries; cells saved {np.mean(saved):.3f}",
+        f"{exam.name}, {what}: false {false} of {count:,} (at most {limit:.4f}); decided early "
+        f"{early:.3f}; median {np.median(queries):.0f} of {of} queries; "
+        f"cells saved {np.mean(saved):.3f}",
         flush=True,
     )
 
 
-def exam_of(name: str, graded: Path, bank: Path | None, grader: str | None) -> Exam:
-    with TemporaryDirectory() as folder, exampp.create(Path(folder, "my.exam")) as exam:
-        exam.import_files(graded, *filter(None, [bank]))
-        book = exam.grades(grader).gradebook
-        if bank is None:
-            exam.add(
-                bank=[
-                    {"query_id": query.query_id, "item_id": item, "question": item}
-                    for query in book.queries
-                    for item in query.item_ids
-                ],
-                update=True,
-            )
-        if not book.systems:
-            exam.add(runs=drawn_runs(book))
-        grades = exam.grades(grader)
-        scores = grades.evaluate(["Cover@20"], min_rating=4).columns[0].values.values
-        per_query = dict.fromkeys((one.query_id for one in grades.gradebook.queries), 0.0)
-        for query, _, _ in ratings_of(grades.gradebook):
-            per_query[query] += 1
+def exam_of(name: str, grades: exampp.Grades) -> Exam:
+    scores = grades.evaluate(["Cover@20"], min_rating=4).columns[0].values.values
+    queries = grades.gradebook.queries
+    cells = np.array([float((one.ratings != MISSING).sum()) for one in queries])
     best_first = np.argsort(-scores.mean(axis=1), kind="stable")
-    return Exam(name, scores[best_first], np.array(list(per_query.values())))
+    return Exam(name, scores[best_first], cells)
 
 
 def made(count: int) -> None:
@@ -164,21 +151,8 @@ def made(count: int) -> None:
 
 
 def replay(data: Path, count: int) -> None:
-    sources = (
-        ("DL 2019", data / "dl19/graded.jsonl.gz", data / "dl19/questions.jsonl.gz", None),
-        (
-            "LLMJudge dev",
-            data / "science/llmjudge-dev-graded.jsonl.gz",
-            None,
-            "google/flan-t5-large:question-self-rating",
-        ),
-    )
-    for name, graded, bank, grader in sources:
-        if not graded.exists():
-            print(f"{name}: {graded} is absent")
-            continue
-        exam = exam_of(name, graded, bank, grader)
-        streams(exam, count)
+    for name, exam, grader in data_sets(data):
+        streams(exam_of(name, exam.grades(grader)), count)
 
 
 def streams(exam: Exam, count: int) -> None:

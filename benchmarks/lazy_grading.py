@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -59,30 +60,39 @@ def drawn_runs(book: Gradebook, seed: int = 7) -> list[dict[str, object]]:
     return rows
 
 
-def replay(name: str, graded: Path, bank: Path | None, grader: str | None) -> None:
-    if not graded.exists():
-        print(f"{name}: {graded} is absent")
-        return
-    with TemporaryDirectory() as folder, exampp.create(Path(folder, "my.exam")) as exam:
-        exam.import_files(graded, *filter(None, [bank]))
-        if bank is None:
-            # items of a graded file have no text: their ids stand for them
+def data_sets(folder: Path, only: str = "") -> Iterator[tuple[str, exampp.Collection, str | None]]:
+    """Yield the data sets whose name begins with `only`: name, exam with runs, and grader."""
+    llmjudge = "science/llmjudge-dev-graded.jsonl.gz"
+    for name, files, grader in (
+        ("DL 2019", ["dl19/graded.jsonl.gz", "dl19/questions.jsonl.gz"], None),
+        ("LLMJudge dev", [llmjudge], "google/flan-t5-large:question-self-rating"),
+    ):
+        paths = [folder / file for file in files]
+        if not name.startswith(only):
+            continue
+        if not all(path.exists() for path in paths):
+            print(f"{name}: {paths[0]} is absent")
+            continue
+        with TemporaryDirectory() as place, exampp.create(Path(place, "my.exam")) as exam:
+            exam.import_files(*paths)
             book = exam.grades(grader).gradebook
-            exam.add(
-                bank=[
+            if not book.systems:
+                # items of a graded file have no text: their ids stand for them
+                items = [
                     {"query_id": query.query_id, "item_id": item, "question": item}
                     for query in book.queries
                     for item in query.item_ids
-                ],
-                update=True,
-            )
-        source = exam.grades(grader)
-        if not source.gradebook.systems:
-            exam.add(runs=drawn_runs(source.gradebook))
-            source = exam.grades(grader)
-        ratings = ratings_of(source.gradebook)
+                ]
+                exam.add(bank=items, update=True)
+                exam.add(runs=drawn_runs(book))
+            yield name, exam, grader
 
-        def rating(ask: Request) -> str:
+
+def replay(folder: Path) -> None:
+    for name, exam, grader in data_sets(folder):
+        ratings = ratings_of(exam.grades(grader).gradebook)
+
+        def rating(ask: Request, ratings: dict[tuple[str, str, str], str] = ratings) -> str:
             return ratings.get((ask.query_id, ask.item_id, ask.passage_id), "0")
 
         full = ScriptedGrader(rating, name="full", look_ahead=64, record=False)
@@ -181,14 +191,7 @@ def main() -> None:
     elif options.what == "large":
         large(options.count or 1_000_000)
     else:
-        folder = options.data
-        replay("DL 2019", folder / "dl19/graded.jsonl.gz", folder / "dl19/questions.jsonl.gz", None)
-        replay(
-            "LLMJudge dev",
-            folder / "science/llmjudge-dev-graded.jsonl.gz",
-            None,
-            "google/flan-t5-large:question-self-rating",
-        )
+        replay(options.data)
 
 
 if __name__ == "__main__":

@@ -6,22 +6,23 @@
     python benchmarks/skipped_cells.py made --draws 1000         # made exams
 
 `replay` and `intervals` need data sets (`--data`): TREC DL 2019, and LLMJudge with drawn runs as in
-`lazy_grading.py`. An interval holds if it contains Cover by all grades. The share that holds is the
-mean over systems with an interval; its standard error counts a draw as one observation.
+`lazy_grading.py`. An interval holds if it contains Cover by all grades. The share is that of all
+printed intervals, apart from Cover that is known because nothing open is skipped; its standard
+error counts a draw as one observation.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from lazy_grading import drawn_runs, ratings_of
+from lazy_grading import data_sets, ratings_of
 from numpy.typing import NDArray
 from support.likely import LikelyExam
 
@@ -41,33 +42,6 @@ from exampp.store.read_model import texts_of_query
 
 CHANCES = (0.02, 0.05, 0.1, 0.2)
 K, AUDIT, DRAWS_OF_EXAM = 20, 0.2, 25
-
-
-def data_sets(folder: Path, only: str) -> Iterator[tuple[str, exampp.Collection, exampp.Grades]]:
-    llmjudge = "science/llmjudge-dev-graded.jsonl.gz"
-    for name, files, grader in (
-        ("DL 2019", ["dl19/graded.jsonl.gz", "dl19/questions.jsonl.gz"], None),
-        ("LLMJudge dev", [llmjudge], "google/flan-t5-large:question-self-rating"),
-    ):
-        paths = [folder / file for file in files]
-        if not name.startswith(only):
-            continue
-        if not all(path.exists() for path in paths):
-            print(f"{name}: {paths[0]} is absent")
-            continue
-        with TemporaryDirectory() as place, exampp.create(Path(place, "my.exam")) as exam:
-            exam.import_files(*paths)
-            book = exam.grades(grader).gradebook
-            if not book.systems:
-                # items of a graded file have no text: their ids stand for them
-                items = [
-                    {"query_id": query.query_id, "item_id": item, "question": item}
-                    for query in book.queries
-                    for item in query.item_ids
-                ]
-                exam.add(bank=items, update=True)
-                exam.add(runs=drawn_runs(book))
-            yield name, exam, exam.grades(grader)
 
 
 class Draws:
@@ -122,8 +96,8 @@ class Draws:
     def _with(self, skips: Sequence[SkippedCells | None]) -> Gradebook:
         queries = []
         for query, some in zip(self.book.queries, skips, strict=True):
-            none = np.zeros(query.ratings.shape, np.bool_)
-            skip = some or SkippedCells(none, none[0])
+            none = np.zeros(len(query.item_ids), np.bool_)
+            skip = some or SkippedCells(np.ones(query.ratings.shape), none)
             hidden = skip.cells & ~skip.drawn
             ratings = np.where(hidden, np.int16(MISSING), query.ratings)
             queries.append(replace(query, ratings=ratings, skips=skip))
@@ -144,9 +118,13 @@ class Draws:
             )
         ]
         models = fit_models(observed)
+        chances = [
+            cell_chances(models[fold_of(query.query_id)], x)
+            for query, x in zip(self.book.queries, self.features, strict=True)
+        ]
         return [
-            SkippedCells(cell_chances(models[fold_of(query.query_id)], x) < chance, own)
-            for query, x, own in zip(self.book.queries, self.features, drawn, strict=True)
+            SkippedCells(np.where(one < chance, one, 1), own)
+            for one, own in zip(chances, drawn, strict=True)
         ]
 
     def estimates(
@@ -162,44 +140,45 @@ class Coverage:
     """Counts intervals that hold, by draw."""
 
     def __init__(self) -> None:
-        self.held: list[float] = []
-        self.sides = np.zeros(2)
+        self.counts: list[tuple[int, int, int]] = []
         self.widths: list[float] = []
-        self.intervals = self.systems = 0
+        self.systems = self.known = 0
 
     def add(self, truth: NDArray[np.float64], found: Sequence[Estimate]) -> None:
-        """Count the intervals of a draw."""
+        """Count the intervals of a draw that are too high, too low, and all."""
+        self.systems += len(found)
+        self.known += sum(one.low == one.high is not None for one in found)
         limits = np.array(
             [
                 (value, one.low, one.high)
                 for value, one in zip(truth, found, strict=True)
-                if one.low is not None and one.high is not None
+                if one.low is not None and one.high is not None and one.low < one.high
             ]
         ).reshape(-1, 3)
-        self.systems, self.intervals = self.systems + len(found), self.intervals + len(limits)
-        if not len(limits):
-            return
         below, above = limits[:, 0] < limits[:, 1] - 1e-9, limits[:, 0] > limits[:, 2] + 1e-9
-        self.held.append(float(1 - (below | above).mean()))
-        self.sides += below.mean(), above.mean()
-        self.widths.append(float((limits[:, 2] - limits[:, 1]).mean()))
+        self.counts.append((int(below.sum()), int(above.sum()), len(limits)))
+        self.widths += (limits[:, 2] - limits[:, 1]).tolist()
 
     def __str__(self) -> str:
-        if not self.held:
-            return "no interval"
-        error = np.std(self.held) / np.sqrt(len(self.held))
-        below, above = self.sides / len(self.held)
+        known = f"known without one {self.known / self.systems:.2f}"
+        if not self.widths:
+            return f"no interval, {known}"
+        high, low, count = np.array(self.counts).T
+        of = count.sum()
+        wrong = (high + low).sum() / of
+        error = np.sqrt(((high + low - wrong * count) ** 2).sum()) / of
         return (
-            f"hold {np.mean(self.held):.3f} (se {error:.3f}; too high {below:.3f}, too low "
-            f"{above:.3f}), width {np.mean(self.widths):.3f}, with an interval "
-            f"{self.intervals / self.systems:.2f}"
+            f"hold {1 - wrong:.3f} (se {error:.3f}; too high {high.sum() / of:.3f}, too low "
+            f"{low.sum() / of:.3f}), width {np.mean(self.widths):.3f}, with an interval "
+            f"{of / self.systems:.2f}, {known}"
         )
 
 
 def intervals(folder: Path, only: str, draws: int) -> None:
-    for name, exam, grades in data_sets(folder, only):
+    for name, exam, grader in data_sets(folder, only):
+        book = exam.grades(grader).gradebook
         for threshold in (4, 5):
-            one = Draws(exam, grades.gradebook, threshold, K)
+            one = Draws(exam, book, threshold, K)
             for chance in CHANCES:
                 coverage, errors, shift = Coverage(), [], []
                 for seed in range(draws):
@@ -233,20 +212,21 @@ def made(draws: int) -> None:
 
 
 def replay(folder: Path, only: str) -> None:
-    for name, exam, grades in data_sets(folder, only):
-        ratings = ratings_of(grades.gradebook)
+    for name, exam, grader in data_sets(folder, only):
+        book = exam.grades(grader).gradebook
+        ratings = ratings_of(book)
 
         def rating(ask: Request, ratings: dict[tuple[str, str, str], str] = ratings) -> str:
             return ratings.get((ask.query_id, ask.item_id, ask.passage_id), "0")
 
-        one = Draws(exam, grades.gradebook, 4, K)
+        one = Draws(exam, book, 4, K)
         exact = sum(int(cells.sum()) for cells in one.lazy)
         print(f"{name}: {one.top:,} cells in the top {K}, exactly {exact / one.top:.3f} of them")
         for chance in CHANCES:
             label = f"chance {chance}"
-            grader = ScriptedGrader(rating, name=label, look_ahead=64, record=False)
+            replayed = ScriptedGrader(rating, name=label, look_ahead=64, record=False)
             done = exam.grade(
-                grader, name=label, measures=[f"Cover@{K}"], min_rating=4, may_miss=chance
+                replayed, name=label, measures=[f"Cover@{K}"], min_rating=4, may_miss=chance
             )
             column = exam.grades(label).evaluate().columns[0]
             found = np.array([mean.mean for mean in column.values.means()])

@@ -26,8 +26,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -100,13 +101,15 @@ def settle(collection: Path, calm: Grades) -> int:
 
 
 @contextmanager
-def trickling() -> Iterator[str]:
-    """The address of a server that sends a byte now and then, for ever."""
+def trickling() -> Iterator[tuple[str, threading.Event]]:
+    """The address of a server that sends a byte now and then, for ever; and its first request."""
+    reached = threading.Event()
 
     class Trickle(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             """Begin a reply that does not end."""
             self.rfile.readline()
+            reached.set()
             head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
             with suppress(OSError):
                 self.wfile.write(head + b"content-length: 100000\r\n\r\n")
@@ -120,14 +123,18 @@ def trickling() -> Iterator[str]:
 
     with Server(("127.0.0.1", 0), Trickle) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1", reached
         server.shutdown()
 
 
-def interrupt(name: str, collection: Path, url: str, code: int = 1) -> bool:
+def interrupt(
+    name: str, collection: Path, url: str, reached: Callable[[], object], code: int = 1
+) -> bool:
     """Ctrl-C in the middle; whether the run ended in time, with a code, and said what continues."""
     child = start(collection, url)
-    time.sleep(12)
+    while not reached():
+        time.sleep(0.1)
+    time.sleep(1)
     began = time.monotonic()
     child.send_signal(signal.SIGINT)
     _, said = child.communicate()
@@ -147,10 +154,12 @@ def interrupts(collection: Path) -> int:
     failed = 0
     for name, answer in answers.items():
         with servers.FaultServer(plan=lambda _, answer=answer: answer) as server:  # type: ignore[misc]
-            failed += not interrupt(name, collection, server.url)
-    with trickling() as url:
+            failed += not interrupt(
+                name, collection, server.url, partial(getattr, server, "requests")
+            )
+    with trickling() as (url, begun):
         # it does not even say which models it has: no cell was asked yet
-        failed += not interrupt("trickles", collection, url, 130)
+        failed += not interrupt("trickles", collection, url, begun.is_set, 130)
     return failed
 
 

@@ -122,7 +122,9 @@ class EditConflict(InputError):
 
 
 class Repeated(InputError):
-    """A file repeats something that may occur only once."""
+    """A file repeats something that may occur only once; `equal` if the whole line does."""
+
+    equal = False
 
 
 class Undefined(ExamError):

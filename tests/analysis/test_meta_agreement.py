@@ -487,6 +487,13 @@ def test_one_query_has_a_value_and_no_interval() -> None:
     assert confusion.notes == ("LENIENT (kappa): no interval, because there is only one query.",)
 
 
+def test_the_reason_of_an_undefined_kappa_is_printed_once() -> None:
+    found = find_agreements([make_book(make_query(RATINGS, JUDGED))], at_least=[1, 2])
+    notes = [note for table in found.tables().values() for note in table.notes]
+    (undefined,) = [note for note in notes if note.startswith("GRADED") and "undefined" in note]
+    assert "because labels go from 0 to 5, judgments go from 0 to " in undefined
+
+
 def test_scales_that_do_not_fit() -> None:
     verdicts = {passage: [int((row[0] or 0) > 0)] for passage, row in RATINGS.items()}
     books = [

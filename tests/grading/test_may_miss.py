@@ -134,7 +134,7 @@ def test_several_processes_skip_the_same_cells(tmp_path: Path) -> None:
     assert values(books[0], exam.k) == values(books[1], exam.k)
 
 
-def book_by_hand(tmp_path: Path) -> Gradebook:
+def book_by_hand(tmp_path: Path, chance: float = 0.1) -> Gradebook:
     """10 queries of 2 items; each system returned one passage, and all its cells are skipped.
 
     The first item is covered without a skipped cell in queries 0 to 4. Half of the items are drawn.
@@ -167,13 +167,13 @@ def book_by_hand(tmp_path: Path) -> Gradebook:
     queries = []
     for number, query in enumerate(book.queries):
         # the second passage is skipped for both items; both are drawn in the first 8 queries
-        skipped = np.zeros(query.ratings.shape, np.bool_)
-        skipped[1] = True
+        chances = np.ones(query.ratings.shape)
+        chances[1] = chance
         ratings = query.ratings.copy()
         drawn = np.full(2, number < 8)
         if number >= 8:
             ratings[1] = MISSING
-        skips = SkippedCells(skipped, drawn)
+        skips = SkippedCells(chances, drawn)
         queries.append(replace(query, ratings=ratings, skips=skips))
     return replace(book, queries=tuple(queries))
 
@@ -201,14 +201,27 @@ def test_the_estimate_by_hand(tmp_path: Path) -> None:
 def test_few_drawn_items_give_no_interval(tmp_path: Path) -> None:
     book = book_by_hand(tmp_path)
     few = [
-        replace(one, skips=one.skips._replace(drawn=one.skips.drawn & (number < 6)))
+        replace(one, skips=one.skips._replace(drawn=one.skips.drawn & (number < 3)))
         for number, one in enumerate(book.queries)
         if one.skips
     ]
     (column,) = cover(book, [4], k=2, measures=[parse_measure("Cover@2")]).columns
     (one,) = corrected_cover(replace(book, queries=tuple(few)), column, "query")
     assert (one.low, one.high) == (None, None)
-    assert one.no_interval == "fewer than 10 of the open items are drawn"
+    assert one.no_interval == "fewer than 5 of the open items are drawn"
+
+
+@pytest.mark.parametrize(("chance", "expected"), [(0.066, False), (0.067, True)])
+def test_without_an_expected_missed_item_there_is_no_interval(
+    tmp_path: Path, chance: float, expected: bool
+) -> None:
+    # one passage of each of the 15 open items is skipped
+    book = book_by_hand(tmp_path, chance)
+    (column,) = cover(book, [4], k=2, measures=[parse_measure("Cover@2")]).columns
+    (one,) = corrected_cover(book, column, "query")
+    assert one.value == pytest.approx(5 / 20 + 15 / 20 * 4 / 11)
+    assert (one.low is not None) == expected
+    assert one.no_interval == ("" if expected else "less than 1 missed item is expected")
 
 
 def test_a_model_of_a_fold_ignores_the_fold() -> None:

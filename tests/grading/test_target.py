@@ -6,6 +6,7 @@ import json
 import shutil
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def planned(
     )
 
 
-def finish(run: GradingRun, exam: RandomExam, stop_after: int | None = None) -> int:
+def finish(run: GradingRun, exam: RandomExam, stop_after: int | None = None) -> NeededOracle:
     """Run to its end, or until it is killed; every request is checked."""
     oracle = NeededOracle(exam, run, stop_after)
     assert isinstance(run.grading.grader, CheckedGrader)
@@ -52,7 +53,13 @@ def finish(run: GradingRun, exam: RandomExam, stop_after: int | None = None) -> 
             pass
     except Killed:
         pass
-    return oracle.asked
+    return oracle
+
+
+def requests_for(oracle: NeededOracle, most_items: int) -> int:
+    """Count the requests if consecutive items of a passage share one."""
+    sizes = [len(list(group)) for _, group in groupby(oracle.passages)]
+    return sum(-(-size // most_items) for size in sizes)
 
 
 def change(collection: exampp.Collection, exam: RandomExam, path: Path) -> None:
@@ -87,22 +94,23 @@ def change(collection: exampp.Collection, exam: RandomExam, path: Path) -> None:
             collection.merge(copy)
 
 
-def check_random_exam(folder: Path, seed: int) -> tuple[int, int]:
-    """Grade a random exam with kills and changes in between; the requests, and all cells."""
+def check_random_exam(folder: Path, seed: int, most_items: int = 1) -> tuple[int, int]:
+    """Grade a random exam with kills and changes in between; the graded, and all cells."""
     path = folder / f"{seed}.exam"
     exam = RandomExam(path, seed)
+    exam.most_items = most_items
     measures = exam.random.choice(MEASURES)
     thresholds = exam.random.choice([[1], [3], [4], [5], [2, 4]])
     asked = 0
     with exampp.Collection(path) as collection:
         for _ in range(exam.random.choice([0, 0, 1, 3])):
             run = planned(collection, exam, measures, thresholds)
-            asked += finish(run, exam, exam.random.randint(0, 12))
+            asked += finish(run, exam, exam.random.randint(0, 12)).asked
             change(collection, exam, path)
         run = planned(collection, exam, measures, thresholds)
         bounds = estimate(run)
         last = finish(run, exam)
-        assert bounds.at_least <= last <= bounds.requests
+        assert bounds.at_least <= requests_for(last, most_items) <= bounds.requests
         again = planned(collection, exam, measures, thresholds)
         assert list(again.pending()) == []
         assert [one.pending for one in grading_status(collection.connection)] in ([], [0])
@@ -112,13 +120,18 @@ def check_random_exam(folder: Path, seed: int) -> tuple[int, int]:
         for _ in collection.grading(exam.grader("full"), name="full", depth=exam.depth).steps():
             pass
         assert lazy == scores(collection.grades("full"), run)
-        return asked + last, graded_cells(collection.grades("full").gradebook)
+        return asked + last.asked, graded_cells(collection.grades("full").gradebook)
 
 
 # 10735: the grade of an equal text, which is copied, closes the only request
 @pytest.mark.parametrize("seed", [*range(150), 10735])
 def test_random_exams(tmp_path: Path, seed: int) -> None:
     check_random_exam(tmp_path, seed)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_exams_with_several_items_a_request(tmp_path: Path, seed: int) -> None:
+    check_random_exam(tmp_path, seed, most_items=3)
 
 
 def by_hand(item: str, passage: str) -> str:

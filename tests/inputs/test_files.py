@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -545,3 +546,32 @@ def test_of_two_texts_of_a_cited_document_the_known_one_stays(
         collection.export(tmp_path / "passages.jsonl", "passages")
         assert P["p1"] in (tmp_path / "passages.jsonl").read_text()
         assert len([line for line in runs_of(collection) if line.endswith("run2:cited")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "other", "what"),
+    [
+        ("p.jsonl", '{"id": "p1", "text": "a"}', '{"id": "p1", "text": "b"}', "passage"),
+        ("p.tsv", "p1\ta", "p1\tb", "passage"),
+        ("q.jsonl", '{"query_id": "p1", "text": "a"}', '{"query_id": "p1", "text": "b"}', "query"),
+        ("q.csv", "p1,a", "p1,b", "query"),
+    ],
+)
+def test_an_equal_line_counts_once(
+    tmp_path: Path, exampp_command: Commands, name: str, line: str, other: str, what: str
+) -> None:
+    head = {"p.tsv": "passage_id\ttext\n", "q.csv": "query_id,text\n"}.get(name, "")
+    option = "--passages" if what == "passage" else "--queries"
+    file = tmp_path / name
+    exam = tmp_path / "my.exam"
+    file.write_text(f"{head}{line}\n{line}\n")
+    ran = exampp_command("import", exam, option, file)
+    assert ran.code == 0
+    assert re.search(rf"{name} +repeated lines skipped +1", ran.out)
+    assert re.search(rf"{'passages' if what == 'passage' else 'queries'} +1 ", ran.out)
+    # the text must be equal, also after an equal line
+    file.write_text(f"{head}{line}\n{line}\n{other}\n")
+    ran = exampp_command("import", exam, option, file)
+    assert ran.code == 2
+    first = 2 if head else 1
+    assert f"{what} 'p1' was already on line {first}" in ran.err

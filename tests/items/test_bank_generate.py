@@ -555,6 +555,26 @@ def test_the_command(path: Path, exampp_command: Commands) -> None:
         assert len(server.requests) == 3 + 10
 
 
+def test_a_command_without_any_result_fails(path: Path, exampp_command: Commands) -> None:
+    with FaultServer(lambda _: Answer(completion("I would rather not."))) as server:
+        options = ("--grader", "openai", "--model", "m", "--decode", "text")
+        line = (path, *options, "--base-url", server.url)
+        made = exampp_command("bank", "generate", *line)
+        assert made.code == 1
+        assert "all requests failed; this retries:\n  exampp bank generate" in made.err
+        assert "the reply contains no readable questions" in made.out
+        with exampp.Collection(path) as exam:
+            exam.add(
+                bank=[{"query_id": "q-well", "question": "Is it a topic?"}],
+                passages={"p": "It is."},
+                runs=[{"query_id": "q-well", "passage_id": "p", "score": 1.0, "system": "s"}],
+            )
+        graded = exampp_command("grade", *line)
+        assert graded.code == 1
+        assert "1 without a grade" in graded.out
+        assert "all cells failed; this retries:\n  exampp grade" in graded.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

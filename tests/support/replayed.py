@@ -30,7 +30,10 @@ class RandomExam:
     """Queries, passages (some with equal texts), items and runs, all by a seed.
 
     `difficulty` shifts all ratings; some exams have subtopics, ties, weights and unranked passages.
+    A grader takes `most_items` of a passage in a request.
     """
+
+    most_items = 1
 
     def __init__(self, path: Path, seed: int) -> None:
         self.random = random = Random(seed)
@@ -87,17 +90,20 @@ class RandomExam:
         return int(6 * share ** (0.4 + 3 * self.difficulty))
 
     def grader(self, name: str = "replay") -> CheckedGrader:
-        return CheckedGrader(
+        grader = CheckedGrader(
             lambda ask: str(self.rating(ask.item, ask.passage)),
             name=name,
             look_ahead=self.random.choice([1, 2, 7, 64]),
         )
+        grader.most_items = self.most_items
+        return grader
 
 
 class CheckedGrader(ScriptedGrader):
     """A scripted grader whose requests an oracle checks when they are sent, and then answers."""
 
     oracle: NeededOracle | None = None
+    most_items = 1
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
         if self.oracle is not None:
@@ -116,6 +122,7 @@ class NeededOracle:
     def __init__(self, exam: RandomExam, run: GradingRun, stop_after: int | None = None) -> None:
         assert run.target is not None
         self.exam, self.stop_after, self.asked = exam, stop_after, 0
+        self.passages: list[tuple[str, str]] = []
         self.measures = [parse_measure(one) for one in run.target.measures]
         self.threshold = max(run.target.min_ratings)
         identity = run.grading.identity
@@ -134,6 +141,7 @@ class NeededOracle:
     def check(self, ask: Request) -> Request:
         """Check a request when it is sent, by the grades that are known then."""
         assert any(map(self._changes, self._cells(ask))), f"{ask.item} on {ask.passage_id}"
+        self.passages.append(ask.passage_of_query)
         return ask
 
     def reply(self, ask: Request) -> str:

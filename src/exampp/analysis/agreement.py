@@ -138,7 +138,9 @@ class AgreementBlock:
             for number, cells in enumerate(body):
                 cells += ["", ""] if number else [kappa.value, bounds]
         caption = f"{self.layout}: {self.title}, label = {label_name(self.at_least)}"
-        return Table.of(heading, body, caption, _gaps([self], ("kappa",)))
+        # an undefined kappa is not a column here: the table of statistics has the reason
+        notes = _gaps([self], ("kappa",)) if kappa.value is not None else ()
+        return Table.of(heading, body, caption, notes)
 
 
 def label_name(at_least: int | None) -> str:

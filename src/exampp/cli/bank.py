@@ -170,6 +170,8 @@ def _show(run: GenerationRun, outcomes: list[GenerationOutcome], display: Displa
         raise Unfinished(
             f"stopped with {run.left} requests left{why}; this continues:\n  {this_command()}"
         )
+    if run.progress.all_failed:
+        raise Unfinished(f"all requests failed; this retries:\n  {this_command()}")
 
 
 def _preview(run: GenerationRun, price_read: float | None, price_written: float | None) -> None:

@@ -439,11 +439,18 @@ def grade(
         )
     if run.stopped and (left := progress.total - progress.done):
         why = f" ({run.why_stopped})" if run.why_stopped else ""
-        pending = f"stopped with {left + progress.ungraded} cells pending{why}"
-        # these write, read or end something once
-        if batch_file or replies or cancel_batches:
-            raise Unfinished(pending)
-        raise Unfinished(f"{pending}; this continues:\n  {this_command()}")
+        pending, command = (
+            f"stopped with {left + progress.ungraded} cells pending{why}",
+            "continues",
+        )
+    elif run.progress.all_failed:
+        pending, command = "all cells failed", "retries"
+    else:
+        return
+    # these write, read or end something once
+    if batch_file or replies or cancel_batches:
+        raise Unfinished(pending)
+    raise Unfinished(f"{pending}; this {command}:\n  {this_command()}")
 
 
 def _describe(run: GradingRun) -> str:

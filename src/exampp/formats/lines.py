@@ -174,11 +174,15 @@ def lines_below_metadata(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 class Key(NamedTuple):
-    """Key of a record within its file, used to report duplicates."""
+    """Key of a record within its file, used to report duplicates.
+
+    With `equal_lines`, the error of a line that occurred before as a whole says so.
+    """
 
     of: Callable[[Any], Hashable]
     name: Callable[[Any], str]
     field: str = ""
+    equal_lines: bool = False
 
 
 def parse_lines(
@@ -202,14 +206,18 @@ def parse_each(
 
     `on_error` takes the error of a bad row or of a record with the `key` of an earlier one.
     """
-    first = FirstLines()
+    first, lines, equal = FirstLines(), FirstLines(), False
     for number, row in rows:
         try:
             record = parse(row, number)
             if record is None:
                 continue
+            if key and key.equal_lines:
+                equal = lines.add(row if isinstance(row, bytes) else repr(row), number) > 0
             if key and (earlier := first.add(key.of(record), number)):
-                raise duplicate_error(key.name(record), earlier, path, number, key.field)
+                error = duplicate_error(key.name(record), earlier, path, number, key.field)
+                error.equal = equal
+                raise error
         except InputError as error:
             on_error(error.at(path, number))
         else:

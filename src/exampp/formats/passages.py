@@ -91,7 +91,12 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Passage]
     yield from parse_each(lines, path, on_error, checked, _KEY)
 
 
-_KEY = Key(lambda one: one.passage_id, lambda one: f"passage {brief(one.passage_id)}", "passage_id")
+_KEY = Key(
+    lambda one: one.passage_id,
+    lambda one: f"passage {brief(one.passage_id)}",
+    "passage_id",
+    equal_lines=True,
+)
 
 
 def parse_passage(line: bytes, path: str | Path, number: int) -> Passage:

@@ -90,7 +90,12 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
         yield from parse_each(pairs, path, on_error, _from_pair, _KEY)
 
 
-_KEY = Key(lambda query: query.query_id, lambda query: f"query {brief(query.query_id)}", "query_id")
+_KEY = Key(
+    lambda query: query.query_id,
+    lambda query: f"query {brief(query.query_id)}",
+    "query_id",
+    equal_lines=True,
+)
 
 
 def _is_a_query(head: bytes) -> bool:

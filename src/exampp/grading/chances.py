@@ -145,11 +145,11 @@ def skipped_cells(
     texts = _texts(connection, grader, bank, query)
     features = cell_features(query, texts, _most_passages(target))
     chances = cell_chances(models[fold_of(query.query_id)], features)
-    cells = chances < target.may_miss
+    chances[chances >= target.may_miss] = 1
     for one in query.decided:
         row, column = query.passage_ids.index(one.passage_id), query.item_ids.index(one.item_id)
-        cells[row, column] = False
-    return SkippedCells(cells, drawn_items(query, target))
+        chances[row, column] = 1
+    return SkippedCells(chances, drawn_items(query, target))
 
 
 def with_skipped_cells(

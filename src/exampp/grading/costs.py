@@ -2,8 +2,9 @@
 
 The characters of all requests are counted exactly. The tokens of a sample, or of earlier runs, say
 how many tokens a character has. The cells that a target needs depend on the grades: their number
-lies between two simulated runs, in which every grade covers its item, or none. Where queries have
-grades, the run is replayed on them, and the share of cells that it grades is used for all.
+lies between a simulated run, in which every grade covers its item, and all needed cells. Where
+queries have grades, the run is replayed on them, and the share of cells that it grades is used for
+all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count, cycle, islice
 from operator import mul, sub
-from random import Random
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
@@ -61,8 +61,6 @@ ITEM_MARKS = 4
 """Characters around an item in a request for several: its number and the line break."""
 SIMULATED_QUERIES = 100
 """Maximum number of queries that ways are compared on, and on which a target is simulated."""
-COVERING_SHARES = (0.0, 0.05, 0.2)
-"""Shares of grades that cover their item, for the upper limit of requests for several items."""
 LEAST_REPLAYED = 3
 """Minimum number of graded queries for an error of the estimate."""
 MANY_ITEMS = {
@@ -160,13 +158,8 @@ class _TargetSurvey:
         # if the grader learns which cells to skip, or may end early, only limits are known
         only_limits = target.may_miss or target.until
         self._source = None if only_limits else _graded_before(run, key)
-        self._random = Random(0)
-        several = run.grading.grader.most_items > 1
         self.skipped = 0
         self._needed, self._least = list[RequestLoad](), list[RequestLoad]()
-        self._most: dict[float, list[RequestLoad]] = {
-            share: [] for share in COVERING_SHARES[: None if several else 1]
-        }
         self._replayed = list[tuple[RequestLoad, RequestLoad]]()
 
     def add(self, query: int, pending: Sequence[PendingCells], *, simulate: bool) -> None:
@@ -177,16 +170,9 @@ class _TargetSurvey:
         self._needed.append(_load(self.run, plan.needed))
         if not simulate:
             return
-        low, high = self.run.grading.prompt.lowest, self.run.grading.prompt.highest
+        highest = self.run.grading.prompt.highest
         plan = self.cells.plan(query, pending)
-        self._least.append(_simulated(self.run, plan, lambda _: high))
-        for share, loads in self._most.items():
-
-            def rating(_: PendingCells, share: float = share) -> int:
-                return high if self._random.random() < share else low
-
-            plan = self.cells.plan(query, pending, counting=True)
-            loads.append(_simulated(self.run, plan, rating))
+        self._least.append(_simulated(self.run, plan, lambda _: highest))
         if self._source is not None:
             self._replay(self._source, query)
 
@@ -214,13 +200,11 @@ class _TargetSurvey:
         """Return the loads of all queries: `scale` times as many cells as were counted are pending,
         and `share` times as many as were simulated.
         """
-        needed = RequestLoad.total(self._needed).times(scale)
+        # if no grade covers its item, every needed cell is requested
+        most = RequestLoad.total(self._needed).times(scale)
         # grading ends at the earliest after the first queries that have a needed cell
         groups = map(RequestLoad.total, self.run.groups(self._least))
         least = next((one for one in groups if one.cells), RequestLoad()).times(share)
-        most = RequestLoad(*map(max, *map(RequestLoad.total, self._most.values()), RequestLoad()))
-        # the simulation of no covering grade asks every needed cell
-        most = most.times(share)._replace(cells=needed.cells, items=needed.items, own=needed.own)
         if self._source is None or not any(before.items for _, before in self._replayed):
             return TargetLoads(least, most)
         after, before = (RequestLoad.total(loads) for loads in zip(*self._replayed, strict=True))
@@ -229,7 +213,7 @@ class _TargetSurvey:
         return TargetLoads(
             least,
             most,
-            needed.times(*factors),
+            most.times(*factors),
             self._error(factors[1], len(self._needed)) if is_own else None,
             self._source.identity.name,
             len(self._replayed),
@@ -255,7 +239,7 @@ def _simulated(
 ) -> RequestLoad:
     """Return the load of a query if its cells get these ratings."""
     loads = list[RequestLoad]()
-    while requests := plan.next_round():
+    while requests := plan.next_round(run.grading.grader.most_items):
         for one in requests:
             plan.rate(one, rating(one) if one.twin_rating is None else one.twin_rating)
         loads.append(_load(run, requests))

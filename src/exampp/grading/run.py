@@ -601,8 +601,8 @@ class GradingRun:
             for query in ready:
                 if self.stopped:
                     return
-                plan = self._plans.get(query)
-                if plan is not None and (requests := plan.next_round()):
+                plan, most = self._plans.get(query), self.grading.grader.most_items
+                if plan is not None and (requests := plan.next_round(most)):
                     # replies that arrive meanwhile may close cells of the round
                     yield from self._requests(query, filter(plan.is_needed, requests))
                 else:

@@ -236,10 +236,14 @@ class QueryPlan:
     def _at_cells(self, cells: NDArray[np.bool_]) -> list[PendingCells]:
         return self._at((passage, item) for passage, item in np.argwhere(cells).tolist())
 
-    def next_round(self) -> list[PendingCells]:
-        """Return the requests of the next round; they are returned once."""
-        # requests about one passage are consecutive, so that they can be sent as one
-        return sorted(self._at(self._needs.next_round()), key=lambda one: one.ids.passage)
+    def next_round(self, most_items: int) -> list[PendingCells]:
+        """Return the requests of the next round; up to `most_items` of a passage are sent as one.
+
+        They are returned once, and those about one passage are consecutive.
+        """
+        by_passage = most_items > 1
+        requests = self._at(self._needs.next_round(by_passage=by_passage))
+        return requests if by_passage else sorted(requests, key=lambda one: one.ids.passage)
 
     def is_needed(self, one: PendingCells) -> bool:
         """Return whether the grade of a request can still change a value."""
@@ -405,9 +409,7 @@ class TargetCells:
             return None
         (query,) = book.queries
         if self._models is None:
-            return SkippedCells(
-                np.broadcast_to(np.True_, query.ratings.shape), drawn_items(query, self._target)
-            )
+            return SkippedCells(np.zeros(query.ratings.shape), drawn_items(query, self._target))
         where = self._connection, self._grader, self._exam.bank
         return skipped_cells(*where, query, self._target, self._models)
 

@@ -330,7 +330,7 @@ class Loader:
     def how(self) -> ReadOptions:
         """Return the options for reading the file."""
         return ReadOptions(
-            self.on_error if self.record in _OF_SYSTEMS else self.by.on_error,
+            self.on_error,
             self.check,
             self.by.system,
             self.by.is_named,
@@ -344,10 +344,12 @@ class Loader:
         return LOADERS[self.record](self, records)  # type: ignore[index]
 
     def on_error(self, error: InputError) -> None:
-        """Count a line that repeats another, and pass the error on."""
-        if isinstance(error, Repeated):
+        """Count a line that repeats another, and pass the error on unless they are equal."""
+        equal = isinstance(error, Repeated) and error.equal
+        if equal or (isinstance(error, Repeated) and self.record in _OF_SYSTEMS):
             self.by.log.repeated[self.path] += 1
-        self.by.on_error(error)
+        if not equal:
+            self.by.on_error(error)
 
     def check(self, record: Any) -> None:
         """Reject a judgment or ranking of an unknown query or of a passage without text."""

@@ -8,6 +8,10 @@ separately for every system.
 A draw does not depend on the cells that are skipped in its query (see `grading.chances`). The
 intervals are those of a share of a finite population: they hold for these queries, items and
 rankings, not for others like them. Coverage is measured by `benchmarks/skipped_cells.py`.
+
+A system that misses no item has the same Cover whatever is drawn, and every interval contains it.
+Intervals of systems that probably miss none would hold too often. So there is no interval unless
+the chances of the skipped cells, which do not depend on the draw, add up to a missed item.
 """
 
 from __future__ import annotations
@@ -25,14 +29,14 @@ from exampp.records.gradebook import MISSING, Gradebook
 from exampp.stats.estimate import Bools, Estimate, Floats
 from exampp.stats.proportions import finite_share_limits
 
-FEWEST_DRAWN = 10
-"""Least drawn open items of a system; with fewer, its Cover has no interval."""
+FEWEST_DRAWN, FEWEST_MISSED = 5, 1
+"""Least drawn open items, and least expected missed items, of a system with an interval."""
 
 
 class _Items(NamedTuple):
     """Items of all queries: their parts in the mean, and which are drawn. By system: those that the
     graded cells cover without the skipped ones, those that are open, those of them that are missed,
-    and those with a cell without a grade.
+    the chance of an item to be missed, and those with a cell without a grade.
     """
 
     parts: Floats
@@ -40,6 +44,7 @@ class _Items(NamedTuple):
     covered: Bools
     is_open: Bools
     missed: Bools
+    chances: Floats
     ungraded: Bools
 
 
@@ -76,8 +81,11 @@ def _corrected(items: _Items, system: int, found: float) -> Estimate:
     share = float(items.parts @ (drawn & items.missed[system]) / known.sum())
     whole = float(weights.sum())
     value = max(found, base + share * whole)
-    if len(known) < min(FEWEST_DRAWN, len(weights)):
+    if len(known) < FEWEST_DRAWN:
         why = f"fewer than {FEWEST_DRAWN} of the open items are drawn"
+        return Estimate(value, no_interval=why)
+    if items.chances[system][is_open].sum() < FEWEST_MISSED:
+        why = f"less than {FEWEST_MISSED} missed item is expected"
         return Estimate(value, no_interval=why)
     low, high = finite_share_limits(share, _effective(known), _effective(weights))
     # what is drawn is known
@@ -105,7 +113,8 @@ def _items(book: Gradebook, threshold: int, k: int, subtopics: Subtopics, querie
             continue
         layout = lay_out(exam.passages, k)
         some = np.ix_(layout.passages, exam.items)
-        skipped, ratings = skips.cells[some], query.ratings[some]
+        chances, ratings = skips.chances[some], query.ratings[some]
+        skipped = chances < 1
         covers = ratings >= threshold
         covered = _any(covers & ~skipped, layout)
         is_open = _any(skipped, layout) & ~covered
@@ -116,6 +125,7 @@ def _items(book: Gradebook, threshold: int, k: int, subtopics: Subtopics, querie
             covered=covered,
             is_open=is_open,
             missed=is_open & _any(covers, layout),
+            chances=1 - per_system(np.multiply, np.where(skipped, 1 - chances, 1), layout, 1),
             ungraded=_any(ratings == MISSING, layout),
         )
         exams.setdefault(query.query_id, []).append(items)

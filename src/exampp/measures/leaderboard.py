@@ -11,7 +11,7 @@ import numpy as np
 
 from exampp.errors import InputError
 from exampp.measures.board import Leaderboard, decision_notes, duplicate_notes
-from exampp.measures.corrected_cover import FEWEST_DRAWN, corrected_cover
+from exampp.measures.corrected_cover import corrected_cover
 from exampp.measures.cover import (
     EXAM,
     FEW_MISSING,
@@ -241,9 +241,9 @@ def _correction(book: Gradebook, column: MeasureColumn) -> Iterator[Note]:
     skips = [query.skips for query in book.queries if query.skips is not None]
     drawn, items = sum(int(one.drawn.sum()) for one in skips), sum(len(one.drawn) for one in skips)
     yield note("cover-corrected", str(column.measure), drawn=f"{drawn:,}", items=f"{items:,}")
-    if some := sum(one.low is None for one in column.corrected):
-        systems = counted(some, "system")
-        yield note("corrected-few-drawn", column.name, systems=systems, least=FEWEST_DRAWN)
+    if whys := Counter(one.why for one in column.corrected if one.low is None):
+        why = "; ".join(f"{reason} ({counted(n, 'system')})" for reason, n in whys.items())
+        yield note("corrected-no-limits", column.name, why=why)
 
 
 def _undefined(column: MeasureColumn) -> list[str]:

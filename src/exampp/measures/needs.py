@@ -11,6 +11,10 @@ the passage that most of these systems returned, then the one that most of the o
 so on. In this order each of these cells is needed whatever the grades of those before it are, and k
 rounds end. In another order a grade of the round may close a cell: see `QueryNeeds.is_needed`.
 
+If items of a passage share a request, a round has passages instead: first the passage with the most
+pairs of a system and an open item, with all items that it can still cover, then the one with most
+of the other pairs, and so on. So no passage is in two rounds.
+
 Where cells are skipped because they hardly cover, an item is open by the grades of the other cells
 alone, so that the value without skipped cells is known; a drawn item is open by all grades, too.
 """
@@ -127,26 +131,41 @@ class QueryNeeds:
             least = max(least, int((-(-gradable.sum(axis=0) // np.maximum(most, 1))).sum()))
         return least
 
-    def next_round(self) -> list[Cell]:
-        """Return the next cells to grade, in order; they are no longer candidates."""
+    def next_round(self, *, by_passage: bool = False) -> list[Cell]:
+        """Return the next cells to grade, in order; they are no longer candidates.
+
+        `by_passage`: with all needed items of a passage at once, because they share a request.
+        """
         if self.needs_all:
             rest = [(passage, item) for passage, item in np.argwhere(self.candidates).tolist()]
             self.candidates[:] = False
             return rest
         chosen: list[Cell] = []
-        left = [is_open.copy() for is_open in self._open()]
+        left, needed = [is_open.copy() for is_open in self._open()], self.needed
         while True:
             votes = self._votes(left) * self.candidates
             if not votes.any():
                 return chosen
-            items = votes.max(axis=0).nonzero()[0]
-            cells = list(zip(votes[:, items].argmax(axis=0).tolist(), items.tolist(), strict=True))
+            if by_passage:
+                passage = int(votes.sum(axis=1).argmax())
+                cells = self._with_equal_texts(passage, needed & self.candidates)
+            else:
+                items = votes.max(axis=0).nonzero()[0]
+                best = votes[:, items].argmax(axis=0).tolist()
+                cells = list(zip(best, items.tolist(), strict=True))
             chosen += cells
             # several passages may close one item
             for cell in cells:
                 for passage, item in self.shared.get(cell, (cell,)):
                     self.candidates[passage, item] = False
                     self._close(left, passage, item)
+
+    def _with_equal_texts(self, passage: int, cells: Bools) -> list[Cell]:
+        """Return those of some cells that have this passage, or another one with its text."""
+        shared = (self.shared.get((passage, item), ()) for item in range(cells.shape[1]))
+        equal = {row for places in shared for row, _ in places} - {passage}
+        rows = [passage, *sorted(equal)]
+        return [(row, item) for row in rows for item in cells[row].nonzero()[0].tolist()]
 
     def forget_candidates(self) -> None:
         """Drop grades of candidates: they are for an earlier text of the query."""

@@ -69,11 +69,17 @@ class DecidedCell:
 class SkippedCells(NamedTuple):
     """Cells of a query that are skipped because they hardly cover, [passages, items].
 
-    All needed cells of the items that are `drawn`, [items], are graded nevertheless.
+    `chances` are those of skipped cells to cover; 1 where a cell is not skipped. All needed cells
+    of the items that are `drawn`, [items], are graded nevertheless.
     """
 
-    cells: NDArray[np.bool_]
+    chances: NDArray[np.float64]
     drawn: NDArray[np.bool_]
+
+    @property
+    def cells(self) -> NDArray[np.bool_]:
+        """Return which cells are skipped."""
+        return np.asarray(self.chances < 1)
 
 
 @dataclass(frozen=True, slots=True)

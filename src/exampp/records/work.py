@@ -48,6 +48,11 @@ class WorkProgress:
     ended: bool = False
 
     @property
+    def all_failed(self) -> bool:
+        """Return whether something was done, and all of it failed."""
+        return 0 < self.done == sum(self.failed.values())
+
+    @property
     def rate(self) -> float:
         """Return the units done per second."""
         return self.done / self.seconds if self.seconds else 0.0

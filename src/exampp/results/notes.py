@@ -260,10 +260,9 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _W,
         "{subject} is not corrected for skipped cells: needed cells are pending (exampp grade).",
     ),
-    "corrected-few-drawn": (
+    "corrected-no-limits": (
         _N,
-        "{subject}: {systems} without an interval, because fewer than {least} of the open items "
-        "are drawn. Grade again with a larger --audit.",
+        "{subject}, no interval where {why}. A larger --audit draws more items.",
     ),
     "cover-bounds": (
         _W,
