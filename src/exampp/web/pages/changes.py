@@ -71,7 +71,7 @@ def _changes(request: PageRequest, since: str) -> Changes:
     snapshot, file = request.snapshot, _files(request).get(since)
 
     def find() -> Changes:
-        # stored scores have a minimum rating of their own
+        # stored scores name the minimum rating
         scores = file is not None and not is_collection(file)
         with snapshot.grades() as grades:
             return grades.changes(file or since, min_rating=None if scores else snapshot.min_rating)
