@@ -233,10 +233,10 @@ class Changes(Result):
             Spread(one.system, one.difference.value, one.difference.low, one.difference.high)
             for one in self.systems
         ]
-        quantity = f"Change of {self.measure} since {self.since}"
+        title = f"Change of {self.measure} since {self.since}"
         spread = f"Bars: {percent(LEVEL)} interval over queries"
         return intervals_figure(
-            rows, quantity, self.headline, spread, name="changes", draft=self.is_draft, zero=True
+            rows, self.measure, title, spread, name="changes", draft=self.is_draft, zero=True
         )
 
     def tables(self) -> Mapping[str, Table]:
@@ -346,7 +346,7 @@ def compare_versions(before: ExamVersion, after: ExamVersion, settings: ChangeSe
         notes.insert(0, note("changes-grader", before=graders[0].name, after=graders[1].name))
     reason = next((str(one) for v in (before, after) if (one := untestable(v.book))), "")
     same = not {at for at in pair.causes if at}
-    systems = _system_changes(earlier, later, column, same_exam=same, untested=reason)
+    systems = system_changes(earlier, later, column, same_exam=same, untested=reason)
     missing = [
         max((s or 0.0 for s in board.columns[0].missing_cells), default=0) for board in boards
     ]
@@ -398,7 +398,7 @@ def compare_scores(earlier: VersionScores, after: ExamVersion, settings: ChangeS
     if earlier.grader not in (None, later.grader):
         notes.insert(0, note("changes-grader", before="another one", after=after.book.grader.name))
     (column,) = board.columns
-    systems = _system_changes(earlier, later, column, same_exam=True, untested=reason)
+    systems = system_changes(earlier, later, column, same_exam=True, untested=reason)
     return _result(earlier, later, board, systems, notes)
 
 
@@ -455,7 +455,7 @@ def shared_exams(earlier: VersionScores, later: VersionScores) -> list[str]:
     return found
 
 
-def _system_changes(
+def system_changes(
     earlier: VersionScores,
     later: VersionScores,
     column: MeasureColumn,

@@ -191,34 +191,23 @@ class QueryPair:
 
     def changed_cells(self) -> Iterator[CellChange]:
         """Yield the cells of both versions with another rating or decision."""
+        one, other = self.sides
         first, second = self._shared
-        rows = np.flatnonzero(self.rows[0] >= 0).tolist()
-        columns = np.flatnonzero(self.columns[0] >= 0).tolist()
+        ends = [np.where(of[1] != MISSING, of[1], of[0]) for of in (first, second)]
+        decided = first[1] != second[1]
+        rows, columns = (np.flatnonzero(of[0] >= 0) for of in (self.rows, self.columns))
         people = [
-            {(one.passage_id, one.item_id): one.people for one in side.decided}
-            for side in self.sides
+            {(c.passage_id, c.item_id): c.people for c in side.decided} for side in self.sides
         ]
-        ends = [np.where(one[1] != MISSING, one[1], one[0]) for one in (first, second)]
-        differ = (ends[0] != ends[1]) | (first[1] != second[1])
-        for row, column in np.argwhere(differ).tolist():
-            cell = [
-                (
-                    self.sides[side].passage_ids[passages[rows[row]]],
-                    self.sides[side].item_ids[items[columns[column]]],
-                )
-                for side, passages, items in (
-                    (0, range(len(self.rows[0])), range(len(self.columns[0]))),
-                    (1, self.rows[0], self.columns[0]),
-                )
-            ]
-            authors = [of.get(one, ()) for of, one in zip(people, cell, strict=True)]
-            decided = first[1][row, column] != second[1][row, column]
-            by = ", ".join(dict.fromkeys((*authors[1], *authors[0]))) if decided else "grader"
-            values = [int(one[row, column]) for one in ends]
-            before, after = (None if one == MISSING else one for one in values)
-            item = self._items.get(cell[1][1])
-            text = item.text if item else ""
-            yield CellChange(self.sides[1].query_id, *cell[1], text, before, after, by)
+        for at in map(tuple, np.argwhere((ends[0] != ends[1]) | decided).tolist()):
+            row, column = rows[at[0]], columns[at[1]]
+            before = one.passage_ids[row], one.item_ids[column]
+            after = other.passage_ids[self.rows[0][row]], other.item_ids[self.columns[0][column]]
+            authors = dict.fromkeys((*people[1].get(after, ()), *people[0].get(before, ())))
+            item = self._items.get(after[1])
+            old, new = (None if of[at] == MISSING else int(of[at]) for of in ends)
+            by = ", ".join(authors) if decided[at] else "grader"
+            yield CellChange(other.query_id, *after, item.text if item else "", old, new, by)
 
 
 def _item_keys(item_id: str, item: Item | None) -> tuple[Hashable, Hashable]:
