@@ -434,16 +434,19 @@ class Grades(ChosenGrades, GradesBase):
         Raises:
             InputError: The query or a system is unknown.
         """
-        from exampp.records.gradebook import passage_kinds
+        from exampp.records.gradebook import Gradebook, passage_kinds
         from exampp.review.record import default_systems, query_record
+        from exampp.store.inputs import system_names
         from exampp.store.read_model import citations_of, references_of
 
         check_lists(systems=systems)
         dossier = next(self.dossiers([query_id]))
+        names = tuple(system_names(self.connection))
+        of_query = Gradebook(self.grader, self.bank, (dossier.grades,), names)
         return query_record(
             dossier,
             systems or default_systems(dossier.grades, self.best_first()),
-            passage_kinds(self.gradebook),
+            passage_kinds(of_query),
             self.grader.threshold(min_rating),
             citations=citations_of(self.connection, query_id),
             references=references_of(self.connection, query_id),

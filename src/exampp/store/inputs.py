@@ -93,6 +93,11 @@ SELECT s.name, count(r.query), coalesce(avg(r.passages), 0) FROM system s LEFT J
 """
 
 
+def system_names(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of all systems, sorted."""
+    return column(connection, "SELECT name FROM system ORDER BY name")
+
+
 def system_counts(connection: sqlite3.Connection) -> list[SystemCount]:
     """Return all systems, sorted by name."""
     return [SystemCount(*row) for row in connection.execute(_COUNTS).fetchall()]
