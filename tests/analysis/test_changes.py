@@ -19,7 +19,7 @@ from exampp.analysis.changes import Changes, ChangeSettings, compare_versions
 from exampp.analysis.versions import ExamVersion
 from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
-from exampp.records.gradebook import DecidedCell, Gradebook, QueryGrades
+from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades
 from exampp.results.notes import with_code
 
 COVER = ChangeSettings("Cover@20", 4)
@@ -183,6 +183,27 @@ def test_significance_is_that_of_the_mean_after_holm() -> None:
     few = compared(make_book(*covering([3, 3])), make_book(*covering([4, 3])))
     assert [one.outcome for one in few.systems] == ["unchanged", "not significant"]
     assert few.headline.startswith("No significant change since last: 1 of 2 systems has")
+
+
+def test_missing_grades_show_no_change() -> None:
+    whole = covering([8] * 40)
+    lost = [replace(one, ratings=one.ratings.copy()) for one in whole]
+    for one in lost:
+        one.ratings[0, :5] = MISSING
+    found = compared(make_book(*whole), make_book(*lost))
+    (s,) = (one for one in found.systems if one.system == "s")
+    # 3 of 10 items if the 5 cells are below the minimum rating, 8 of 10 if not
+    assert s.difference.value == pytest.approx(-0.5)
+    assert s.difference.high is not None
+    assert s.difference.high > 0
+    assert s.outcome == "not significant"
+    assert "changes-missing" in codes(found)
+    # one missing cell of ten cannot explain a loss of five
+    for one in lost:
+        one.ratings[0, 1:5] = 0
+    found = compared(make_book(*whole), make_book(*lost))
+    (s,) = (one for one in found.systems if one.system == "s")
+    assert s.outcome == "lower"
 
 
 def test_queries_systems_and_items_of_one_version_only() -> None:

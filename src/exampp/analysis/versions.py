@@ -167,13 +167,16 @@ class QueryPair:
             one[here] for one in self._gather(1, 0, 0)
         ]
 
-    def causes(self) -> tuple[bool, ...]:
-        """Return which of `CAUSES` differ."""
+    def causes(self, *, partial: bool) -> tuple[bool, ...]:
+        """Return which of `CAUSES` differ; with `partial`, missing grades do not differ."""
         one, other = self.sides
         first, second = self._shared
         responses = _responses(one) != _responses(other)
         bank = _bank(one, self.item_keys[0]) != _bank(other, self.item_keys[1])
-        return (responses, bank, *(bool((first[at] != second[at]).any()) for at in (0, 1)))
+        grades = first[0] != second[0]
+        if partial:
+            grades &= (first[0] != MISSING) & (second[0] != MISSING)
+        return (responses, bank, bool(grades.any()), bool((first[1] != second[1]).any()))
 
     def cells(self, at: int) -> Counter[str]:
         """Count graded (`at` 0) or decided (1) cells that were added, removed or changed."""
@@ -190,16 +193,17 @@ class QueryPair:
         )
 
     def changed_cells(self) -> Iterator[CellChange]:
-        """Yield the cells of both versions with another rating or decision."""
+        """Yield the cells whose rating differs in both versions, or whose decision changed."""
         one, other = self.sides
         first, second = self._shared
         ends = [np.where(of[1] != MISSING, of[1], of[0]) for of in (first, second)]
         decided = first[1] != second[1]
+        differ = (ends[0] != ends[1]) & (ends[0] != MISSING) & (ends[1] != MISSING)
         rows, columns = (np.flatnonzero(of[0] >= 0) for of in (self.rows, self.columns))
         people = [
             {(c.passage_id, c.item_id): c.people for c in side.decided} for side in self.sides
         ]
-        for at in map(tuple, np.argwhere((ends[0] != ends[1]) | decided).tolist()):
+        for at in map(tuple, np.argwhere(differ | decided).tolist()):
             row, column = rows[at[0]], columns[at[1]]
             before = one.passage_ids[row], one.item_ids[column]
             after = other.passage_ids[self.rows[0][row]], other.item_ids[self.columns[0][column]]
@@ -265,10 +269,15 @@ class VersionPair:
             if one in queries[0]
         ]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether only the cells that a measure needs are graded in one of the versions."""
+        return any(one.book.target is not None for one in self.versions)
+
     @cached_property
     def causes(self) -> tuple[int, ...]:
         """The indices of the `CAUSES` that differ."""
-        found = [pair.causes() for pair in self.queries]
+        found = [pair.causes(partial=self.is_partial) for pair in self.queries]
         return tuple(at for at in range(len(CAUSES)) if any(one[at] for one in found))
 
     def mix(self, chosen: Mix, *, unknown: bool) -> Gradebook:
@@ -278,8 +287,7 @@ class VersionPair:
         """
         book = self.versions[1].book
         fill = book.grader.highest if unknown else MISSING
-        partial = any(one.book.target is not None for one in self.versions)
-        queries = tuple(pair.mix(chosen, fill, partial=partial) for pair in self.queries)
+        queries = tuple(pair.mix(chosen, fill, partial=self.is_partial) for pair in self.queries)
         return replace(book, queries=queries, systems=self.systems, target=None, notes=())
 
     @cached_property
