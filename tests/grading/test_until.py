@@ -132,9 +132,11 @@ def test_a_gate_has_the_verdict_of_full_grading(tmp_path: Path) -> None:
         assert row.verdict == "missing"
 
 
-def test_systems_that_are_close_need_a_margin(tmp_path: Path) -> None:
+def test_systems_that_are_close_need_a_margin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     skill = {"good": 0.9, "fair": 0.5, "even": 0.5}
-    SKILL["even"] = 0.5
+    monkeypatch.setitem(SKILL, "even", 0.5)
     with exampp.open(make(tmp_path, 30, skill)) as exam:
         alone = exam.grade(scripted(), name="alone", **ORDER)
         wide = exam.grade(scripted(), name="wide", margin=0.4, **ORDER)
