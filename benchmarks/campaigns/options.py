@@ -426,6 +426,7 @@ OPTIONS: Mapping[str, Uses] = {
         {
             **BOARD,
             **DECIDED,
+            "--since": "learn.exam",
             **LABELS,
             "--output": "",
             "--official": {
