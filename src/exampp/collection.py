@@ -214,15 +214,15 @@ class Collection:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks: what it holds, what is pending, and the next step."""
-        from exampp.grading.status import grading_status
+        from exampp.grading.status import grading_progress
         from exampp.results.card import card
         from exampp.store.inputs import counts
 
         numbers = counts(self.connection)
-        status = [] if self._graded_file else grading_status(self.connection)
+        status = [] if self._graded_file else grading_progress(self.connection)
         lines = [
             f"{grader_label(one.grader)}{f', bank {one.bank}' * bool(one.bank)}: "
-            f"{one.states.get('graded', 0):,} graded, {one.pending:,} pending"
+            f"{one.graded:,} graded, {one.pending:,} pending"
             for one in status
         ]
         pending = next((one.grader for one in status if one.pending), None)

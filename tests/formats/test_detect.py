@@ -14,7 +14,7 @@ from exampp.formats import argue, bank, nuggets, passages, plain_bank, queries, 
 from exampp.formats.detect import detect, of_role
 from exampp.formats.fields import near, nearly, normalize_name
 from exampp.formats.format import ROLES, built_in_formats
-from exampp.formats.rag import presets
+from exampp.formats.preset import presets
 from exampp.formats.read_warnings import collect_warnings
 
 RUN = "q1 Q0 d1 1 2.5 a\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import pytest
+import test_program_files
 import test_rag_files
 from support import car_files, exams
 
@@ -16,7 +17,7 @@ import exampp
 from exampp.cli.collection import ExportFormat
 from exampp.formats import leaderboards
 from exampp.formats.format import built_in_formats
-from exampp.formats.rag import presets
+from exampp.formats.preset import presets
 from exampp.inputs.exporting import exported
 from exampp.inputs.loading import LOADERS
 
@@ -250,6 +251,10 @@ SAMPLES: dict[str, tuple[str, str]] = {
     ),
     "umbrela": ("f", lines({"query": Q1, "passage": P1, "judgment": 3, "result_status": 1})),
     **{
+        form.kind: (form.name, form.content)
+        for form in reversed(test_program_files.FORMS.values())
+    },
+    **{
         name: (f"rag{Path(file).suffix}", content)
         for file, content, name, *_ in reversed(test_rag_files.SAMPLES.values())
     },
@@ -363,7 +368,8 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
             _complete(opened, path)
         report = opened.import_files(path)
         if layout.kind in presets():
-            assert {"queries", "responses"} <= {file.kind for file in report.files}
+            holds = "plain-bank" if layout.kind == "healthbench" else "responses"
+            assert {"queries", holds} <= {file.kind for file in report.files}
         else:
             assert [file.kind for file in report.files] == [layout.kind]
         assert report.changes > 0

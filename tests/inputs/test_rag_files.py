@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_program_files
 
 import exampp
 from exampp.errors import InputError
 from exampp.formats import rag, tables
+from exampp.formats.preset import presets
 from exampp.store.bank import bank_names
 
 ASKED, LIGHT, CATS, SAID = "What do plants need?", "Plants need light.", "Cats sleep.", "Light."
@@ -306,7 +308,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(
 ) -> None:
     file, content, kind, query, ids = SAMPLES[name]
     (tmp_path / file).write_text(content)
-    assert rag.detect_preset(tmp_path / file, {})[0] == rag.presets()[kind]
+    assert rag.detect_preset(tmp_path / file, {})[0] == presets()[kind]
     empty_exam.import_files(tmp_path / file)
     assert empty_exam.query_texts() == {query or digest(ASKED): ASKED}
     expected = [given or digest(text) for given, text in zip(ids, (CATS, LIGHT), strict=True)]
@@ -389,7 +391,8 @@ def test_a_preset_of_traces_says_where_documents_have_their_text(
 
 def test_every_kind_may_be_named(tmp_path: Path, empty_exam: exampp.Collection) -> None:
     # the table of records of TruLens has no contexts
-    assert {sample[2] for sample in SAMPLES.values()} | {"trulens"} == set(rag.presets())
+    kinds = {sample[2] for sample in SAMPLES.values()} | {"trulens"}
+    assert kinds | {form.kind for form in test_program_files.FORMS.values()} == {*presets()}
     (tmp_path / "rag.jsonl").write_text(lines(RAGAS))
     empty_exam.import_files(tmp_path / "rag.jsonl", kind="ragas")
     assert len(empty_exam.query_texts()) == 1
@@ -782,7 +785,6 @@ QUESTION, NEED, ANSWER = (
     "Plants need light.",
     "Light.",
 )
-DOORS = Path(__file__).parents[3] / "shared" / "data" / "doors"
 
 
 def span(value: Any, mime: str = "application/json") -> dict[str, Any]:
@@ -828,10 +830,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "fields of no kind": (
         {"vars": {}, "provider": "x", "verdict": 1},
         r"fields found: vars, provider, verdict; unknown file type",
-    ),
-    "a table column by column": (
-        {name: {"0": value} for name, value in RAGAS.items()},
-        r"column-wise table. .*orient='records'",
     ),
     "unknown fields": (span('{"a": "x", "b": "y"}'), "object with the fields a, b.*no known"),
     "two questions": (span('{"question": "A", "query": "B"}'), "different texts under question"),
@@ -1131,25 +1129,3 @@ def test_a_passage_id_with_two_texts_names_both_lines(
     empty_exam.add(queries={"1": "reefs"})
     with pytest.raises(InputError, match=r"a\.csv:3, text: passage 'p' has another text on l"):
         empty_exam.import_files(tmp_path / "a.csv")
-
-
-READ = {
-    *("langsmith-ui.csv", "nuggetizer-retrieval-assignments.jsonl"),
-    *("phoenix-mime0.json", "phoenix-msg.json", "quepid.csv"),
-}
-
-
-@pytest.mark.skipif(not DOORS.is_dir(), reason="no shared data")
-def test_files_of_programs_are_read_rightly_or_refused(tmp_path: Path) -> None:
-    for file in sorted(DOORS.iterdir()):
-        if file.name == "README.md":
-            continue
-        with exampp.create(tmp_path / f"{file.name}.exam") as exam:
-            if file.name not in READ:
-                with pytest.raises(InputError, match=file.name):
-                    exam.import_files(file)
-                continue
-            exam.import_files(file)
-            asked = {text.rstrip("?").lower() for text in exam.query_texts().values()}
-            assert asked <= {"what builds reefs", "what is python"}
-            assert not any(text.startswith("{") for text in texts(exam, tmp_path).values())

@@ -22,7 +22,7 @@ from exampp import Collection
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.web.live_collection import LiveCollection
-from exampp.web.page_request import PLACES
+from exampp.web.page_request import PATIENCE, PLACES
 from exampp.web.people import People, Role
 from exampp.web.serving import Served as Served
 from exampp.web.serving import listen, prepare
@@ -101,7 +101,7 @@ class Client:
         query = f"?{urlencode(parameters)}" if parameters else ""
         return wait_for(
             lambda: self.request("GET", path + query),
-            lambda answer: b'content="1;url=' not in answer.body,
+            lambda answer: b"Computing the results. This page reloads" not in answer.body,
         )
 
     def post(self, path: str, form: Mapping[str, object] | None = None, **query: str) -> Answer:
@@ -181,6 +181,8 @@ def serving(
     listener = listen("127.0.0.1", 0)
     with listener, pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", HURRIED)
+        # a busy machine is given time: pages wait for what they show
+        patch.setattr("exampp.web.page_request.GLANCE", PATIENCE)
         room = LiveCollection(path, **options)
         people = People()
         for name in assessors:

@@ -123,12 +123,16 @@ def test_pages_of_a_large_collection_reload_until_it_is_computed(
         return read()
 
     read_by(monkeypatch, slow)
-    monkeypatch.setattr("exampp.web.page_request.PATIENCE", 0.05)
     with live.visiting(path) as client:
+        monkeypatch.setattr("exampp.web.page_request.GLANCE", 0.05)
+        monkeypatch.setattr("exampp.web.page_request.PATIENCE", 0.1)
         for address in ("/?by=1", "/queries"):
-            answer = client.request("GET", address)
-            assert f'content="1;url={address}"' in answer.text
-            assert "Computing the results" in answer.text
+            # at once at first, and not in a hurry when it is still being computed
+            for delay in (0, 1):
+                answer = client.request("GET", address)
+                assert f'content="{delay};url={address}"' in answer.text
+                assert "Computing the results" in answer.text
+                assert 'aria-label="Areas"' in answer.text
         may_end.set()
         wait_for(lambda: "Leaderboard" in client.get("/?by=1").text)
 

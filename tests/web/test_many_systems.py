@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from support.live import Client
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
+from exampp.results.plots import lines
+from exampp.web.rendering import render_figure
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -188,3 +191,11 @@ def test_the_leaderboard_shows_all_measures(client: Client, browser: Browser, wi
     needed, there = page.locator(".scroll:has(.board)").evaluate(sizes)
     assert needed <= there
     context.close()
+
+
+def test_pictures_drawn_in_another_process_are_those_of_the_figure() -> None:
+    figure = lines.rank_scatter([lines.RankPair("a", 1, 1), lines.RankPair("b", 2, 2)], "AP")
+    assert render_figure(figure, "svg", "dark") == figure.svg("dark").encode()
+    # what cannot be drawn raises its error here
+    with pytest.raises(ValueError, match=r"(?i)vega"):
+        render_figure(replace(figure, spec={"mark": "none", "width": 1}), "svg", "light")

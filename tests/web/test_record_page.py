@@ -152,7 +152,7 @@ def test_it_is_accessible_and_has_keys(
     with page_of(browser, client, width=width, axe=True) as (page, trouble):
         page.goto(address)
         assert faults(page) == []
-        page.locator("details.context > summary").first.click()
+        page.locator("details.retrieved > summary").first.click()
         assert page.get_by_text("Air scatters blue light!").locator("visible=true").count() > 0
         assert faults(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -22,7 +22,8 @@ from exampp.formats.columns import TABLE_ROLES, roles_of
 from exampp.formats.fields import nearly, own_names
 from exampp.formats.format import ROLES, FirstRecords, ReadOptions, built_in_formats, first_records
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
-from exampp.formats.rag import presets, raw_rows
+from exampp.formats.preset import presets
+from exampp.formats.record_rows import raw_rows
 from exampp.records import BankEntry
 
 _NAMED = ("run", "qrels")

@@ -435,45 +435,46 @@ def _objects(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
             raise json.JSONDecodeError("text after the array", text, place)
 
 
-def read_array(path: str | Path, place: str) -> Iterator[tuple[int, Any]]:
-    """Yield (first line, value) for every element of the array at `place`, a dotted path.
+def read_documents(path: str | Path) -> Iterator[tuple[Callable[[int], int], str, int, Any]]:
+    """Yield (line of an offset, text, offset, value) of every JSON value of a file.
 
     NaN and Infinity, which Python writes but JSON does not allow, become null.
 
     Raises:
-        InputError: The file is broken or truncated (with the line), or the array is missing.
+        InputError: The file is broken or truncated; the message has the line.
     """
     text = valid_json(read_text(path).encode(), path, None).decode()
     lines = _LineCounter(text)
+    place = _skip_space(text, 0)
     with _json_faults(path, lambda: lines.line):
-        json.loads(text)
-        start = _place_of(text, 0, place.split("."))
-        if start is None or text[start : start + 1] != "[":
-            raise InputError(f"missing list `{place}`", file=path)
-        for begin, end in _elements(text, start):
-            value = json.loads(text[begin:end], parse_constant=lambda _: None)
-            yield lines.at(begin), value
+        while place < len(text):
+            value, end = _LENIENT.raw_decode(text, place)
+            yield lines.at, text, place, value
+            place = _skip_space(text, end)
 
 
-def _place_of(text: str, place: int, keys: Sequence[str]) -> int | None:
-    """Return the offset of the value at a path of keys in the object that starts at `place`."""
-    if not keys:
-        return place
-    if text[_skip_space(text, place)] != "{":
-        return None
-    offsets = (at for _, key, at, _ in _pairs(text, place, is_part=True) if key == keys[0])
-    at = next(offsets, None)
-    return None if at is None else _place_of(text, at, keys[1:])
+def elements_at(
+    text: str, start: int, keys: Sequence[str], outer: Mapping[str, Any] | None = None
+) -> Iterator[tuple[int, Any, Mapping[str, Any]]]:
+    """Yield (offset, value, fields of the objects around it) of the values at a path of keys.
 
-
-def may_have_array(head: str, place: str) -> bool:
-    """Return whether an object with this start may have an array at `place`, a dotted path."""
-    first = re.escape(place.partition(".")[0])
-    after = r"\s*\{" if "." in place else r"\s*\["
-    return re.search(rf'[{{,]\s*"{first}"\s*:{after}', head[:_LARGEST_HEAD]) is not None
-
-
-_LARGEST_HEAD = 1 << 16
+    The path starts at the value at `start`, and goes through lists. The key `*` means all fields of
+    an object, whose name is then the field `key` around it.
+    """
+    outer = outer or {}
+    if text[start] == "[":
+        for begin, _ in _elements(text, start):
+            yield from elements_at(text, begin, keys, outer)
+    elif not keys:
+        yield start, _LENIENT.raw_decode(text, start)[0], outer
+    elif text[start] == "{":
+        first, *rest = keys
+        pairs = [*_pairs(text, start, is_part=True)]
+        others = {key: value for _, key, _, value in pairs if first not in (key, "*")}
+        for _, key, at, _ in pairs:
+            if first in (key, "*"):
+                named = {"key": key} if first == "*" else {}
+                yield from elements_at(text, at, rest, {**outer, **others, **named})
 
 
 def _elements(text: str, place: int = 0) -> Iterator[tuple[int, int]]:
@@ -494,6 +495,7 @@ def _elements(text: str, place: int = 0) -> Iterator[tuple[int, int]]:
 _BREAK = re.compile(r"[\r\n]+")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _VALUE = json.JSONDecoder()
+_LENIENT = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 def read_pairs(path: str | Path) -> Iterator[tuple[int, str, Any]]:

@@ -7,45 +7,35 @@ separator. The spans of a trace are merged to one record.
 
 from __future__ import annotations
 
-import ast
 import csv
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from itertools import chain, compress
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import replace
 
 from exampp.errors import InputError
 from exampp.formats.columns import (
-    CERTAIN_ANSWERS,
-    SYNONYMS,
     Roles,
     identifies_queries,
-    names_of,
     role_of,
     roles_of,
     settle,
     value_of,
 )
 from exampp.formats.fields import brief, normalize_name, text_digest
-from exampp.formats.json_values import OBJECT
-from exampp.formats.lines import (
-    OnError,
-    decode_json,
-    lines_in_memory,
-    may_have_array,
-    raise_error,
-    read_array,
-    read_lines,
-    read_text,
-    text_of,
-    valid_json,
+from exampp.formats.lines import OnError, lines_in_memory
+from exampp.formats.preset import (
+    FIELD_OF_ROLE,
+    NUMBERED_CONTEXT,
+    OUTER,
+    Fields,
+    Paths,
+    Preset,
+    fitting_presets,
+    record_names,
 )
 from exampp.formats.rag_values import (
     Document,
@@ -62,22 +52,12 @@ from exampp.formats.rag_values import (
     text_values,
 )
 from exampp.formats.read_warnings import add_warning, count_unused, is_empty
-from exampp.formats.tables import named_rows
-from exampp.records.toml import parse_toml, read_toml
+from exampp.formats.record_rows import Cells, first_record
+from exampp.formats.traces import join_spans, joined_preset, literal, opened_fields
+from exampp.records.wording import counted
 
 Row = Mapping[str, Any]
-_FOLDER = Path(__file__).parent / "presets"
-_FIELD_OF_ROLE = {
-    "question": "query",
-    "query_id": "query_id",
-    "contexts": "contexts",
-    "context_ids": "ids",
-    "answer": "response",
-    "reference": "reference",
-    "reference_contexts": "relevant",
-}
-"""The field of a preset for each name in `--columns`."""
-_ROLES = (*_FIELD_OF_ROLE, "system")
+_ROLES = (*FIELD_OF_ROLE, "system")
 _QUESTION_KEYS = (
     *("question", "query", "input", "inputs", "user_input", "user_query", "prompt", "text"),
     *("content", "message", "messages"),
@@ -86,206 +66,23 @@ _ANSWER_KEYS = (
     *("answer", "output", "outputs", "response", "result", "completion", "text", "content"),
     *("message", "messages"),
 )
-_NUMBERED = re.compile(r"(?:retrieved_)?(?:context|document|doc|passage|chunk)_?(\d{1,4})")
 _AMBIGUOUS_CONTEXTS = frozenset(["contexts", "context", "documents", "docs", "passages", "chunks"])
 """Names of contexts that a system retrieved or that belong to a data set."""
 _AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
-_LONGEST_HEADER = 1 << 14
 _LONGEST_SYSTEM = 60
+_SYSTEM = "$system"
+"""The field of a row for the system, if a record has the results of several."""
+_PASSAGE_IDS = ("docid", "doc_id", "docId", "document_id", "passage_id", "corpus_id", "_id", "id")
+_LABELS = ("rating", "relevance", "grade", "label", "judgment", "score", "rel")
 _LONG_TEXT = 20
 """Mean number of words of a column that may be answers."""
-_START = 1 << 16
-_FIRST_LINES = 500
-
-
-Paths = tuple[str, ...]
-"""Dotted paths to one value; the first path in the record is used. Paths may cross lists."""
-
-
-class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Fields that join the spans of a trace.
-
-    `root`, `retriever` and `reranker` are values of `kind`; without `root`, the span without a
-    parent is the root. Texts in `json_fields` are JSON or Python literals.
-    """
-
-    trace: Paths
-    parent: Paths
-    kind: Paths
-    retriever: str
-    reranker: str = ""
-    root: str = ""
-    json_fields: tuple[str, ...] = ()
-    ignored: Paths = ()
-
-
-class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Places of the question, its contexts, the answer and the reference in records.
-
-    `ids` are those of the contexts; `relevant` are passages that make up a reference.
-    """
-
-    query: Annotated[Paths, msgspec.Meta(min_length=1)]
-    query_id: Paths = ()
-    contexts: Paths = ()
-    ids: Paths = ()
-    response: Paths = ()
-    reference: Paths = ()
-    relevant: Paths = ()
-    relevant_ids: Paths = ()
-
-
-class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a program; docs/reference/formats.md lists all keys.
-
-    Attributes:
-        sniff: A file is from the program if it has a field of every set of one alternative;
-            `@query` means the fields of the query. A preset named by `--as` needs neither `sniff`
-            nor `name`.
-        rows: Places of the records in a file that is one object.
-        separator: Separator of lists in a cell.
-        system: Parts that name the system.
-        variants: Parts added to the system name if they differ within a file.
-        contexts_may_be_gold: Whether contexts may be those of a data set.
-        normalize_names: Whether the spelling of fields varies.
-        document_id: Field of the id of contexts that are objects.
-        document_text: Field of their text, besides the usual names.
-        looks: Layout, for the documentation.
-        source: Programs, for the documentation.
-        needs: Fields for the hint on unknown files.
-    """
-
-    fields: Fields
-    name: str = ""
-    sniff: tuple[tuple[str, ...], ...] = ()
-    looks: str = ""
-    source: str = ""
-    needs: tuple[str, ...] = ()
-    rows: tuple[str, ...] = ()
-    separator: str = ""
-    system: tuple[Paths, ...] = ()
-    variants: tuple[Paths, ...] = ()
-    contexts_may_be_gold: bool = False
-    normalize_names: bool = False
-    document_id: Paths = ()
-    document_text: Paths = ()
-    spans: Spans | None = None
-
-    def paths(self, field: str) -> Paths:
-        """Return the paths of a field."""
-        paths_of_field: Paths = getattr(self.fields, field)
-        return paths_of_field
-
-    def fits(self, names: frozenset[str]) -> int | None:
-        """Return the alternative of `sniff` that fits the fields of a record, or None."""
-        if self.normalize_names:
-            names = frozenset(map(normalize_name, names))
-            names |= {"contexts"} if any(map(_NUMBERED.fullmatch, names)) else set()
-        sets = (
-            [self.paths(one[1:]) if one[0] == "@" else one.split() for one in alternative]
-            for alternative in self.sniff
-        )
-        matches = (place for place, some in enumerate(sets) if all(names & {*one} for one in some))
-        return next(matches, None)
-
-    def every_path(self) -> set[str]:
-        """Return all paths that are read from a record."""
-        of_spans = self.spans and (*self.spans.trace, *self.spans.parent, *self.spans.kind)
-        named = (
-            path
-            for paths in (*astuple(self.fields), *self.system, *self.variants)
-            for path in paths
-        )
-        return {*named, *(of_spans or ()), *(self.spans.ignored if self.spans else ())}
-
-    def objects(self) -> set[str]:
-        """Return the fields of a record that are objects with the fields of dotted paths."""
-        return {path.partition(".")[0] for path in self.every_path() if "." in path}
-
-    def with_columns(self, columns: Mapping[str, str]) -> Preset:
-        """Return the preset with the fields in `columns` replaced."""
-        fields = {
-            name: tuple(path for path in paths if path not in columns.values())
-            for name, paths in asdict(self.fields).items()
-        }
-        fields |= {
-            _FIELD_OF_ROLE[name]: (column,)
-            for name, column in columns.items()
-            if name in _FIELD_OF_ROLE
-        }
-        if "system" in columns:
-            named = replace(self, system=((columns["system"],),), variants=())
-            return replace(named, fields=Fields(**fields))
-        return replace(self, fields=Fields(**fields))
-
-
-@cache
-def presets() -> Mapping[str, Preset]:
-    """Return all built-in presets by name."""
-    texts = ((path, path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
-    # usual names come last: programs use them, too
-    known_presets = (
-        *(_preset(parse_toml(text, path.name), path) for path, text in texts),
-        _answers(),
-    )
-    return {one.name: one for one in known_presets}
-
-
-def _answers() -> Preset:
-    """Return the preset of custom tables and objects, whose fields have usual names."""
-    fields = {field: names_of(role) for role, field in _FIELD_OF_ROLE.items()}
-    query, contexts, system, answer, reference = (
-        " ".join(chain(*SYNONYMS[role][:2]))
-        for role in ("question", "contexts", "system", "answer", "reference")
-    )
-    return Preset(
-        Fields(**fields),
-        name="answers",
-        sniff=(
-            (query, contexts),
-            (query, answer, system),
-            (query, " ".join(CERTAIN_ANSWERS)),
-            (query, answer, reference),
-        ),
-        looks="a question with contexts or an answer under usual names, as a table or as JSON; "
-        "see below",
-        source="people",
-        needs=("question", "contexts", "answer"),
-        system=(names_of("system"),),
-        contexts_may_be_gold=True,
-        normalize_names=True,
-    )
-
-
-def preset_of(kind: str) -> Preset | None:
-    """Return the preset of this name, or of a TOML file of this name, or None."""
-    if not kind.endswith(".toml"):
-        return presets().get(kind)
-    return _preset(read_toml(kind), kind)
-
-
-def _preset(value: dict[str, Any], path: str | Path) -> Preset:
-    try:
-        preset = msgspec.convert(value, Preset)
-    except msgspec.ValidationError as error:
-        fault, _, place = str(error).partition(" - at `$.")
-        raise InputError(
-            f"is not a preset of RAG files: {fault}", file=path, field=place.rstrip("`")
-        ) from None
-    if not (preset.fields.contexts or preset.fields.response):
-        raise InputError(
-            "the preset names neither contexts nor a response",
-            file=path,
-            field="fields",
-            hint='Add one, as in contexts = ["retrieved.text"]',
-        )
-    return preset
 
 
 class RagRecord(NamedTuple):
     """One question to a RAG system; missing fields are empty.
 
-    `system` is empty if only the file names the system.
+    `system` is empty if only the file names the system. `items` are (text, weight) of a bank,
+    `judgments` (passage, label).
     """
 
     query_id: str
@@ -295,6 +92,8 @@ class RagRecord(NamedTuple):
     references: tuple[str, ...] = ()
     relevant: tuple[Document, ...] = ()
     system: str = ""
+    items: tuple[tuple[str, float], ...] = ()
+    judgments: tuple[tuple[str, int], ...] = ()
 
 
 def detect_preset(
@@ -310,11 +109,9 @@ def detect_preset(
     preset that reads them.
     """
     with suppress(InputError, OSError, ValueError, RecursionError, csv.Error, StopIteration):
-        names = long_names(first_columns(path))
+        names = long_names([*record_names(first_record(path))])
         fields = frozenset(names).difference(columns.values()).union(columns)
-        fitting = [
-            (one, place) for one in presets().values() if (place := one.fits(fields)) is not None
-        ]
+        fitting = fitting_presets(fields)
         with_system = [
             (one, place)
             for one, place in fitting
@@ -323,16 +120,6 @@ def detect_preset(
         plain = fitting[:1] if fitting and (fitting[0][0].system or fitting[0][0].variants) else []
         return next(iter(plain or with_system or fitting), (None, 0))
     return None, 0
-
-
-def is_text_table(path: str | Path) -> bool:
-    """Return whether a file of text starts with names of columns, and not with JSON."""
-    return not next(read_lines(path))[1].lstrip().startswith((b"{", b"["))
-
-
-def first_columns(path: str | Path) -> list[str]:
-    """Return the columns of a table, or the fields of its first record."""
-    return [*next(raw_rows(path, raise_error, is_sample=True))[1]]
 
 
 # ---- records -------------------------------------------------------------------------------------
@@ -366,19 +153,22 @@ def read(
         InputError: Contexts or answers may be those of a system or of a data set.
     """
     rows = [*_opened_rows(path, numbered_rows, preset, columns, on_error)]
+    if preset.systems:
+        rows = [*_rows_of_systems(preset, rows)]
+        preset = replace(preset, system=((_SYSTEM,), *preset.system))
     if preset.spans is not None:
-        rows = [*_traces(preset, preset.spans, rows, path)]
-        fields = Fields(("query",), contexts=("contexts",), response=("response",))
-        system = tuple((f"system {number}",) for number, _ in enumerate(preset.system))
-        variants = tuple((f"variant {number}",) for number, _ in enumerate(preset.variants))
-        preset = replace(preset, fields=fields, system=system, variants=variants)
+        traces = [*join_spans(preset, preset.spans, rows)]
+        for span in chain(*(spans for _, _, spans in traces)):
+            count_unused(path, sorted({*_unread(span, preset.every_path())}))
+        rows = [(number, row) for number, row, _ in traces]
+        preset = joined_preset(preset)
     named = {
         role_of(name, _ROLES): written
         for name, column in columns.items()
         for written in (normalize_name(column), column)
         if any(find_value(row, (written,), in_lists=True)[0] for _, row in rows)
     }
-    names = dict.fromkeys(name for _, row in rows for name in row)
+    names = dict.fromkeys(name for _, row in rows for name in row if name != OUTER)
     known = seen.get(str(path), [*names])
     read_of = (one for one in columns.values() if {one, normalize_name(one)} & {*named.values()})
     seen[str(path)] = [*known, *(one for one in read_of if one not in known)]
@@ -422,9 +212,7 @@ def _without_conflicts(
             "queries are identified by the text of the question",
         )
         roles = {**roles, "query_id": ()}
-    fields = {
-        _FIELD_OF_ROLE[role]: names for role, names in roles.items() if role in _FIELD_OF_ROLE
-    }
+    fields = {FIELD_OF_ROLE[role]: names for role, names in roles.items() if role in FIELD_OF_ROLE}
     preset = replace(preset, fields=Fields(**{"query": preset.fields.query, **fields}))
     if "system" in roles:
         preset = replace(preset, system=(roles["system"],))
@@ -493,25 +281,46 @@ def _records(
     path: str | Path, preset: Preset, rows: Iterable[tuple[int, Row]], on_error: OnError
 ) -> Iterator[tuple[int, RagRecord, tuple[str, ...]]]:
     """Yield the records with their lines and the parts of their system names."""
+    rows = [*rows]
     conversations: dict[str, int] = {}
     blanks: list[int] = []
+    avoided = 0
+    outer: object = None
+    required = (*preset.paths("contexts"), *preset.paths("response"))
+    is_bank = not any(_has_result(row, required) for _, row in rows)
     for number, row in rows:
         used: set[str] = set()
         try:
-            record, blank = _record(row, preset, used)
+            record, blank = _record(row, preset, used, is_bank=is_bank)
             inside = (row[name] for name in preset.objects() if isinstance(row.get(name), dict))
             for holder in () if preset.spans else (row, *inside):
                 check_single_turn(holder, record.query, number, conversations)
-            parts = tuple(_part(row, one, used) for one in (*preset.system, *preset.variants))
-            if not record.contexts:
+            parts = tuple(
+                _part(row, preset, one, used) for one in (*preset.system, *preset.variants)
+            )
+            if not record.contexts and preset.checks_paths:
                 _check_no_contexts(row, preset, used)
         except InputError as error:
             on_error(error.at(path, number))
             continue
         if preset.spans is None:
-            count_unused(path, [*_unread(row, used)])
+            count_unused(path, [*_unread(row, used | {*preset.ignored, _SYSTEM})])
+            around = row.get(OUTER)
+            if around and around is not outer and OUTER not in preset.ignored:
+                read = {one[2:] for one in preset.every_path() if one.startswith(f"{OUTER}.")}
+                fields = (one.partition(".")[0] for one in _unread(around, read))
+                count_unused(path, [f"{OUTER}.{one}" for one in dict.fromkeys(fields)])
+                outer = around
         blanks += [number] * blank
         yield number, record, parts
+        avoided += sum(weight < 0 for _, weight in record.items)
+    if avoided:
+        add_warning(
+            path,
+            None,
+            f"{counted(avoided, 'item')} with negative points: stored with weight 0, so that Cover "
+            "does not count them",
+        )
     if blanks:
         add_warning(
             path,
@@ -528,9 +337,9 @@ def _check_no_contexts(row: Row, preset: Preset, used: set[str]) -> None:
             check_dotted_path(row, path, is_required=True)
 
 
-def _part(row: Row, paths: Paths, used: set[str]) -> str:
+def _part(row: Row, preset: Preset, paths: Paths, used: set[str]) -> str:
     """Return a part of a system name, which must fit into one column of run files."""
-    place, value = _first(row, paths, used)
+    place, value = _first(row, preset, paths, used)
     if isinstance(value, list):
         raise InputError(
             "is a list instead of the name of a system",
@@ -541,11 +350,10 @@ def _part(row: Row, paths: Paths, used: set[str]) -> str:
     return text if len(text) <= _LONGEST_SYSTEM else f"{text[:30]}_{text_digest(text)[:8]}"
 
 
-def _first(row: Row, paths: Paths, used: set[str]) -> tuple[str, Any]:
+def _first(row: Row, preset: Preset, paths: Paths, used: set[str]) -> tuple[str, Any]:
     path, value = find_value(row, paths, in_lists=True)
-    if not path:
-        for one in paths:
-            check_dotted_path(row, one)
+    for one in paths if preset.checks_paths and not path else ():
+        check_dotted_path(row, one)
     used.add(path)
     return path, value
 
@@ -557,17 +365,25 @@ def _unread(value: Any, used: set[str], path: str = "") -> Iterator[str]:
         rows = value if isinstance(value, list) else [value]
         for row in rows:
             for key in row if isinstance(row, dict) else ():
-                if f"{inside}{key}" not in used:
+                if f"{inside}{key}" not in used and key != OUTER:
                     yield from _unread(row[key], used, f"{inside}{key}")
     elif not is_empty(value):
         yield path
 
 
-def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
+def _has_result(row: Row, required: Paths) -> bool:
+    """Return whether a record has a field of a system; an empty cell of a table is none."""
+    path = find_value(row, required, in_lists=True)[0]
+    return bool(path) or (
+        not isinstance(row, Cells) and any(row.get(one) == "" for one in required)
+    )
+
+
+def _record(row: Row, preset: Preset, used: set[str], *, is_bank: bool) -> tuple[RagRecord, int]:
     """Return the record of a row, and the number of its contexts without text."""
 
     def first(field: str) -> tuple[str, Any]:
-        return _first(row, preset.paths(field), used)
+        return _first(row, preset, preset.paths(field), used)
 
     query = _query(row, preset, first("query"))
     place, value = first("contexts")
@@ -581,18 +397,55 @@ def _record(row: Row, preset: Preset, used: set[str]) -> tuple[RagRecord, int]:
     place, value = first("relevant")
     relevant, no_text = documents_of(value, place, *keys)
     relevant += tuple((name, "") for name in ids_of(*first("relevant_ids")))
+    items = tuple(_items(first("items"), preset))
+    judgments = tuple(_judgments(first("judgments")))
     if not contexts and not response:
-        _check_bank(row, preset, bool(references or relevant))
+        _check_bank(row, preset, bool(references or relevant or items or judgments) and is_bank)
+    identity = query_id or text_digest(query), query
     record = RagRecord(
-        query_id or text_digest(query), query, contexts, response, references, relevant
+        *identity, contexts, response, references, relevant, items=items, judgments=judgments
     )
     return record, blank + no_text
 
 
-def _check_bank(row: Row, preset: Preset, has_reference: bool) -> None:
-    """Reject a record without a result, unless it has no field of a system at all."""
+def _items(source: tuple[str, Any], preset: Preset) -> Iterator[tuple[str, float]]:
+    """Yield the items of a bank: texts, or objects with a text and perhaps a weight."""
+    place, value = source
+    for number, one in enumerate(value if isinstance(value, list) else [value] if place else []):
+        field = f"{place}[{number}]"
+        key, inside = find_value(one, preset.item_text)
+        text = message_text(inside, f"{field}.{key}") if key else message_text(one, field)
+        key, weight = find_value(one, preset.item_weight)
+        if key and (isinstance(weight, bool) or not isinstance(weight, int | float)):
+            raise InputError(f"must be a number, not {brief(weight)}", field=f"{field}.{key}")
+        if text:
+            yield text, float(weight) if key else 1.0
+
+
+def _judgments(source: tuple[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the judged passages: an object of labels by id, or a list of objects with both."""
+    place, value = source
+    pairs: list[tuple[Any, Any]] = [*value.items()] if isinstance(value, dict) else []
+    for number, one in enumerate(value if isinstance(value, list) else ()):
+        pairs.append((find_value(one, _PASSAGE_IDS)[1], find_value(one, _LABELS)[1]))
+        if None in pairs[-1]:
+            raise InputError(
+                f"a judgment has no passage (any of {', '.join(_PASSAGE_IDS)}) or no label (any "
+                f"of {', '.join(_LABELS)})",
+                field=f"{place}[{number}]",
+            )
+    for passage, label in pairs:
+        if isinstance(label, str) and label.strip().lstrip("-").isdecimal():
+            label = int(label)
+        if isinstance(label, bool) or not isinstance(label, int | float) or label != int(label):
+            raise InputError(f"a label must be a whole number, not {brief(label)}", field=place)
+        yield id_of(passage, place), int(label)
+
+
+def _check_bank(row: Row, preset: Preset, is_bank: bool) -> None:
+    """Reject a record without a result, unless its file has no result of a system at all."""
     required = (*preset.paths("contexts"), *preset.paths("response"))
-    if has_reference and {one.partition(".")[0] for one in required}.isdisjoint(row):
+    if is_bank:
         return
     failed = row.get("error")
     empty = [
@@ -641,14 +494,14 @@ def _response(row: Row, preset: Preset, used: set[str]) -> str:
     # the first existing field is used, even if empty: a later `answer` may be the reference
     for path in preset.paths("response"):
         if path in row or find_value(row, (path,), in_lists=True)[0]:
-            return _text(_first(row, (path,), used)[1], path, preset)
-    for path in preset.paths("response"):
+            return _text(_first(row, preset, (path,), used)[1], path, preset)
+    for path in preset.paths("response") if preset.checks_paths else ():
         check_dotted_path(row, path)
     return ""
 
 
 def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) -> str:
-    if preset.spans is None or value is None:
+    if not preset.opens or value is None:
         return message_text(value, place, is_question=is_question)
     keys = _QUESTION_KEYS if is_question else _ANSWER_KEYS
     return opened_text(value, keys, place, is_question=is_question)
@@ -668,11 +521,11 @@ def _opened_rows(
     fields = ("contexts", "ids", "relevant")
     listed = {path for field in fields for path in preset.paths(field)}
     roles = ((role_of(name, _ROLES), column) for name, column in columns.items())
-    listed |= {column for role, column in roles if _FIELD_OF_ROLE.get(role) in fields}
+    listed |= {column for role, column in roles if FIELD_OF_ROLE.get(role) in fields}
     nested = {one.partition(".")[0] for one in columns.values() if "." in one}
     objects = set() if preset.spans else preset.objects() | nested
     for number, row in rows:
-        opened = dict(row)
+        opened = dict(row if preset.spans else opened_fields(row, preset.json))
         is_table = isinstance(row, Cells)
         try:
             for name in row if is_table or preset.spans is None else ():
@@ -680,101 +533,34 @@ def _opened_rows(
                     opened[name] = decoded_json(row[name], name)
                 elif name in listed or normalize_name(name) in listed:
                     opened[name] = _list_of(row[name], preset, name)
-                    if is_table and isinstance(opened[name], str):
+                    if is_table and isinstance(opened[name], str) and opened[name]:
                         mark = preset.separator
                         opened[name] = opened[name].split(mark) if mark else [opened[name]]
         except InputError as error:
             on_error(error.at(path, number))
             continue
-        yield number, _normalized_row(opened) if preset.normalize_names else opened
+        named = _normalized_row(opened) if preset.normalize_names else opened
+        yield number, Cells(named) if is_table else named
 
 
-class Cells(dict[str, str]):
-    """A row of a table; its lists and objects are texts."""
+def _rows_of_systems(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """Yield one row per system of records that have a field for each."""
+    for number, row in rows:
+        rest = {name: value for name, value in row.items() if name not in preset.systems}
+        for name in preset.systems:
+            result = row.get(name)
+            if result is not None:
+                answer = next(iter(preset.paths("response")), name)
+                own = result if isinstance(result, dict) else {answer: result}
+                yield number, {**rest, **own, _SYSTEM: name}
 
 
 def _normalized_row(row: Row) -> Row:
     """Return a row with normalized names; numbered context columns are merged."""
     named = {normalize_name(name): value for name, value in row.items()}
-    places = {name: int(match[1]) for name in named if (match := _NUMBERED.fullmatch(name))}
+    places = {name: int(match[1]) for name in named if (match := NUMBERED_CONTEXT.fullmatch(name))}
     contexts = [named.pop(name) for name in sorted(places, key=places.__getitem__)]
     return named | {"contexts": texts} if (texts := [*filter(None, contexts)]) else named
-
-
-def raw_rows(
-    path: str | Path, on_error: OnError, places: Paths = (), *, is_sample: bool = False
-) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a file with their lines, from any program.
-
-    In a file that is one object, they are at one of `places` or at the place of a known program.
-    With `is_sample`, a table's first row is its header.
-    """
-    lines = read_lines(path)
-    first = [next(lines)]
-    head = first[0][1]
-    if not head.lstrip().startswith((b"{", b"[")):
-        yield from _table(path, head, on_error, is_sample=is_sample)
-        return
-    size = len(head)
-    while size < _START and len(first) < _FIRST_LINES and (line := next(lines, None)):
-        first.append(line)
-        size += len(line[1])
-    place = _place_of_records(path, [line for _, line in first], places)
-    for number, value in chain(first, lines) if place is None else read_array(path, place):
-        try:
-            row = _decoded(value, path, number) if isinstance(value, bytes) else value
-            if not isinstance(row, dict):
-                raise InputError("must be an object", file=path, line=number)
-            yield number, row
-        except InputError as error:
-            on_error(error)
-
-
-def _place_of_records(path: str | Path, first: Sequence[bytes], places: Paths) -> str | None:
-    """Return the place of the records in a file that is one object; None for lines of objects."""
-    with suppress(ValueError, RecursionError):
-        head = valid_json(first[0].replace(b"NaN", b"null"), path, None)
-        fields = frozenset(OBJECT.decode(head))
-        if any(
-            one.fits(fields) is not None for one in presets().values() if not one.normalize_names
-        ):
-            return None
-    start = "\n".join(line.decode(errors="replace") for line in first)[:_START]
-    known = (place for preset in presets().values() for place in preset.rows)
-    return next((place for place in (*places, *known) if may_have_array(start, place)), None)
-
-
-def _decoded(line: bytes, path: str | Path, number: int) -> Row:
-    """Return an object of JSON-lines; NaN, which Python writes but JSON does not allow, is null."""
-    try:
-        return decode_json(line, _ROW, path, number)
-    except InputError:
-        if b"NaN" not in line and b"Infinity" not in line:
-            raise
-        with suppress(ValueError, RecursionError):
-            value = json.loads(text_of(line, path, number), parse_constant=lambda _: None)
-            if isinstance(value, dict):
-                return value
-        raise
-
-
-_ROW: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
-
-
-def _table(
-    path: str | Path, head: bytes, on_error: OnError, *, is_sample: bool
-) -> Iterator[tuple[int, Row]]:
-    line = head.decode(errors="replace")
-    if len(line) > _LONGEST_HEADER:
-        raise InputError("the first line is too long for the names of columns", file=path, line=1)
-    split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;|"}
-    if line.lstrip().startswith("|"):
-        raise InputError("is a table in Markdown", file=path, line=1, hint="Write it as CSV")
-    separator = max(split, key=lambda mark: len(split[mark]))
-    if is_sample:
-        yield 1, dict.fromkeys(split[separator], "")
-    for number, row in named_rows(read_text(path), separator, path, on_error):
-        yield number, Cells(row)
 
 
 def _list_of(value: Any, preset: Preset, field: str) -> Any:
@@ -782,7 +568,7 @@ def _list_of(value: Any, preset: Preset, field: str) -> Any:
 
     An object without a text stands for the only list in it.
     """
-    opened = _literal(value) if isinstance(value, str) else value
+    opened = literal(value) if isinstance(value, str) else value
     if isinstance(opened, dict) and not holds_text(opened, preset.document_text):
         lists = [one for one in opened.values() if isinstance(one, list)]
         return lists[0] if len(lists) == 1 else opened if lists else value
@@ -790,84 +576,3 @@ def _list_of(value: Any, preset: Preset, field: str) -> Any:
         return opened
     decoded_json(value, field)  # broken JSON is not a passage
     return value
-
-
-def _literal(text: str) -> Any:
-    """Return a literal list, object or quoted text; otherwise the text itself."""
-    if text.lstrip()[:1] in ("{", "[", '"'):
-        for read_value in (json.loads, ast.literal_eval):
-            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-                return read_value(text.strip())
-    return text
-
-
-# ---- traces --------------------------------------------------------------------------------------
-
-
-def _traces(
-    preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]], path: str | Path
-) -> Iterator[tuple[int, Row]]:
-    """Yield one row per trace: question and answer of its root, results of its retrievers.
-
-    The documents come from the last reranker, or else from all retrievers. If the
-    root has no question, that of the first retriever is used.
-    """
-    by_trace: dict[str, list[tuple[int, Row]]] = {}
-    for number, row in rows:
-        texts = {name for name in spans.json_fields if isinstance(row.get(name), str)}
-        span = _nested({**row, **{name: _literal(row[name]) for name in texts}})
-        count_unused(path, sorted({*_unread(span, preset.every_path())}))
-        by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
-    for numbered in by_trace.values():
-        yield numbered[0][0], _row_of_trace(preset, spans, [span for _, span in numbered])
-
-
-def _row_of_trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
-    by_kind: dict[str, list[Row]] = {}
-    for span in of_trace:
-        by_kind.setdefault(str(find_value(span, spans.kind)[1]).upper(), []).append(span)
-    tops = [span for span in of_trace if not find_value(span, spans.parent)[0]]
-    root = next(iter(by_kind.get(spans.root, ()) if spans.root else tops), of_trace[0])
-    reranked = by_kind.get(spans.reranker, [])[-1:] if spans.reranker else []
-    retrieved = reranked or by_kind.get(spans.retriever, [])
-    queries = (find_value(span, preset.paths("query"))[1] for span in (root, *retrieved))
-    response = None if root in retrieved else find_value(root, preset.paths("response"))[1]
-    return {
-        "query": next(filter(None, queries), None),
-        "contexts": [document for span in retrieved for document in _documents(span, preset)],
-        "response": response,
-        **{f"system {at}": find_value(root, one)[1] for at, one in enumerate(preset.system)},
-        **{f"variant {at}": find_value(root, one)[1] for at, one in enumerate(preset.variants)},
-    }
-
-
-def _documents(span: Row, preset: Preset) -> list[Any]:
-    """Return the documents of a span; LangChain and LlamaIndex may nest them in an object."""
-    paths = preset.paths("contexts")
-    # the whole output comes before a field of each document, which may have another type
-    path, value = find_value(span, paths)
-    value = value if path else find_value(span, paths, in_lists=True)[1]
-    documents = value if isinstance(value, list) else [] if value is None else [value]
-    opened = (find_value(one, ("kwargs", "document", "node"))[1] or one for one in documents)
-    # an object instead of a list may be anything
-    keys = preset.document_text
-    return [one for one in opened if isinstance(value, list | str) or holds_text(one, keys)]
-
-
-def _nested(value: Any) -> Any:
-    """Return a value with dotted keys as nested objects and numbered keys as lists."""
-    if isinstance(value, list):
-        return [*map(_nested, value)]
-    if not isinstance(value, dict):
-        return value
-    nested: dict[str, Any] = {}
-    for key, one in value.items():
-        place, (*parents, last) = nested, str(key).split(".")
-        for name in parents:
-            inside = place.setdefault(name, {})
-            place = inside if isinstance(inside, dict) else {}
-        known = place.get(last)
-        place[last] = known | one if isinstance(known, dict) and isinstance(one, dict) else one
-    if nested and all(key.isdecimal() for key in nested):
-        return [_nested(nested[key]) for key in sorted(nested, key=int)]
-    return {key: _nested(one) for key, one in nested.items()}

@@ -97,6 +97,30 @@ def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[G
         ]
 
 
+class GradingProgress(NamedTuple):
+    """Graded and pending cells of a grader on a bank."""
+
+    grader: GraderIdentity
+    bank: str
+    graded: int
+    pending: int
+
+
+def grading_progress(connection: sqlite3.Connection) -> list[GradingProgress]:
+    """Return the graded and pending cells of `grading_status`, in less time."""
+    with read_transaction(connection):
+        return [
+            GradingProgress(
+                one.identity,
+                bank,
+                by_state(count_readings(connection, one.key, bank).rules).get("graded", 0),
+                count_needed(connection, one, scope_of(connection, one, bank)).needed,
+            )
+            for one in graders(connection)
+            for bank in bank_names(connection, one.identity.kind)
+        ]
+
+
 def _status(
     connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int
 ) -> GraderStatus:

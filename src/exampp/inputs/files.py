@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats import data_sets, passages, queries, rag, responses, tables, trec
+from exampp.formats import data_sets, passages, queries, rag, record_rows, responses, tables, trec
 from exampp.formats.columns import SYNONYMS, Roles, role_of, roles_of, value_of
 from exampp.formats.detect import DetectedKind, detect_kind, of_role
 from exampp.formats.fields import (
@@ -43,6 +43,7 @@ from exampp.formats.lines import (
     reading_from_memory,
     system_of,
 )
+from exampp.formats.preset import Preset, preset_of, presets
 from exampp.formats.rag import RagRecord
 from exampp.formats.read_warnings import add_warning
 from exampp.formats.tables import named_rows
@@ -171,7 +172,7 @@ class Renaming:
                 )
             for system in systems:
                 long = {**rest, "system": system, "answer": row[system]}
-                yield number, rag.Cells(long) if isinstance(row, rag.Cells) else long
+                yield number, type(row)(long) if isinstance(row, record_rows.Cells) else long
 
     def long_names(self, names: Sequence[str]) -> list[str]:
         """Return the columns of a table as `long_rows` yields them."""
@@ -362,7 +363,7 @@ def _renamed(
     for source in files:
         path, columns = source.path, renaming.columns
         if columns and (path in data or _has_fields(path, columns.values())):
-            rows = rag.raw_rows(path, on_error)
+            rows = record_rows.raw_rows(path, on_error)
             rows_of[path] = list(as_lines(renaming.rows(str(path), rows, is_table=path in data)))
         elif (columns or _may_be_table(source)) and path not in data and path.is_file():
             may_be_bank = (source.kind, source.role) == (None, None)
@@ -378,8 +379,8 @@ def _renamed(
 def _has_fields(path: Path, columns: Collection[str]) -> bool:
     """Return whether a file has objects with one of these fields."""
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
-        is_here = path.is_file() and not rag.is_text_table(path)
-        return is_here and not {*columns}.isdisjoint(rag.first_columns(path))
+        is_here = path.is_file() and not record_rows.is_text_table(path)
+        return is_here and not {*columns}.isdisjoint(record_rows.first_columns(path))
     return False
 
 
@@ -535,12 +536,12 @@ def _parts(
         roles = _table_roles(source, renaming)
         if roles is None:
             return None
-        rows = [*renaming.long_rows(path, rag.raw_rows(path, on_error))]
+        rows = [*renaming.long_rows(path, record_rows.raw_rows(path, on_error))]
         _check_rows(path, rows)
         renaming.seen.setdefault(str(path), [*dict.fromkeys(chain(*(row for _, row in rows)))])
         stated = _KIND_OF_TABLE.get(source.role or "")
         return table_parts(path, rows, roles, renaming.columns, named, on_error, stated=stated)
-    given = [*renaming.long_rows(path, rag.raw_rows(path, on_error, preset.rows))]
+    given = [*renaming.long_rows(path, record_rows.raw_rows(path, on_error, preset.rows))]
     _check_rows(path, given)
     options = preset, on_error, renaming.columns, renaming.seen
     records = rag.read(path, given, *options, is_stated=bool(source.kind or source.role))
@@ -572,15 +573,15 @@ def _without_repetitions(
             on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
 
 
-def _preset(source: GivenFile, renaming: Renaming) -> rag.Preset | None:
+def _preset(source: GivenFile, renaming: Renaming) -> Preset | None:
     """Return the preset that reads a file; None if it is not of a RAG program."""
     if source.kind and not source.role:
-        return rag.preset_of(source.kind)
+        return preset_of(source.kind)
     if source.role not in (None, "responses") or not _is_readable(source.path):
         return None
     preset, place = rag.detect_preset(source.path, renaming.columns, renaming.long_names)
     if preset is None and _is_answers(source, renaming):
-        return rag.presets()["answers"]
+        return presets()["answers"]
     if preset is None or (place == 0 and source.role is None):
         return preset
     strict = _strict_kind(source)
@@ -601,7 +602,7 @@ def _is_answers(source: GivenFile, renaming: Renaming) -> bool:
     Or questions and references, and nothing else.
     """
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
-        names = renaming.long_names(rag.first_columns(source.path))
+        names = renaming.long_names(record_rows.first_columns(source.path))
         among = ("question", "reference", "query_id", "answer")
         roles = roles_of(names, {k: v for k, v in renaming.columns.items() if v in names}, among)
         if source.role == "responses":
@@ -617,7 +618,7 @@ def _has_several_per_query(path: Path, roles: Roles) -> bool:
     """Return whether a table has several questions of one query, which are then items."""
     if "query_id" not in roles:
         return False
-    ids = [value_of(row, roles, "query_id") for _, row in rag.raw_rows(path, accept)]
+    ids = [value_of(row, roles, "query_id") for _, row in record_rows.raw_rows(path, accept)]
     return len(set(ids)) < len(ids)
 
 
@@ -628,7 +629,7 @@ def _is_readable(path: Path) -> bool:
 def _strict_kind(source: GivenFile) -> str | None:
     """Return the kind of which a file has all fields; None for none, or several."""
     lines = lines_in_memory(source.path)
-    is_table = not lines and rag.is_text_table(source.path)
+    is_table = not lines and record_rows.is_text_table(source.path)
     if source.role is None or (is_table and source.role in _KIND_OF_TABLE):
         with suppress(InputError):
             if lines:
@@ -639,7 +640,7 @@ def _strict_kind(source: GivenFile) -> str | None:
             is_other = source.role is not None and kind not in of_role(source.role)
             return None if is_named or is_other else kind
         return None
-    names = {normalize_name(name) for name in rag.first_columns(source.path)}
+    names = {normalize_name(name) for name in record_rows.first_columns(source.path)}
     has_query = not names.isdisjoint(trec.QUERY_KEYS)
     has_passage = not names.isdisjoint((*trec.PASSAGE_KEYS, *passages.ID_KEYS))
     is_strict = has_query if source.role == "responses" else has_query and has_passage
@@ -653,7 +654,7 @@ def _is_bank(path: Path, kind: str, columns: Mapping[str, str]) -> bool:
     """
     if kind not in ("questions", "plain-bank"):
         return False
-    rows = [row for _, row in rag.raw_rows(path, accept)]
+    rows = [row for _, row in record_rows.raw_rows(path, accept)]
     roles = roles_of(dict.fromkeys(chain(*rows)), columns, ("question", "query_id", "system"))
     if any(normalize_name(name) not in MODEL_KEYS for name in roles["system"]):
         return False
@@ -674,7 +675,7 @@ def _table_roles(source: GivenFile, renaming: Renaming) -> Roles | None:
         is_stated = source.kind is not None and source.role is None
         is_table = source.role in (None, "passages", *_KIND_OF_TABLE) and not is_stated
         if is_table and _is_readable(source.path):
-            names = renaming.long_names(rag.first_columns(source.path))
+            names = renaming.long_names(record_rows.first_columns(source.path))
             roles = table_roles(names, renaming.columns)
             is_plain = not lines_in_memory(source.path) and _is_known(names, ",")
             if is_plain or roles is None:
@@ -723,6 +724,11 @@ def _rows(
         yield "candidates", {"query": query, "run_id": retrieved, "candidates": texts}
     if one.response:
         yield "responses", {**of_query, "system": system, "text": one.response}
+    for passage, label in one.judgments:
+        yield "qrels", {**of_query, "passage_id": passage, "relevance": label}
+    for text, weight in one.items:
+        # items to avoid have no weight, so that they are graded but not counted
+        yield "plain-bank", {**of_query, "nugget": text, "weight": max(weight, 0.0)}
     if one.references:
         # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)

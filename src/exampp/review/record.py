@@ -31,7 +31,7 @@ from exampp.store.read_model import Citation
 
 _START = 90
 """Characters that name a passage without a title."""
-_WIDTH = 160
+_WIDTH = 120
 """Characters of a text in a table for people."""
 
 
@@ -116,14 +116,12 @@ class SystemRecord(NamedTuple):
     def support(self) -> str:
         """Count the sentences of the answer that cite a context or share an item with one."""
         sentences = [one for part in self.answer for one in part.sentences]
-        if not any(one.cites or one.items for one in sentences):
-            return "no citation, no quoted evidence"
         cited = sum(bool(one.cites) for one in sentences)
         shared = sum(bool(one.shared) for one in sentences)
-        return (
-            f"{cited} of {counted(len(sentences), 'sentence')} cite a context, {shared} answer an "
-            "item that a context covers"
-        )
+        quoted = any(one.items for one in sentences)
+        cites = f"{cited} of {counted(len(sentences), 'sentence')} cite a context"
+        answers = f"{shared} of {len(sentences):,} answer an item that a context covers"
+        return f"{cites if cited else 'no citation'}, {answers if quoted else 'no quoted evidence'}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -154,8 +152,13 @@ class QueryRecord(Result):
             had = [self.covered(item.contexts[at]) for item in self.items]
             said = f"covers {sum(covered)} of {counted(len(self.items), 'item')}"
             if one.answer and one.contexts:
-                lost = sum(b and not a for a, b in zip(covered, had, strict=True))
-                said += f", its contexts {sum(had)}{f' ({lost} not in the answer)' * bool(lost)}"
+                pairs = list(zip(covered, had, strict=True))
+                alone = {
+                    "not in the answer": pairs.count((False, True)),
+                    "in no context": pairs.count((True, False)),
+                }
+                details = ", ".join(f"{count} {where}" for where, count in alone.items() if count)
+                said += f", its contexts {sum(had)}{f' ({details})' * bool(details)}"
             elif one.contexts:
                 said = said.replace(f"covers {sum(covered)}", f"retrieves {sum(had)}")
             found.append(f"{one.system} {said}.")

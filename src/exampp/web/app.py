@@ -28,6 +28,8 @@ from exampp.web import pages
 from exampp.web.access import Access, needed_action
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import (
+    WAITING,
+    WAITING_SECONDS,
     StillComputing,
     limit_pages,
     page_request,
@@ -120,8 +122,10 @@ async def _static(name: str) -> Response:
 
 def _opening(request: Request, _error: Exception) -> HTMLResponse:
     """Return a page that reloads itself until the results are ready."""
-    to = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
-    return HTMLResponse(render_template("opening.html", name=request.app.state.live.name, to=to))
+    page = page_request(request)
+    answer = page.render("opening.html", delay=int(page.is_waiting), to=page.here())
+    page.set_cookie(answer, WAITING, page.address_digest, WAITING_SECONDS)
+    return answer
 
 
 def _error(request: Request, error: Exception) -> HTMLResponse:

@@ -305,15 +305,20 @@ class Snapshot:
         measure: str,
         min_rating: int | None,
         decisions: DecisionChoice,
-    ) -> SystemComparison:
-        """Compare two systems, without texts. InputError for an unknown system."""
+        patience: float,
+    ) -> SystemComparison | None:
+        """Compare two systems, without texts; None until that is computed.
+
+        Raises InputError for an unknown system.
+        """
         least = self.threshold(min_rating)
 
         def compare() -> SystemComparison:
             with self.grades(decisions) as grades:
                 return grades.compare(first, second, measure, min_rating=least)
 
-        return self.cache.get(("comparison", first, second, measure, least, decisions), compare)
+        key = ("comparison", first, second, measure, least, decisions)
+        return self.cache.soon(key, compare, patience)
 
     def items(self, bank: str, patience: float | None) -> ItemList | None:
         """Return all items of a bank with their statistics; None until they are computed."""

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, wraps
+from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, get_args
 
@@ -35,8 +36,13 @@ R = TypeVar("R")
 T = TypeVar("T")
 LARGEST = (1 << 63) - 1
 """The largest key in a store."""
-PATIENCE = 2.0
-"""Seconds to wait for results before the page says that they are being computed."""
+GLANCE = 0.1
+"""Seconds to wait for results before a page says that they are being computed."""
+PATIENCE = 3.0
+"""Seconds to wait when this page reloads itself; the browser shows it meanwhile."""
+WAITING = "waiting"
+"""The cookie that names the page that reloads itself."""
+WAITING_SECONDS = 60
 CHOICE = "choice"
 """Cookie with the selected grades; a URL parameter or header overrides it for one page."""
 CHOICE_HEADER = "x-choice"
@@ -45,6 +51,8 @@ BLIND = "blind"
 PAGES = 4
 """Pages computed at once."""
 DECISIONS = CapacityLimiter(8)
+PICTURES = CapacityLimiter(4)
+"""Pictures wait for each other, and must not delay pages."""
 EXPORTS = CapacityLimiter(1)
 """A limit of one: writing a file takes seconds and must not delay pages."""
 
@@ -186,10 +194,25 @@ class PageRequest:
         """
         url = self.http.url.path
         waits = self.wants_part or self.http.method == "POST" or PurePosixPath(url).suffix
-        snapshot = self.live.snapshot(self.choice, None if waits else PATIENCE)
+        snapshot = self.live.snapshot(self.choice, None if waits else self.patience)
         if snapshot is None:
             raise StillComputing
         return snapshot
+
+    @property
+    def address_digest(self) -> str:
+        """Return a short digest of the address of this page."""
+        return sha256(str(self.http.url).encode()).hexdigest()[:16]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether this page said that results are being computed, and reloads itself."""
+        return self.cookie(WAITING) == self.address_digest
+
+    @property
+    def patience(self) -> float:
+        """Return how many seconds to wait for results before `StillComputing`."""
+        return PATIENCE if self.is_waiting else GLANCE
 
     @cached_property
     def counts(self) -> CollectionCounts | None:
@@ -300,12 +323,15 @@ class PageRequest:
         """Return a cookie of this server; "" if the browser has none."""
         return self.http.cookies.get(self._cookie_name(name), "")
 
-    def set_cookie(self, answer: Response, name: str, value: str) -> None:
-        """Set a cookie until the browser is closed."""
+    def set_cookie(
+        self, answer: Response, name: str, value: str, seconds: int | None = None
+    ) -> None:
+        """Set a cookie for some seconds, or until the browser is closed."""
         key = self._cookie_name(name)
         answer.set_cookie(
             key,
             value,
+            max_age=seconds,
             path=f"{self.http.scope['prefix']}/",
             httponly=True,
             samesite="strict",

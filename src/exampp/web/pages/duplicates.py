@@ -18,8 +18,6 @@ from exampp.web.page_request import CurrentRequest, PageRequest, StillComputing,
 router = APIRouter()
 PAGE = 50
 """Groups per page."""
-PATIENCE = 3.0
-"""Seconds to wait for the groups of a bank."""
 MEASURES = ("Cover@20", "nCover@20")
 
 
@@ -84,7 +82,7 @@ def _page(
         with Collection(snapshot.path) as collection:
             return collection.bank(name).duplicates()
 
-    found = snapshot.cache.soon(("duplicates", name, number), compute, PATIENCE)
+    found = snapshot.cache.soon(("duplicates", name, number), compute, request.patience)
     if found is None:
         raise StillComputing
     groups = [[*rows] for _, rows in groupby(found.rows, key=itemgetter(0))]

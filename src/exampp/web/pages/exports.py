@@ -27,6 +27,7 @@ from exampp.results.result import Table, render
 from exampp.web.live_collection import Snapshot
 from exampp.web.page_request import (
     EXPORTS,
+    PICTURES,
     CurrentFilter,
     CurrentRequest,
     PageRequest,
@@ -228,6 +229,7 @@ def plots(
 
 
 @router.get("/plots/{name}.{kind}")
+@limited_by(PICTURES)
 def plot(
     request: CurrentRequest,
     narrowed: CurrentFilter,

@@ -45,8 +45,6 @@ PAGE = 100
 """Items per page."""
 WORST = 20
 """Number of worst items."""
-PATIENCE = 3.0
-"""Seconds to wait for the statistics of items or the lists of all queries."""
 
 
 COLUMNS = (
@@ -144,7 +142,7 @@ def _items(request: PageRequest) -> ItemList:
     if not request.choices:
         with request.open() as collection:
             return item_list(collection.bank(request.bank).texts())
-    statistics = request.snapshot.items(request.bank, PATIENCE)
+    statistics = request.snapshot.items(request.bank, request.patience)
     if statistics is None:
         raise StillComputing
     return statistics
@@ -294,7 +292,7 @@ def _oversight(request: PageRequest, options: ListRequest) -> MissingAndSpurious
     counts = request.counts
     if counts and counts.oversight and counts.oversight.criteria == options.criteria:
         return counts.oversight
-    oversight = request.snapshot.oversight(options.criteria, PATIENCE)
+    oversight = request.snapshot.oversight(options.criteria, request.patience)
     if oversight is None:
         raise StillComputing
     return oversight
@@ -307,7 +305,9 @@ def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str,
     listing = page_of(queries, page, len(queries) or 1 if kind else QUERIES)
     first = FIRST * QUERIES if options.query is None else len(oversight.missing)
     limit = None if kind else first
-    entries = request.snapshot.missing(tuple(listing.entries), options.criteria, limit, PATIENCE)
+    entries = request.snapshot.missing(
+        tuple(listing.entries), options.criteria, limit, request.patience
+    )
     if entries is None:
         raise StillComputing
     by_query: dict[str, list[MissingEntry]] = {query: [] for query in listing.entries}
@@ -399,7 +399,7 @@ def _answers(request: PageRequest, options: ListRequest, page: int) -> dict[str,
             except InputError as error:
                 return str(error)
 
-    found = request.snapshot.cache.soon(("answers", options.query), compute, PATIENCE)
+    found = request.snapshot.cache.soon(("answers", options.query), compute, request.patience)
     if found is None:
         raise StillComputing
     if isinstance(found, str):

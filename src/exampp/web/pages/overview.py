@@ -36,6 +36,7 @@ from exampp.web.page_request import (
     CurrentRequest,
     PageOfEntries,
     PageRequest,
+    StillComputing,
     page_of,
 )
 from exampp.web.pages.trust import QUESTIONS, answers_soon
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
 router = APIRouter()
 LONGEST_QUEUE = 500
 """Maximum number of cells in the queue."""
-PATIENCE = 0.3
-"""Seconds to wait for significance tests before the page is shown without them."""
-
 
 STRIP = {
     "differences": ("Significant differences", "of systems"),
@@ -165,7 +163,7 @@ def _context(
     elif not partial:
         try:
             check_testable(snapshot.gradebook)
-            ties = snapshot.ties(column, min_rating, decisions, PATIENCE)
+            ties = snapshot.ties(column, min_rating, decisions, request.patience)
         except InputError as error:
             untested = f"{sentence(error)}."
     # read the state before rendering: later changes show in the next call
@@ -452,10 +450,12 @@ def compare(
     trouble, comparison = _trouble(s, systems, missing_prerequisite(snapshot.gradebook)), None
     if not s and a and b and len(systems) > 1:
         try:
-            result = snapshot.comparison(a, b, measure, min_rating, decisions)
+            result = snapshot.comparison(a, b, measure, min_rating, decisions, request.patience)
         except InputError as error:
             trouble = sentence(error)
         else:
+            if result is None:
+                raise StillComputing
             comparison = _compared(request, result, query, page)
     return request.render(
         "compare.html",

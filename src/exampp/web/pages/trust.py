@@ -17,14 +17,19 @@ from exampp.errors import InputError
 from exampp.grades.grades import Grades
 from exampp.results.plots.figure import Figure
 from exampp.web.live_collection import Snapshot
-from exampp.web.page_request import CurrentRequest, PageRequest, StillComputing
+from exampp.web.page_request import (
+    PATIENCE,
+    PICTURES,
+    CurrentRequest,
+    PageRequest,
+    StillComputing,
+    limited_by,
+)
 from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure, sentence
 
 router = APIRouter()
-PATIENCE = 3.0
-"""Seconds to wait for an answer before the page says that it is being computed."""
-GLANCE = 0.3
-"""The same for each part of the list of questions, which is filled as answers arrive."""
+PART = 0.3
+"""Seconds to wait for an answer before the list of questions is shown without it."""
 MEASURE_OF_PEOPLE = "P@20"
 """The corrected measure if no sample is for another one."""
 
@@ -157,7 +162,7 @@ def all_questions(request: CurrentRequest) -> HTMLResponse:
 @router.get("/trust/answers")
 def answers(request: CurrentRequest) -> HTMLResponse:
     """Show the list of questions as answers arrive."""
-    return request.render("_trust_answers.html", answers=_answered_questions(request, GLANCE))
+    return request.render("_trust_answers.html", answers=_answered_questions(request, PART))
 
 
 def _answered_questions(
@@ -180,6 +185,7 @@ def answers_soon(
 
 
 @router.get("/trust/{key}.{kind}")
+@limited_by(PICTURES)
 def picture(request: CurrentRequest, key: str, kind: str, theme: Theme = "light") -> Response:
     """Return the figure of an answer as a file."""
     if key not in QUESTIONS or kind not in FIGURE_TYPES:
@@ -200,7 +206,7 @@ def one_question(request: CurrentRequest, key: str) -> HTMLResponse:
     """Show one question with all results about it."""
     if key not in QUESTIONS:
         raise HTTPException(404)
-    trust_answer = answer(request.snapshot, key, PATIENCE)
+    trust_answer = answer(request.snapshot, key, request.patience)
     if trust_answer is None:
         raise StillComputing
     path, grader = shlex.quote(str(request.live.path)), request.choice.grader.name

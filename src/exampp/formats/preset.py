@@ -1,0 +1,264 @@
+"""Presets: where the records and fields of a RAG program are in its files (TOML)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec.structs import asdict, astuple, replace
+
+from exampp.errors import InputError
+from exampp.formats.columns import CERTAIN_ANSWERS, SYNONYMS, names_of
+from exampp.formats.fields import normalize_name
+from exampp.records.toml import parse_toml, read_toml
+
+_FOLDER = Path(__file__).parent / "presets"
+FIELD_OF_ROLE = {
+    "question": "query",
+    "query_id": "query_id",
+    "contexts": "contexts",
+    "context_ids": "ids",
+    "answer": "response",
+    "reference": "reference",
+    "reference_contexts": "relevant",
+}
+"""The field of a preset for each name in `--columns`."""
+NUMBERED_CONTEXT = re.compile(r"(?:retrieved_)?(?:context|document|doc|passage|chunk)_?(\d{1,4})")
+OUTER = "$"
+"""The field of a record for the objects around it: `$.model` is a field of one of them."""
+
+
+Paths = tuple[str, ...]
+"""Dotted paths to one value; the first path in the record is used. Paths may cross lists."""
+
+
+class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Fields that join the spans of a trace.
+
+    `root`, `retriever` and `reranker` are values of `kind`; without `root`, the span without a
+    parent is the root.
+    """
+
+    trace: Paths
+    parent: Paths
+    kind: Paths
+    retriever: str
+    reranker: str = ""
+    root: str = ""
+
+
+class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Places of the question, its contexts, the answer and the reference in records.
+
+    `ids` are those of the contexts; `relevant` are passages that make up a reference; `items` is
+    the list of the items of a bank, and `judgments` that of the judged passages.
+    """
+
+    query: Annotated[Paths, msgspec.Meta(min_length=1)]
+    query_id: Paths = ()
+    contexts: Paths = ()
+    ids: Paths = ()
+    response: Paths = ()
+    reference: Paths = ()
+    relevant: Paths = ()
+    relevant_ids: Paths = ()
+    items: Paths = ()
+    judgments: Paths = ()
+
+
+class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields of a program; docs/reference/formats.md lists all keys.
+
+    Attributes:
+        sniff: A file is from the program if it has a field of every set of one alternative;
+            `@query` means the fields of the query. A preset named by `--as` needs neither `sniff`
+            nor `name`.
+        rows: Places of the records in an object.
+        separator: Separator of lists in a cell.
+        system: Parts that name the system.
+        variants: Parts added to the system name if they differ within a file.
+        systems: Fields that each hold the results of the system that they are named after.
+        contexts_may_be_gold: Whether contexts may be those of a data set.
+        normalize_names: Whether the spelling of fields varies.
+        document_id: Field of the id of contexts that are objects.
+        document_text: Field of their text, besides the usual names.
+        item_text: Field of the text of items that are objects.
+        item_weight: Field of their weight.
+        json: Fields whose text is JSON or a Python literal, and objects that hold the text.
+        ignored: Fields that are not counted as unread.
+        looks: Layout, for the documentation.
+        source: Programs, for the documentation.
+        needs: Fields for the hint on unknown files.
+    """
+
+    fields: Fields
+    name: str = ""
+    sniff: tuple[tuple[str, ...], ...] = ()
+    looks: str = ""
+    source: str = ""
+    needs: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    separator: str = ""
+    system: tuple[Paths, ...] = ()
+    variants: tuple[Paths, ...] = ()
+    systems: tuple[str, ...] = ()
+    contexts_may_be_gold: bool = False
+    normalize_names: bool = False
+    document_id: Paths = ()
+    document_text: Paths = ()
+    item_text: Paths = ()
+    item_weight: Paths = ()
+    json: Paths = ()
+    ignored: Paths = ()
+    spans: Spans | None = None
+
+    @property
+    def opens(self) -> bool:
+        """Return whether texts may be in objects, or in JSON."""
+        return bool(self.json or self.spans)
+
+    @property
+    def checks_paths(self) -> bool:
+        """Return whether a path that ends before its field is an error.
+
+        It is none where a known program has objects in some files and texts in others.
+        """
+        return not (self.opens and self.name)
+
+    def paths(self, field: str) -> Paths:
+        """Return the paths of a field."""
+        paths_of_field: Paths = getattr(self.fields, field)
+        return paths_of_field
+
+    def fits(self, names: frozenset[str]) -> int | None:
+        """Return the alternative of `sniff` that fits the fields of a record, or None."""
+        if self.normalize_names:
+            names = frozenset(map(normalize_name, names))
+            names |= {"contexts"} if any(map(NUMBERED_CONTEXT.fullmatch, names)) else set()
+        sets = (
+            [self.paths(one[1:]) if one[0] == "@" else one.split() for one in alternative]
+            for alternative in self.sniff
+        )
+        matches = (place for place, some in enumerate(sets) if all(names & {*one} for one in some))
+        return next(matches, None)
+
+    def every_path(self) -> set[str]:
+        """Return all paths that are read from a record."""
+        of_spans = self.spans and (self.spans.trace, self.spans.parent, self.spans.kind)
+        parts = (*astuple(self.fields), *self.system, *self.variants, *(of_spans or ()))
+        return {*chain(*parts), *self.ignored}
+
+    def objects(self) -> set[str]:
+        """Return the fields of a record that are objects with the fields of dotted paths."""
+        return {path.partition(".")[0] for path in self.every_path() if "." in path}
+
+    def with_columns(self, columns: Mapping[str, str]) -> Preset:
+        """Return the preset with the fields in `columns` replaced."""
+        fields = {
+            name: tuple(path for path in paths if path not in columns.values())
+            for name, paths in asdict(self.fields).items()
+        }
+        fields |= {
+            FIELD_OF_ROLE[name]: (column,)
+            for name, column in columns.items()
+            if name in FIELD_OF_ROLE
+        }
+        if "system" in columns:
+            named = replace(self, system=((columns["system"],),), variants=())
+            return replace(named, fields=Fields(**fields))
+        return replace(self, fields=Fields(**fields))
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    """Return all built-in presets by name."""
+    texts = ((path, path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
+    # usual names come last: programs use them, too
+    known_presets = (
+        *(_preset(parse_toml(text, path.name), path) for path, text in texts),
+        _answers(),
+    )
+    return {one.name: one for one in known_presets}
+
+
+def _answers() -> Preset:
+    """Return the preset of custom tables and objects, whose fields have usual names."""
+    fields = {field: names_of(role) for role, field in FIELD_OF_ROLE.items()}
+    query, contexts, system, answer, reference = (
+        " ".join(chain(*SYNONYMS[role][:2]))
+        for role in ("question", "contexts", "system", "answer", "reference")
+    )
+    return Preset(
+        Fields(**fields),
+        name="answers",
+        sniff=(
+            (query, contexts),
+            (query, answer, system),
+            (query, " ".join(CERTAIN_ANSWERS)),
+            (query, answer, reference),
+        ),
+        looks="a question with contexts or an answer under usual names, as a table or as JSON; "
+        "see below",
+        source="people",
+        needs=("question", "contexts", "answer"),
+        system=(names_of("system"),),
+        contexts_may_be_gold=True,
+        normalize_names=True,
+    )
+
+
+def preset_of(kind: str) -> Preset | None:
+    """Return the preset of this name, or of a TOML file of this name, or None."""
+    if not kind.endswith(".toml"):
+        return presets().get(kind)
+    return _preset(read_toml(kind), kind)
+
+
+def _preset(value: dict[str, Any], path: str | Path) -> Preset:
+    try:
+        preset = msgspec.convert(value, Preset)
+    except msgspec.ValidationError as error:
+        fault, _, place = str(error).partition(" - at `$.")
+        raise InputError(
+            f"is not a preset of RAG files: {fault}", file=path, field=place.rstrip("`")
+        ) from None
+    fields = preset.fields
+    if not (fields.contexts or fields.response or fields.items or fields.judgments):
+        raise InputError(
+            "the preset names neither contexts nor a response",
+            file=path,
+            field="fields",
+            hint='Add one, as in contexts = ["retrieved.text"]',
+        )
+    return preset
+
+
+def record_names(row: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names by which a record is recognised.
+
+    They are its fields, the first parts of dotted names, and the fields of objects around it.
+    """
+    names = {*row, *(name.partition(".")[0] for name in row if "." in name)} - {OUTER}
+    return frozenset((*names, *(f"{OUTER}.{name}" for name in row.get(OUTER) or ())))
+
+
+def fitting_presets(names: Collection[str]) -> list[tuple[Preset, int]]:
+    """Return the presets that fit the fields of a record, each with its alternative.
+
+    The one with the most conditions comes first, usual names come last.
+    """
+    wanted = frozenset(names)
+    fitting = [
+        (one, place) for one in presets().values() if (place := one.fits(wanted)) is not None
+    ]
+    return sorted(fitting, key=lambda pair: (pair[0].normalize_names, -len(pair[0].sniff[pair[1]])))
+
+
+def known_places() -> Iterator[tuple[Preset, str]]:
+    """Yield the places of records in the objects of known programs."""
+    return ((preset, place) for preset in presets().values() for place in preset.rows)

@@ -1,0 +1,164 @@
+"""Join the spans of a trace to one record: its question, its answer, what was retrieved."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+from exampp.formats.preset import OUTER, Fields, Paths, Preset, Spans
+from exampp.formats.rag_values import find_value, holds_text
+
+Row = Mapping[str, Any]
+_CARRIED = ("query_id", "reference", "relevant", "relevant_ids")
+"""Fields of a record that the root of a trace has."""
+_TYPED = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue")
+"""Names of a value in OTLP, by its type."""
+
+
+def joined_preset(preset: Preset) -> Preset:
+    """Return the preset that reads the rows of `join_spans`."""
+    own = {name: (name,) for name in ("query", "contexts", "response", *_CARRIED)}
+    return Preset(
+        Fields(**own),
+        system=tuple((f"system {number}",) for number, _ in enumerate(preset.system)),
+        variants=tuple((f"variant {number}",) for number, _ in enumerate(preset.variants)),
+        document_id=preset.document_id,
+        document_text=preset.document_text,
+        spans=preset.spans,
+    )
+
+
+def join_spans(
+    preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]
+) -> Iterator[tuple[int, Row, Sequence[Row]]]:
+    """Yield one row per trace, with its first line and its spans.
+
+    The documents come from the last reranker, or else from all retrievers. If the root has no
+    question, that of the first span with one is used.
+    """
+    by_trace: dict[str, list[tuple[int, Row]]] = {}
+    for number, row in rows:
+        span = opened_fields(nested_names(row), preset.json)
+        by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
+    for numbered in by_trace.values():
+        of_trace = [span for _, span in numbered]
+        yield numbered[0][0], _row_of_trace(preset, spans, of_trace), of_trace
+
+
+def _row_of_trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
+    by_kind: dict[str, list[Row]] = {}
+    for span in of_trace:
+        kind = find_value(span, spans.kind)[1]
+        by_kind.setdefault(str(kind).strip('"').upper(), []).append(span)
+    reranked = by_kind.get(spans.reranker, [])[-1:] if spans.reranker else []
+    retrieved = reranked or by_kind.get(spans.retriever, [])
+    root = _root(preset, spans, by_kind, of_trace)
+    queries = (find_value(span, preset.paths("query"))[1] for span in (root, *retrieved))
+    answer_path, response = find_value(root, preset.paths("response"))
+    # the output of a retriever is not an answer; the response of the whole trace is one
+    if root in retrieved and not answer_path.startswith(f"{OUTER}."):
+        response = None
+    return {
+        "query": next(filter(None, queries), None),
+        "contexts": [document for span in retrieved for document in _documents(span, preset)],
+        "response": response,
+        **{name: find_value(root, preset.paths(name), in_lists=True)[1] for name in _CARRIED},
+        **{f"system {at}": find_value(root, one)[1] for at, one in enumerate(preset.system)},
+        **{f"variant {at}": find_value(root, one)[1] for at, one in enumerate(preset.variants)},
+    }
+
+
+def _root(
+    preset: Preset, spans: Spans, by_kind: Mapping[str, Sequence[Row]], of_trace: Sequence[Row]
+) -> Row:
+    """Return the root of a trace: the span without a parent, or one below it with the texts."""
+    if spans.root:
+        return next(iter(by_kind.get(spans.root, ())), of_trace[0])
+    tops = [span for span in of_trace if not find_value(span, spans.parent)[0]]
+    questions, answers = preset.paths("query"), preset.paths("response")
+    used = (one for one in tops if find_value(one, (*questions, *answers))[0])
+    whole = (
+        one for one in of_trace if find_value(one, questions)[0] and find_value(one, answers)[0]
+    )
+    return next(chain(used, whole, tops), of_trace[0])
+
+
+def _documents(span: Row, preset: Preset) -> list[Any]:
+    """Return the documents of a span; LangChain and LlamaIndex may nest them in an object."""
+    paths = preset.paths("contexts")
+    # the whole output comes before a field of each document, which may have another type
+    path, value = find_value(span, paths)
+    value = value if path else find_value(span, paths, in_lists=True)[1]
+    documents = value if isinstance(value, list) else [] if value is None else [value]
+    opened = (find_value(one, ("kwargs", "document", "node"))[1] or one for one in documents)
+    # an object instead of a list may be anything
+    keys = preset.document_text
+    return [one for one in opened if isinstance(value, list | str) or holds_text(one, keys)]
+
+
+# ---- values of spans -----------------------------------------------------------------------------
+
+
+def literal(text: str) -> Any:
+    """Return a literal list, object or quoted text; otherwise the text itself."""
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        for read_value in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return read_value(text.strip())
+    return text
+
+
+def opened_fields(row: Any, paths: Paths) -> Any:
+    """Return a record with the values of texts that are JSON or Python literals at some paths."""
+    for path in paths:
+        row = _opened(row, path.split("."))
+    return row
+
+
+def _opened(value: Any, keys: Sequence[str]) -> Any:
+    if not keys:
+        return nested_names(literal(value)) if isinstance(value, str) else value
+    if not isinstance(value, dict):
+        return value
+    if ".".join(keys) in value:
+        keys = [".".join(keys)]
+    first, *rest = keys
+    return {**value, first: _opened(value[first], rest)} if first in value else value
+
+
+def nested_names(value: Any) -> Any:
+    """Return a value with dotted keys as nested objects and numbered keys as lists.
+
+    Lists of keys and typed values, as in OTLP, become objects.
+    """
+    if isinstance(value, list):
+        if value and all(isinstance(one, dict) and {*one} == {"key", "value"} for one in value):
+            return nested_names({one["key"]: _typed(one["value"]) for one in value})
+        return [*map(nested_names, value)]
+    if not isinstance(value, dict):
+        return value
+    nested: dict[str, Any] = {}
+    for key, one in value.items():
+        place, (*parents, last) = nested, str(key).split(".")
+        for name in parents:
+            inside = place.setdefault(name, {})
+            place = inside if isinstance(inside, dict) else {}
+        known = place.get(last)
+        place[last] = known | one if isinstance(known, dict) and isinstance(one, dict) else one
+    if nested and all(key.isdecimal() for key in nested):
+        return [nested_names(nested[key]) for key in sorted(nested, key=int)]
+    return {key: nested_names(one) for key, one in nested.items()}
+
+
+def _typed(value: Any) -> Any:
+    """Return the value that OTLP writes under the name of its type."""
+    name, inside = find_value(value, _TYPED)
+    if not name:
+        return value
+    if name == "arrayValue":
+        return [_typed(one) for one in find_value(inside, ["values"])[1] or ()]
+    return find_value(inside, ["values"])[1] if name == "kvlistValue" else inside

@@ -1,0 +1,535 @@
+"""The forms in which programs write questions, contexts, answers and references, made by hand."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import exampp
+from exampp.errors import InputError
+
+ASKED, CATS, LIGHT, SAID, KEY = (
+    "What do plants need?",
+    "Cats sleep.",
+    "Plants need light.",
+    "Light, of course.",
+    "light",
+)
+DOORS = Path(__file__).parents[3] / "shared" / "data" / "doors"
+
+
+class Contents(NamedTuple):
+    """What a collection holds, by texts."""
+
+    queries: Sequence[str] = (ASKED,)
+    contexts: Mapping[str, Sequence[str]] = {}
+    answers: Mapping[str, Sequence[str]] = {}
+    references: Sequence[str] = ()
+    judgments: Sequence[tuple[str, int]] = ()
+    nuggets: Sequence[tuple[str, float]] = ()
+
+
+class Form(NamedTuple):
+    """A file of a program: name, content, kind, what is in it, and the fields that are not read.
+
+    `holds` names the parts: a(nswer), c(ontexts), r(eference); a `Contents` says other ones.
+    """
+
+    name: str
+    content: str
+    kind: str
+    holds: str | Contents
+    unread: Sequence[str] = ()
+    system: str = "log"
+
+    @property
+    def expected(self) -> Contents:
+        """The contents of a collection of this file alone."""
+        if isinstance(self.holds, Contents):
+            return self.holds
+        of_contexts = f"{self.system}:contexts" if "a" in self.holds else self.system
+        return Contents(
+            contexts={of_contexts: (CATS, LIGHT)} if "c" in self.holds else {},
+            answers={self.system: (SAID,)} if "a" in self.holds else {},
+            references=(KEY,) if "r" in self.holds else (),
+        )
+
+
+def lines(*rows: Any) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def table(*rows: Mapping[str, Any]) -> str:
+    """A CSV file; lists and objects are JSON in cells."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, dict.fromkeys(name for row in rows for name in row))
+    writer.writeheader()
+    for row in rows:
+        cells = {
+            name: json.dumps(value) if isinstance(value, list | dict) else value
+            for name, value in row.items()
+        }
+        writer.writerow(cells)
+    return out.getvalue()
+
+
+def whole(value: Any) -> str:
+    return json.dumps(value, indent=1)
+
+
+def otlp(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": name, "value": {"stringValue": one}} for name, one in attributes.items()]
+
+
+DOCUMENTS = [{"page_content": CATS}, {"page_content": LIGHT}]
+CASE = {
+    "name": "test_case_0",
+    "input": ASKED,
+    "actualOutput": SAID,
+    "expectedOutput": KEY,
+    "retrievalContext": [CATS, LIGHT],
+    "success": True,
+    "metricsData": [{"name": "Faithfulness", "score": 0.9}],
+}
+TEST_RUN = {
+    "testRunData": {"testCases": [CASE], "conversationalTestCases": [], "testPassed": 1},
+    "testRunLink": "",
+}
+GOLDEN = {"input": ASKED, "actual_output": None, "expected_output": KEY, "retrieval_context": None}
+OPEN = {
+    "openinference.span.kind": "CHAIN",
+    "input.value": json.dumps({"question": ASKED}),
+    "input.mime_type": "application/json",
+    "output.value": SAID,
+}
+FOUND = {
+    "openinference.span.kind": "RETRIEVER",
+    "input.value": ASKED,
+    "retrieval.documents.0.document.content": CATS,
+    "retrieval.documents.1.document.content": LIGHT,
+}
+OTLP = {
+    "resourceSpans": [
+        {
+            "resource": {"attributes": otlp({"service.name": "rag"})},
+            "scopeSpans": [
+                {
+                    "scope": {"name": "oi"},
+                    "spans": [
+                        {"traceId": "a", "spanId": "1", "name": "x", "attributes": otlp(OPEN)},
+                        {
+                            "traceId": "a",
+                            "spanId": "2",
+                            "parentSpanId": "1",
+                            "name": "y",
+                            "attributes": otlp(FOUND),
+                        },
+                    ],
+                }
+            ],
+        }
+    ]
+}
+GENAI = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.prompt.0.role": "user",
+    "gen_ai.prompt.0.content": ASKED,
+    "gen_ai.completion.0.role": "assistant",
+    "gen_ai.completion.0.content": SAID,
+}
+ONE_SPAN = {"traceId": "a", "spanId": "1", "name": "chat", "attributes": otlp(GENAI)}
+PHOENIX: list[dict[str, Any]] = [
+    {
+        "context.span_id": "1",
+        "name": "query",
+        "span_kind": "CHAIN",
+        "parent_id": "",
+        "context.trace_id": "t",
+        "attributes.input.value": ASKED,
+        "attributes.output.value": SAID,
+        "attributes.retrieval.documents": "",
+    },
+    {
+        "context.span_id": "2",
+        "name": "retrieve",
+        "span_kind": "RETRIEVER",
+        "parent_id": "1",
+        "context.trace_id": "t",
+        "attributes.input.value": ASKED,
+        "attributes.output.value": "",
+        "attributes.retrieval.documents": [
+            {"document.content": CATS},
+            {"document.content": LIGHT},
+        ],
+    },
+]
+TRACE_ROW = {
+    "id": "t1",
+    "timestamp": "2026-01-01T00:00:00Z",
+    "name": "rag",
+    "userId": "",
+    "sessionId": "",
+    "input": ASKED,
+    "output": SAID,
+    "latency": 1.2,
+    "totalCost": 0.1,
+    "scores": {"quality": [1]},
+}
+RUNS = [
+    {
+        "id": "r1",
+        "trace_id": "t1",
+        "parent_run_id": None,
+        "run_type": "chain",
+        "name": "rag",
+        "inputs": {"question": ASKED},
+        "outputs": {"answer": SAID},
+    },
+    {
+        "id": "r2",
+        "trace_id": "t1",
+        "parent_run_id": "r1",
+        "run_type": "retriever",
+        "name": "store",
+        "inputs": {"query": "plants"},
+        "outputs": {"documents": DOCUMENTS},
+    },
+]
+MLFLOW = {
+    "trace_id": "tr-1",
+    "request": {"question": ASKED},
+    "response": SAID,
+    "state": "OK",
+    "spans": [
+        {
+            "name": "rag",
+            "span_id": "1",
+            "parent_id": None,
+            "attributes": {"mlflow.spanType": "CHAIN"},
+        },
+        {
+            "name": "store",
+            "span_id": "2",
+            "parent_id": "1",
+            "attributes": {"mlflow.spanType": "RETRIEVER", "mlflow.spanOutputs": DOCUMENTS},
+        },
+    ],
+}
+MLFLOW_2 = {
+    "info": {"request_id": "tr-1", "status": "OK"},
+    "data": {
+        "request": json.dumps({"question": ASKED}),
+        "response": json.dumps(SAID),
+        "spans": [
+            {
+                "name": "store",
+                "context": {"span_id": "2", "trace_id": "x"},
+                "parent_id": "1",
+                "attributes": {
+                    "mlflow.spanType": json.dumps("RETRIEVER"),
+                    "mlflow.spanOutputs": json.dumps(DOCUMENTS),
+                },
+            },
+        ],
+    },
+}
+MLFLOW_TABLE = {
+    "columns": ["inputs", "outputs", "context", "ground_truth", "faithfulness/v1/score"],
+    "data": [[ASKED, SAID, [CATS, LIGHT], KEY, 5]],
+}
+INSPECT = {
+    "id": 1,
+    "epoch": 1,
+    "input": ASKED,
+    "target": KEY,
+    "messages": [{"role": "user", "content": ASKED}],
+    "output": {"model": "gpt", "completion": SAID},
+    "scores": {},
+}
+INSPECT_LOG = {"version": 2, "eval": {"task": "rag", "model": "openai/gpt"}, "samples": [INSPECT]}
+BRAINTRUST = {
+    "id": "1",
+    "span_id": "a",
+    "root_span_id": "a",
+    "input": {"question": ASKED},
+    "output": SAID,
+    "expected": KEY,
+    "metadata": {"model": "m"},
+    "scores": {"Factuality": 1},
+}
+FLASHRAG = {
+    "id": "test_0",
+    "question": ASKED,
+    "golden_answers": [KEY],
+    "output": {
+        "retrieval_result": [{"id": "d1", "contents": CATS}, {"id": "d2", "contents": LIGHT}],
+        "prompt": "Answer",
+        "pred": SAID,
+        "metric_score": {"em": 0.0},
+    },
+}
+HEALTHBENCH = {
+    "prompt_id": "p1",
+    "prompt": [{"role": "user", "content": ASKED}],
+    "rubrics": [
+        {"criterion": "Names light", "points": 7, "tags": []},
+        {"criterion": "Names cats", "points": -5, "tags": []},
+    ],
+    "ideal_completions_data": None,
+}
+RUBRIC = Contents(nuggets=(("Names light", 7.0), ("Names cats", 0.0)))
+ROW = {"user_input": ASKED, "retrieved_contexts": [CATS, LIGHT], "response": SAID, "reference": KEY}
+
+
+FORMS: dict[str, Form] = {
+    "DeepEval, its latest test run": Form(
+        "log.json", json.dumps(TEST_RUN), "deepeval", "acr", ["metricsData"]
+    ),
+    "DeepEval, on many lines": Form(
+        "log.json", whole(TEST_RUN), "deepeval", "acr", ["metricsData"]
+    ),
+    "DeepEval, a test run alone": Form(
+        "log.json", whole({"testCases": [CASE]}), "deepeval", "acr", ["metricsData"]
+    ),
+    "DeepEval, goldens": Form("log.json", whole([GOLDEN]), "deepeval", "r"),
+    "DeepEval, goldens as a table": Form("log.csv", table(GOLDEN), "deepeval", "r"),
+    "Phoenix, spans as a table": Form("log.csv", table(*PHOENIX), "openinference", "ac"),
+    "OTLP": Form("log.json", json.dumps(OTLP), "openinference", "ac"),
+    "OTLP, on many lines": Form("log.json", whole(OTLP), "openinference", "ac"),
+    "OTLP, a line per export": Form("log.jsonl", lines(OTLP), "openinference", "ac"),
+    "OTLP, GenAI attributes": Form(
+        "log.json",
+        whole({"resourceSpans": [{"scopeSpans": [{"spans": [ONE_SPAN]}]}]}),
+        "openinference",
+        "a",
+        ["attributes.gen_ai.operation"],
+    ),
+    "Langfuse, the table of traces": Form(
+        "log.json", whole([TRACE_ROW]), "langfuse-traces", "a", ["scores"]
+    ),
+    "Langfuse, the table of traces as CSV": Form(
+        "log.csv",
+        table({**TRACE_ROW, "input": {"query": ASKED}, "output": {"answer": SAID}}),
+        "langfuse-traces",
+        "a",
+        ["scores"],
+    ),
+    "LangSmith, runs and their children": Form("log.jsonl", lines(*RUNS), "langsmith-runs", "ac"),
+    "LangSmith, the table of an experiment": Form(
+        "log.csv",
+        table(
+            {
+                "id": "r1",
+                "inputs": {"question": ASKED},
+                "reference_outputs": {"answer": KEY},
+                "outputs": {"answer": SAID, "contexts": [CATS, LIGHT]},
+                "status": "success",
+            }
+        ),
+        "langsmith",
+        "acr",
+        ["status"],
+    ),
+    "LangSmith, messages": Form(
+        "log.jsonl",
+        lines(
+            {
+                "inputs": {"messages": [{"role": "user", "content": ASKED}]},
+                "outputs": {"messages": [{"role": "assistant", "content": SAID}]},
+            }
+        ),
+        "langsmith",
+        "a",
+    ),
+    "MLflow, traces": Form("log.json", json.dumps([MLFLOW]), "mlflow-traces", "ac"),
+    "MLflow, traces of version 2": Form("log.jsonl", lines(MLFLOW_2), "mlflow-traces", "ac"),
+    "MLflow, a table of results": Form(
+        "log.json", json.dumps(MLFLOW_TABLE), "mlflow-results", "acr", ["faithfulness/v1/score"]
+    ),
+    "Inspect, a log": Form(
+        "log.json", whole(INSPECT_LOG), "inspect", "ar", system="openai/gpt"
+    ),
+    "Inspect, its samples": Form("log.jsonl", lines(INSPECT), "inspect", "ar", system="gpt"),
+    "Braintrust": Form(
+        "log.jsonl", lines(BRAINTRUST), "braintrust", "ar", ["metadata", "scores"]
+    ),
+    "FlashRAG": Form(
+        "log.json", json.dumps([FLASHRAG]), "flashrag", "acr", ["output.metric_score"]
+    ),
+    "HealthBench": Form("log.jsonl", lines(HEALTHBENCH), "healthbench", RUBRIC),
+    "ResearchRubrics": Form(
+        "log.json",
+        whole(
+            [
+                {
+                    "prompt": ASKED,
+                    "sample_id": "s1",
+                    "rubrics": [{"criterion": "Names light", "weight": 7.0, "axis": "explicit"},
+                                {"criterion": "Names cats", "weight": -5.0}],
+                }
+            ]
+        ),
+        "healthbench",
+        RUBRIC,
+    ),
+    "ragas, column by column": Form(
+        "log.json",
+        json.dumps({name: {"0": value} for name, value in ROW.items()}),
+        "ragas",
+        "acr",
+    ),
+    "ragas, lists of columns": Form(
+        "log.json", whole({name: [value] for name, value in ROW.items()}), "ragas", "acr"
+    ),
+    "ragas, under an unknown key": Form(
+        "log.json", whole({"run": "x", "detailed_results": [ROW]}), "ragas", "acr", ["$.run"]
+    ),
+    "ragas, lists in lists": Form(
+        "log.json", whole({"runs": [{"name": "x", "samples": [ROW]}]}), "ragas", "acr", ["$.name"]
+    ),
+}  # fmt: skip
+
+
+def digest(text: str) -> str:
+    return hashlib.md5(text.encode()).hexdigest()
+
+
+def contents(exam: exampp.Collection, folder: Path) -> Contents:
+    """Return what a collection holds; answers are the rankings of a system of one passage."""
+    counts = {str(thing): count for thing, count in exam.contents().rows}
+    texts: dict[str, str] = {}
+    rankings: dict[str, list[str]] = {}
+    if counts["passages"]:
+        exam.export(folder / "texts.jsonl", "passages")
+        rows = map(json.loads, (folder / "texts.jsonl").read_text().splitlines())
+        texts = {row["passage_id"]: row["text"] for row in rows}
+    if counts["systems"]:
+        exam.export(folder / "out.run", "runs")
+        for line in (folder / "out.run").read_text().splitlines():
+            _, _, passage, _, _, system = line.split()
+            rankings.setdefault(system, []).append(texts[passage])
+    items = [item for entry in exam.bank().texts().entries for item in entry.items]
+    judged: list[tuple[str, int]] = []
+    if counts["judgments"]:
+        exam.export(folder / "out.qrels", "judgments")
+        rows_of_qrels = map(str.split, (folder / "out.qrels").read_text().splitlines())
+        judged = [(passage, int(label)) for _, _, passage, label in rows_of_qrels]
+    said = {system: tuple(some) for system, some in rankings.items() if set(some) <= {SAID}}
+    return Contents(
+        tuple(exam.query_texts().values()),
+        {system: tuple(some) for system, some in rankings.items() if system not in said},
+        said,
+        tuple(answer for item in items for answer in item.answers),
+        tuple(judged),
+        tuple((item.text, item.weight) for item in items if item.kind == "nugget"),
+    )
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_is_read_rightly(tmp_path: Path, empty_exam: exampp.Collection, name: str) -> None:
+    form = FORMS[name]
+    (tmp_path / form.name).write_text(form.content)
+    report = empty_exam.import_files(tmp_path / form.name)
+    assert contents(empty_exam, tmp_path) == form.expected
+    unread = [field for fields in report.unread.values() for field in fields]
+    assert unread == [*form.unread]
+    # the kind that was detected is the one that can be named
+    assert empty_exam.import_files(tmp_path / form.name, kind=form.kind).changes == 0
+
+
+REEFS = "What builds reefs?"
+CORAL, BUILT = "Coral animals build reefs.", "Reefs are built by animals."
+
+
+def _of_reefs(
+    file: str, contexts: Sequence[str] = (), answer: str = CORAL, key: str = "", system: str = ""
+) -> Contents:
+    name = system or file.partition(".")[0]
+    return Contents(
+        (REEFS,),
+        {**({f"{name}:contexts": tuple(contexts)} if contexts else {}), name: (answer,)},
+        references=(key,) if key else (),
+    )
+
+
+IN_DOORS: dict[str, Contents] = {
+    "braintrust.jsonl": _of_reefs("braintrust", key="corals"),
+    "deepeval-latest_test_run.json": Contents(
+        ("What was the amount of the unrecognized charge?", "What did the merchant say?"),
+        {
+            "deepeval-latest_test_run:contexts": (
+                "The charge was $300.",
+                "It posted on the third.",
+                "An order was placed and delivered.",
+            ),
+            "deepeval-latest_test_run": ("Three hundred dollars even.", "No purchase."),
+        },
+        references=("$300, posted on the third.", "An order was placed."),
+    ),
+    "flashrag-intermediate_data.json": _of_reefs(
+        "flashrag-intermediate_data", ['"Reef"\nReefs are built by animals.'], key="corals"
+    ),
+    "healthbench.jsonl": Contents(
+        (REEFS,),
+        nuggets=(
+            ("States that animals build reefs", 7.0),
+            ("Claims that plants build reefs", 0.0),
+        ),
+    ),
+    "inspect-log.json": _of_reefs("", key="corals", system="openai/gpt"),
+    "langfuse-traces-table.json": _of_reefs("langfuse-traces-table"),
+    "langsmith-runs.jsonl": _of_reefs("langsmith-runs", [BUILT]),
+    "langsmith-ui.csv": _of_reefs("langsmith-ui", [BUILT], key="Corals"),
+    "mlflow-eval_results_table.json": _of_reefs("mlflow-eval_results_table", [BUILT], key="Corals"),
+    "mlflow-traces.json": _of_reefs("mlflow-traces", [BUILT]),
+    "nuggetizer-retrieval-assignments.jsonl": Contents(
+        ("What is Python?",),
+        nuggets=(
+            ("Python is a programming language", 1.0),
+            ("Python supports multithreading", 0.5),
+        ),
+    ),
+    "otlp.json": _of_reefs("otlp", [BUILT, "Fish live on reefs."]),
+    "phoenix-mime0.json": _of_reefs("phoenix-mime0", [BUILT], "Corals build reefs."),
+    "phoenix-msg.json": _of_reefs("phoenix-msg", [BUILT], "Corals build."),
+    "phoenix-spans.csv": _of_reefs("phoenix-spans"),
+    "quepid.csv": Contents(("what builds reefs",), judgments=(("a", 3), ("b", 0))),
+}
+
+
+@pytest.mark.skipif(not DOORS.is_dir(), reason="no shared data")
+@pytest.mark.parametrize("name", IN_DOORS)
+def test_files_of_other_people_are_read_rightly(
+    tmp_path: Path, empty_exam: exampp.Collection, name: str
+) -> None:
+    empty_exam.import_files(DOORS / name)
+    assert contents(empty_exam, tmp_path) == IN_DOORS[name]
+    assert IN_DOORS.keys() | {"README.md"} == {one.name for one in DOORS.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({**HEALTHBENCH, "rubrics": [{"criterion": "x", "points": "7"}]}, "points: must be a num"),
+        ({**HEALTHBENCH, "rubrics": [{"points": 7}]}, r"rubrics\[0\]: is an object without text"),
+        ({**MLFLOW, "request": {"a": "x", "b": "y"}}, "is an object with the fields a, b"),
+    ],
+)
+def test_a_fault_in_a_record_is_named_by_line_and_field(
+    tmp_path: Path, empty_exam: exampp.Collection, row: Any, said: str
+) -> None:
+    first = {**HEALTHBENCH, "prompt_id": "p0"} if "rubrics" in row else {**MLFLOW, "trace_id": "0"}
+    if "rubrics" not in row:
+        first["request"] = "Why?"
+    (tmp_path / "log.jsonl").write_text(lines(first, row))
+    with pytest.raises(InputError, match=rf"log\.jsonl:2.*{said}"):
+        empty_exam.import_files(tmp_path / "log.jsonl")
+    report = empty_exam.import_files(tmp_path / "log.jsonl", on_error="skip")
+    assert (report.skipped, len(empty_exam.query_texts())) == (1, 1)
