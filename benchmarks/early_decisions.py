@@ -14,7 +14,7 @@ another verdict. The rate of false decisions is printed with the upper end of it
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -24,14 +24,15 @@ from lazy_grading import data_sets
 from numpy.typing import NDArray
 
 import exampp
-from exampp.grading.run import GROUPS
-from exampp.measures.query_sample import ERROR, LEVEL
+from exampp.measures.query_sample import ERROR, LEVEL, group_size
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.records.gradebook import MISSING
 from exampp.stats.means import DIFFERENCE, SHARE, bounded_means, rate
 from exampp.stats.sequential import decided_pairs, full_limits
 
 Scores = NDArray[np.float64]
+Orders = NDArray[np.intp]
+"""Random orders of the queries, by row."""
 
 
 class Exam(NamedTuple):
@@ -50,57 +51,67 @@ class Stream(NamedTuple):
 
 
 def sizes(of: int) -> Iterator[int]:
-    step = -(-of // GROUPS)
+    step = group_size(of)
     yield from range(step, of, step)
 
 
-def order_stream(scores: Scores, margin: float) -> Stream:
-    """Decide the order of systems; the columns are in random order."""
+def order_streams(scores: Scores, orders: Orders, margin: float) -> Iterator[Stream]:
+    """Decide the order of systems in random orders of the queries."""
     of = scores.shape[1]
     equal = np.zeros(len(scores) * (len(scores) - 1) // 2, np.bool_)
     first, second = np.triu_indices(len(scores), 1)
     full = (scores[first] - scores[second]).mean(axis=1)
-    for size in sizes(of):
-        seen = scores[:, :size]
-        if decided_pairs(seen, of, DIFFERENCE, margin, ERROR, equal).all():
-            shown = (seen[first] - seen[second]).mean(axis=1)
-            wrong = (np.sign(shown) != np.sign(np.round(full, 9))) & (np.abs(full) > margin + 1e-9)
-            ties = (np.abs(full) < 1e-9) & (margin == 0)
-            return Stream(size, bool((wrong | ties).any()))
-    return Stream(of, False)
+    ties = (np.abs(full) < 1e-9) & (margin == 0)
+    for order in orders:
+        stream = Stream(of, False)
+        for size in sizes(of):
+            seen = scores[:, order[:size]]
+            if decided_pairs(seen, of, DIFFERENCE, margin, ERROR, equal).all():
+                shown = np.sign((seen[first] - seen[second]).mean(axis=1))
+                wrong = (shown != np.sign(np.round(full, 9))) & (np.abs(full) > margin + 1e-9)
+                stream = Stream(size, bool((wrong | ties).any()))
+                break
+        yield stream
 
 
-def gate_stream(scores: Scores, requirement: Requirement) -> Stream:
-    """Decide the verdict on a requirement; relative ones are on the last system."""
+def gate_streams(scores: Scores, orders: Orders, requirement: Requirement) -> list[Stream]:
+    """Decide the verdict on a requirement in random orders; a relative one is on the last row."""
     of, within = scores.shape[1], SHARE
     if requirement.relative:
         scores, within = scores[:-1] - scores[-1], DIFFERENCE
+    holds = np.vectorize(requirement.holds, otypes=[np.bool_])
     limits = bounded_means(scores, np.ones(scores.shape, np.bool_), within, LEVEL)
-    ends = zip(limits.low.tolist(), limits.high.tolist(), strict=True)
-    truth = [{requirement.holds(one) for one in both} for both in ends]
+    truth = holds(np.stack([limits.low, limits.high]))[:, :, None]
+    streams = [Stream(of, False)] * len(orders)
+    undecided = np.arange(len(orders))
     for size in sizes(of):
-        found = []
-        for row in scores:
-            one = full_limits(row[:size], of, within, LEVEL, ERROR / len(scores))
-            found.append({requirement.holds(end) for end in (one.low, one.high) if end is not None})
-            if len(found[-1]) > 1:
-                break
-        else:
-            return Stream(size, found != truth)
-    return Stream(of, False)
+        seen = scores[:, orders[undecided, :size]]
+        ends = full_limits(seen.reshape(-1, size), of, within, LEVEL, ERROR / len(scores))
+        found = holds(np.stack(ends)).reshape(2, *seen.shape[:2])
+        decided = (found[0] == found[1]).all(axis=0)
+        false = (found != truth).any(axis=(0, 1))
+        for at in np.flatnonzero(decided).tolist():
+            streams[undecided[at]] = Stream(size, bool(false[at]))
+        if not len(undecided := undecided[~decided]):
+            break
+    return streams
 
 
 def report(
-    exam: Exam, what: str, scores: Scores, count: int, run: Callable[[Scores], Stream]
+    exam: Exam,
+    what: str,
+    scores: Scores,
+    count: int,
+    run: Callable[[Scores, Orders], Iterable[Stream]],
 ) -> None:
     random = np.random.default_rng(1)
     of = scores.shape[1]
-    streams, saved = [], []
-    for _ in range(count):
-        order = random.permutation(of)
-        one = run(scores[:, order])
-        streams.append(one)
-        saved.append(1 - exam.cells[order[: one.queries]].sum() / exam.cells.sum())
+    orders = np.array([random.permutation(of) for _ in range(count)])
+    streams = list(run(scores, orders))
+    saved = [
+        1 - exam.cells[order[: one.queries]].sum() / exam.cells.sum()
+        for order, one in zip(orders, streams, strict=True)
+    ]
     false = sum(one.false for one in streams)
     limit = rate(false, count).high
     queries = np.array([one.queries for one in streams])
@@ -135,17 +146,17 @@ def made(count: int) -> None:
         ones = np.ones(queries)
         for name, (scores, margin) in cases.items():
             exam = Exam(f"made, {name}", scores, ones)
-            run = partial(order_stream, margin=margin)
+            run = partial(order_streams, margin=margin)
             report(exam, f"order, margin {margin:g}", scores, count, run)
         limits = bounded_means(tied, np.ones(tied.shape, np.bool_), SHARE, LEVEL)
         bounds = {"at its lower limit": limits.low[0], "at its upper limit": limits.high[0]}
         for name, bound in bounds.items():
             # met by both limits, or by none, by a hair
-            judge = partial(gate_stream, requirement=Requirement("Cover", ">=", bound - 1e-6))
+            judge = partial(gate_streams, requirement=Requirement("Cover", ">=", bound - 1e-6))
             report(Exam(f"made, bound {name}", tied, ones), "gate", tied[:1], count, judge)
     many = random.binomial(4, np.linspace(0.35, 0.65, 10)[:, None], (10, 1000)) / 4
     for margin in (0.0, 0.05, 0.1):
-        run = partial(order_stream, margin=margin)
+        run = partial(order_streams, margin=margin)
         exam = Exam("made, ten systems", many, np.ones(1000))
         report(exam, f"order, margin {margin:g}", many, max(1, count // 50), run)
 
@@ -164,12 +175,12 @@ def streams(exam: Exam, count: int) -> None:
         what = f"{len(scores)} systems ({means}{', ...' if len(scores) > 3 else ''})"
         times = count if len(scores) < 10 else max(1, count // 10)
         for margin in (0.0, 0.05, 0.1):
-            run = partial(order_stream, margin=margin)
+            run = partial(order_streams, margin=margin)
             report(exam, f"order of {what}, margin {margin:g}", scores, times, run)
         if len(scores) > 3:
             continue
         for text in ("Cover>=0.5", "Cover>=baseline-0.1"):
-            judge = partial(gate_stream, requirement=parse_requirement(text))
+            judge = partial(gate_streams, requirement=parse_requirement(text))
             report(exam, f"gate {text} on {what}", scores, count, judge)
 
 

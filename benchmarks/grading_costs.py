@@ -1,19 +1,22 @@
 """Planned and actual costs of every way of grading, on a server that counts tokens.
 
-    PYTHONPATH=tests python benchmarks/grading_costs.py [--only NAME] [--queries 6]
+    PYTHONPATH=tests python benchmarks/grading_costs.py [--only NAME] [--queries 6] [--intervals]
 
 Each exam is planned with `exam.grading_costs`, then graded in every way in its own copy: one or ten
 items a request, for all cells or for Cover@20, and by batches. A token is four characters for the
 server, as for the plan. `limits` are the planned limits before any grade; `trial` is the estimate
 after a third of the queries has grades, of all pending cells of the others.
-TREC DL 2019 replays its real grades (`--data`), the other exams have drawn ones.
+TREC DL 2019 replays its real grades (`--data`), the other exams have drawn ones. `--intervals`
+counts instead how often the limits from some queries of TREC DL 2019 hold for all others.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+from collections import Counter
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,8 +27,13 @@ from support.counted_tokens import CountingBatches, Rate, drawn, server
 import exampp
 from exampp.demo import demo_files
 from exampp.grading.batches import Batches
-from exampp.grading.costs import WayToGrade
+from exampp.grading.costs import RequestLoad, WayToGrade, _from_replays, _load, _simulated
+from exampp.grading.run import UNSTORED
+from exampp.grading.target import TargetCells
 from exampp.records.gradebook import MISSING
+from exampp.records.graders import GradingTarget
+from exampp.store.cells import pending_of_query
+from exampp.store.grades import StoredGrader
 
 PRICES = {"price_read": 0.15, "price_written": 0.60}
 
@@ -176,6 +184,51 @@ def after_trial(path: Path, url: str, options: dict[str, Any], trial: int) -> No
     report(f"  after {trial} queries", "trial", expected, actual)
 
 
+def intervals(data: Path, draws: int = 1000) -> None:
+    """Count how often the limits after a trial of random queries hold for the other queries."""
+    random = np.random.default_rng(1)
+    names = ("requests", "items", "characters")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "my.exam")
+        rate = dl19(path, data, 43)
+        for prompt, least in product(("question-self-rating", "question-rating-many"), (3, 4, 5)):
+            pairs = loads(path, rate, prompt, least)
+            actual, most = (RequestLoad.total(one) for one in zip(*pairs, strict=True))
+            print(f"\n{prompt}, Cover@20 >={least}: {actual.requests:,.0f} of {most.requests:,.0f}")
+            print(f"requests, for {actual.items:,.0f} of {most.items:,.0f} items", flush=True)
+            for trial in (3, 5, 10):
+                held = Counter[str]()
+                for _ in range(draws):
+                    order = [pairs[at] for at in random.permutation(len(pairs))]
+                    rest = (RequestLoad.total(one) for one in zip(*order[trial:], strict=True))
+                    actual, most = rest
+                    _, low, high = _from_replays(order[:trial], most, len(order) - trial)
+                    for name in names:
+                        limits = getattr(low, name) - 1e-6, getattr(high, name) + 1e-6
+                        held[name] += limits[0] <= getattr(actual, name) <= limits[1]
+                shown = ", ".join(f"{held[name] / draws:.3f} of {name}" for name in names)
+                print(f"  limits from {trial} queries hold for {shown}", flush=True)
+
+
+def loads(path: Path, rate: Rate, prompt: str, least: int) -> list[tuple[RequestLoad, RequestLoad]]:
+    """The load of every query with its grades, and if no grade covered its item."""
+    options: dict[str, Any] = {"model": "m", "decode": "text", "prompt": prompt}
+    with exampp.Collection(path) as exam:
+        run = exam.grading(
+            "openai", measures=["Cover@20"], min_rating=least, dry_run=True, **options
+        )
+        grader = StoredGrader(UNSTORED, run.grading.identity)
+        target = GradingTarget(("Cover@20",), (least,))
+        cells, pairs = TargetCells(run.connection, grader, run.exam, target), []
+        for query in run.query_order(cells):
+            found = list(pending_of_query(run.connection, query, None, run.exam, "pending"))
+            graded = _simulated(
+                run, cells.plan(query, found), lambda one: rate(one.item, one.passage)
+            )
+            pairs.append((graded, _load(run, cells.plan(query, found).needed)))
+        return pairs
+
+
 def report(way: str, how: str, planned: tuple[Any, ...], actual: tuple[float, ...]) -> None:
     cells = []
     for one, found in zip(planned, actual, strict=True):
@@ -196,10 +249,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=here / "shared" / "data" / "dl19")
     parser.add_argument("--only", default="")
     parser.add_argument("--queries", type=int, default=6)
+    parser.add_argument("--intervals", action="store_true")
     chosen = parser.parse_args()
     if chosen.queries < 2:
         parser.error("--queries must be at least 2: a trial leaves some queries")
     data, count = chosen.data, chosen.queries
+    if chosen.intervals:
+        intervals(data)
+        return
     exams: dict[str, tuple[Any, ...]] = {
         "demo": (demo, 5, {}),
         "RAG answers": (lambda path: made(path, 25, 12, 12, answer_words, "nugget"), 8, {}),

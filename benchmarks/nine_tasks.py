@@ -241,6 +241,7 @@ def share(hand: Hand) -> str:
     hand.clicks += 1
     hand.click(page.get_by_role("button", name="Add files"))
     hand.click(page.get_by_role("button", name="Import"))
+    page.get_by_text("Imported").first.wait_for()
     with Collection(hand.path) as collection:
         made = collection.decisions.list(author="dora")
     check([one.decision.rating for one in made] == [2], made)

@@ -27,7 +27,6 @@ from exampp.records.graders import (
     RatingScale,
     choose_grader,
     fitting_graders,
-    grader_label,
 )
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
 from exampp.records.selection import SearchKind
@@ -214,39 +213,9 @@ class Collection:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks: what it holds, what is pending, and the next step."""
-        from exampp.grading.status import grading_progress
-        from exampp.results.card import card
-        from exampp.store.inputs import counts
+        from exampp.grading.status import collection_card
 
-        numbers = counts(self.connection)
-        status = [] if self._graded_file else grading_progress(self.connection)
-        lines = [
-            f"{grader_label(one.grader)}{f', bank {one.bank}' * bool(one.bank)}: "
-            f"{one.graded:,} graded, {one.pending:,} pending"
-            for one in status
-        ]
-        pending = next((one.grader for one in status if one.pending), None)
-        step = next(
-            of_state
-            for is_so, of_state in (
-                (not numbers["queries"], ("Add your data:", "exam.add(frame)")),
-                (not numbers["passages"], ("Add answers or rankings:", "exam.add(frame)")),
-                (
-                    not (numbers["items"] or numbers["grades"]),
-                    ("No questions yet; grade relevance:", 'exam.grade(..., kind="query")'),
-                ),
-                (not numbers["grades"], ("Grade:", 'exam.grade("openai", model=...)')),
-                (
-                    pending is not None,
-                    ("Grade the pending pairs with the same options:", "exam.grade(...)"),
-                ),
-                (not numbers["rankings"], ("Add systems:", "exam.add(frame)")),
-                (True, ("Compare the systems:", "exam.grades().evaluate()")),
-            )
-            if is_so
-        )
-        name = "Graded file" if self._graded_file else "Collection"
-        return card(f"{name} {self.path}", numbers, lines, *step)
+        return collection_card(self.connection, self.path, is_file=self._graded_file is not None)
 
     def __enter__(self) -> Self:
         return self

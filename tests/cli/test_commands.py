@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from hashlib import md5
 from pathlib import Path
 
 import pytest
@@ -239,3 +240,26 @@ def test_the_demo_opens_its_pages(
     assert (ran.code, served) == (0, [made, 0]), ran.err
     with exampp.open(made) as exam:
         assert exam.grades().evaluate(["Cover@20"]).systems
+
+
+def test_generated_ids_of_queries_are_shown_as_texts(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    path = tmp_path / "my.exam"
+    texts = ["what is the capital of France", "who wrote Hamlet, the play about a prince"]
+    texts.append(f"{texts[1]} of Denmark")
+    ids = [md5(text.encode(), usedforsecurity=False).hexdigest() for text in texts]
+    with exampp.create(path) as exam:
+        exam.add(
+            queries=dict(zip(ids, texts, strict=True)),
+            bank=[{"query_id": one, "question": "Is it so?"} for one in ids],
+        )
+    shown = exampp_command("bank", "show", path).out
+    assert f"\n{texts[0]} " in shown
+    # one beginning of two texts
+    for one, text in zip(ids[1:], texts[1:], strict=True):
+        assert f"\n{one[:8]}\u2026 {text[:39].rstrip()}\u2026 " in shown
+    found = exampp_command("search", path, "so").out
+    assert f"items  {texts[0]} " in found
+    for_programs = exampp_command("bank", "show", path, "--format", "tsv").out
+    assert all(f"\n{one}\t" in for_programs for one in ids)

@@ -6,18 +6,21 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from support.batch_servers import Json, Outcome
+from support.batch_servers import Json, OpenAIStub, Outcome
 from support.counted_tokens import SEVERAL, CountingBatches, drawn, server
 from support.forked import forked
 
 import exampp
 from exampp.cli.main import main
-from exampp.grading.batches import Batches, BatchGrader
+from exampp.grading.batches import Batches, BatchGrader, Outbox
 from exampp.grading.run import Progress
+from exampp.records.gradebook import MISSING
 from exampp.store import runs as kept
 
 MANY = "question-rating-many"
@@ -37,6 +40,8 @@ class Provider(CountingBatches):
         self.change = change
 
     def line(self, request: str, outcome: Outcome) -> Json:
+        if outcome.gone or outcome.status != 200:
+            return OpenAIStub.line(self, request, outcome)
         line = super().line(request, outcome)
         message = line["response"]["body"]["choices"][0]["message"]
         said = json.loads(message["content"])
@@ -197,12 +202,6 @@ def test_items_that_are_refused_together_are_asked_alone(path: Path) -> None:
             if items_of(text) > 1 and "passage 0 1" in text
             else Outcome("")
         )
-        plain = provider.line
-        provider.line = lambda request, outcome: (  # type: ignore[method-assign]
-            plain(request, outcome)
-            if outcome.status == 200
-            else super(CountingBatches, provider).line(request, outcome)
-        )
         assert grade(exam, provider).done == CELLS
         assert ratings(exam) == expected(exam)
         assert [Counter(one) for one in provider.sent[1:]] == [{1: ITEMS}]
@@ -255,6 +254,78 @@ def test_killed_between_replies_and_grades(
         assert is_left(exam) == 0
 
 
+CHANGES: tuple[Change, ...] = (
+    json.dumps,
+    without_the_last,
+    off_the_scale,
+    repeated,
+    one_too_many,
+    shifted,
+    prose,
+)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_faults_kills_and_edits(
+    path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the provider returns and wherever the process dies, every rating is right."""
+    random = Random(seed)
+
+    def fault(text: str) -> Outcome:
+        return random.choice(
+            [Outcome("")] * 5
+            + [Outcome(status=500), Outcome(status=400, message="no"), Outcome(gone="expired")]
+        )
+
+    def killed_in(name: str, holder: Any) -> None:
+        whole, left = getattr(holder, name), random.randrange(60)
+
+        def dies(*more: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Killed
+            return whole(*more)
+
+        patch.setattr(holder, name, dies)
+
+    with Provider(lambda said: random.choice(CHANGES)(said)) as provider:
+        provider.outcome = fault
+        for round_number in range(4):
+            place = random.choice([(BatchGrader, "_claim"), (Outbox, "_send"), (Outbox, "_store")])
+            with (
+                monkeypatch.context() as patch,
+                suppress(Killed, exampp.Unfinished),
+                exampp.Collection(path) as exam,
+            ):
+                killed_in(place[1], place[0])
+                grade(exam, provider)
+            with exampp.Collection(path) as exam:
+                assert wrong(exam) == []
+                item = random.choice([one for one in exam.bank("main").items("q1") if one.active])
+                text = f"new {round_number} {seed}?"
+                exam.bank("main").edit("reword", item.item_id, text, author="me")
+        provider.outcome, provider.change = (lambda _: Outcome("")), json.dumps
+        with exampp.Collection(path) as exam:
+            grade(exam, provider)
+            grade(exam, provider, select="failed")
+            assert wrong(exam) == []
+            book = exam.grades().gradebook
+            for query in book.queries:
+                assert query.ratings.shape == (PASSAGES, ITEMS)
+                assert (query.ratings != MISSING).all()
+
+
+def wrong(exam: exampp.Collection) -> list[object]:
+    """The graded cells whose rating is another one than that of their texts."""
+    return [
+        (cell, rating)
+        for cell, rating in ratings(exam).items()
+        if rating is not None and rating != drawn(*cell)
+    ]
+
+
 def test_what_expired_goes_into_another_batch(path: Path) -> None:
     tries = Counter[str]()
 
@@ -264,12 +335,6 @@ def test_what_expired_goes_into_another_batch(path: Path) -> None:
 
     with Provider() as provider, exampp.Collection(path) as exam:
         provider.outcome = outcome
-        plain = provider.line
-        provider.line = lambda request, outcome: (  # type: ignore[method-assign]
-            super(CountingBatches, provider).line(request, outcome)
-            if outcome.gone
-            else plain(request, outcome)
-        )
         assert grade(exam, provider).done == CELLS
         assert [Counter(one) for one in provider.sent] == [{10: 6, 2: 6}] * 2
         assert ratings(exam) == expected(exam)

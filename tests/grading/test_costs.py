@@ -14,7 +14,7 @@ from support.servers import Answer, FaultServer, Seen
 import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.batches import Batches
-from exampp.grading.costs import WayToGrade, _middle, estimate
+from exampp.grading.costs import RequestLoad, WayToGrade, _from_replays, _middle, estimate
 from exampp.prompts import load_grading_prompt
 from exampp.results.view import Interval
 
@@ -138,15 +138,34 @@ def test_known_grades_are_replayed(copy: Path) -> None:
             assert expected == pytest.approx(found, rel=0.05)
 
 
-def test_a_trial_gives_an_estimate_with_an_interval(copy: Path) -> None:
+@pytest.mark.parametrize("prompt", [ONE, MANY])
+def test_a_trial_gives_an_estimate_with_an_interval(copy: Path, prompt: str) -> None:
     with server(drawn) as plain:
-        spent(copy, plain.url, ONE, True, max_queries=4)
-        way = planned(copy)[ONE, True]
-        found = spent(copy, plain.url, ONE, True)
-    assert way.requests.value is not None
-    assert inside(way.requests, way.requests.value)
-    assert inside(way.requests, found[0])
+        spent(copy, plain.url, prompt, True, max_queries=4)
+        way = planned(copy)[prompt, True]
+        found = spent(copy, plain.url, prompt, True)
+    numbers = (way.requests, way.read, way.written, way.cost)
+    for one, actual in zip(numbers, found, strict=True):
+        assert one.low is not None
+        assert one.high is not None
+        assert one.low <= actual <= one.high
     assert way.seconds.value is not None
+    if prompt == MANY:
+        # nearly every passage is requested: what varies are the items of a request
+        assert way.read.value == pytest.approx(found[1], rel=0.05)
+
+
+def test_an_estimate_by_hand() -> None:
+    """Three queries took 5, 5 and 8 of 10 requests: 60 % of 100, by residuals of -1, -1 and 2."""
+    replayed = [(RequestLoad(requests=n), RequestLoad(requests=10)) for n in (5, 5, 8)]
+    mean, low, high = _from_replays(replayed, RequestLoad(requests=100), 10)
+    # the deviation is the square root of (1 + 1 + 4) / 2, and t is 4.3027 for 2 degrees of freedom
+    reach = 4.3027 * 3**0.5 * (1 / 3 + 1 / 10) ** 0.5 * 10
+    assert low is not None
+    assert high is not None
+    assert mean.requests == pytest.approx(60)
+    assert (low.requests, high.requests) == pytest.approx((60 - reach, 60 + reach), rel=1e-4)
+    assert _from_replays(replayed[:2], RequestLoad(requests=100), 10)[1:] == (None, None)
 
 
 def test_failed_requests_do_not_make_the_rest_seem_cheap(copy: Path) -> None:
@@ -177,6 +196,24 @@ def test_the_bounds_of_a_run_that_may_end_early_are_those_of_its_way(exam: Path)
     assert (way.requests.low, way.requests.high) == (found.at_least, found.requests)
     # six groups of one query: the first may decide
     assert 0 < found.at_least < found.requests / QUERIES
+
+
+def test_the_shown_prompts_are_those_that_are_sent(copy: Path) -> None:
+    sent = []
+
+    def reply(seen: Seen) -> Answer:
+        sent.append(seen.body["messages"][-1]["content"])
+        return Answer(replied(sent[-1], drawn))
+
+    options: dict[str, Any] = {"model": "m", "decode": "text", "prompt": MANY, "depth": 1}
+    with FaultServer(reply) as plain, exampp.Collection(copy) as exam:
+        shown = estimate(exam.grading("openai", base_url=plain.url, **options)).prompts
+        exam.grade("openai", base_url=plain.url, **options)
+        draft = estimate(exam.grading("draft")).prompts
+    # twelve items of the first passage: ten, and two
+    assert set(shown) <= set(sent)
+    assert [text.count("What is 0 of") for text in shown] == [10, 2]
+    assert draft[0].startswith("[item]\nWhat is 0 of 0?\n\n[passage]\ntext 0")
 
 
 def test_costs_by_hand(tmp_path: Path) -> None:

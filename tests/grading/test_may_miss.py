@@ -201,14 +201,14 @@ def test_the_estimate_by_hand(tmp_path: Path) -> None:
 def test_few_drawn_items_give_no_interval(tmp_path: Path) -> None:
     book = book_by_hand(tmp_path)
     few = [
-        replace(one, skips=one.skips._replace(drawn=one.skips.drawn & (number < 3)))
+        replace(one, skips=one.skips._replace(drawn=one.skips.drawn & (number < 2)))
         for number, one in enumerate(book.queries)
         if one.skips
     ]
     (column,) = cover(book, [4], k=2, measures=[parse_measure("Cover@2")]).columns
     (one,) = corrected_cover(replace(book, queries=tuple(few)), column, "query")
     assert (one.low, one.high) == (None, None)
-    assert one.no_interval == "fewer than 5 of the open items are drawn"
+    assert one.no_interval == "fewer than 3 of the open items are drawn"
 
 
 @pytest.mark.parametrize(("chance", "expected"), [(0.066, False), (0.067, True)])

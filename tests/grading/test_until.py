@@ -132,13 +132,17 @@ def test_a_gate_has_the_verdict_of_full_grading(tmp_path: Path) -> None:
         assert row.verdict == "missing"
 
 
-def test_systems_that_are_close_need_a_margin(tmp_path: Path) -> None:
+def test_systems_that_are_close_need_a_margin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     skill = {"good": 0.9, "fair": 0.5, "even": 0.5}
-    SKILL["even"] = 0.5
+    monkeypatch.setitem(SKILL, "even", 0.5)
     with exampp.open(make(tmp_path, 30, skill)) as exam:
         alone = exam.grade(scripted(), name="alone", **ORDER)
         wide = exam.grade(scripted(), name="wide", margin=0.4, **ORDER)
-        assert alone.outcome == "All 30 queries are graded"
+        assert alone.outcome == (
+            "Not decided early: all 30 queries are graded; open after 28 queries: fair and good"
+        )
         assert wide.done < alone.done
         assert "unless their means differ by at most 0.4" in str(
             exam.grades("wide").evaluate().notes[0]
@@ -205,7 +209,8 @@ def test_a_failed_cell_ends_the_sample(tmp_path: Path) -> None:
         failing = scripted(faults={cell: "down"})
         progress = exam.grade(failing, name="lazy", **ORDER)
         # without this cell nothing is decided, and nothing is left out
-        assert progress.outcome == "The order is not decided after 2 of 40 queries"
+        what = "The order is not decided after 2 of 40 queries; open: fair and good, "
+        assert progress.outcome.startswith(what)
         assert len(exam.grades().gradebook.queries) == 2
         failing._faults = {}
         assert exam.grade(failing, name="lazy", **ORDER).done == 1
@@ -274,7 +279,8 @@ def test_the_command(tmp_path: Path, exampp_command: Commands) -> None:
     exams.make(tmp_path).close()
     line = f"exampp grade {tmp_path}/my.exam --grader draft --for Cover@2 --until order"
     assert "requests" in exampp_command.line(f"{line} --margin 0.1 --dry-run").out
-    assert "All 2 queries are graded" in exampp_command.line(line).out
+    done = exampp_command.line(line).out
+    assert "Not decided early: all 2 queries are graded; open after 1 query: alpha and" in done
     refused = exampp_command.line(f"{line} --baseline-system alpha")
     assert refused.code == 2
     assert "--until gate" in refused.err

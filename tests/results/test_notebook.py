@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -40,6 +41,23 @@ def test_a_card_of_a_collection_names_the_next_step(tmp_path: Path) -> None:
         html = shown(exam)
         assert "1 graded, 1 pending" in html
         assert "Grade the pending pairs" in html
+
+
+def test_a_card_of_many_queries_leaves_pending_cells_to_status(tmp_path: Path) -> None:
+    names = [f"q{n}" for n in range(101)]
+    with exampp.create(tmp_path / "new.exam") as exam:
+        exam.add(
+            queries={one: f"Why {one}?" for one in names},
+            passages={"p": "Because."},
+            runs={"a": {one: ["p"] for one in names}},
+            bank={one: [f"What is {one}?"] for one in names},
+        )
+        exam.grade("draft")
+        html = shown(exam)
+        assert re.search(r"draft.*: 101 grades<", html)
+        assert "pending pairs" in html
+        assert "0 pending" not in html
+        assert "exam.grades().evaluate()" in html
 
 
 def test_cards_of_banks_and_grades_escape_texts(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import exampp
 from exampp import InputError
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
-from exampp.review.record import SystemRecord
+from exampp.review.record import SystemRecord, marked_sentences
 
 SKY, SEA, DUSK = "What does air scatter?", "What does water absorb?", "Why is dusk red?"
 SCATTER, ABSORB = "Air scatters blue light.", "Water absorbs red light."
@@ -112,6 +114,35 @@ def test_without_grades_the_texts_are_shown(exam: exampp.Collection) -> None:
     assert record.systems[0].answer[0].text == ANSWER
     assert [one.rank for one in record.systems[0].contexts] == [1, 2]
     assert of(exam, "poor").system == "poor"
+
+
+def test_without_systems_it_says_so(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries={"q": "Why?"})
+        assert exam.record("q").headline == "No system answers this query."
+
+
+spans = st.tuples(st.integers(0, 40), st.integers(1, 20)).map(lambda one: (one[0], sum(one)))
+
+
+@given(st.text(alphabet="aB. !?\n\u3002", min_size=1, max_size=60), st.lists(spans, max_size=4))
+def test_sentences_join_to_the_text_and_no_mark_is_lost(
+    text: str, places: list[tuple[int, int]]
+) -> None:
+    inside = [(start, end) for start, end in places if end <= len(text)]
+    citations = [(start, end, [n]) for n, (start, end) in enumerate(inside)]
+    quotes = [(start, end, n) for n, (start, end) in enumerate(inside)]
+    found = list(marked_sentences(text, citations, quotes, in_contexts=[0]))
+    assert "".join(one.text for one in found) == text
+    everywhere = set(range(len(inside)))
+    assert {n for one in found for n in one.cites} == everywhere
+    assert {n for one in found for n in one.items} == everywhere
+    assert {n for one in found for n in one.shared} == everywhere & {0}
+    at = 0
+    for one in found:
+        overlapping = [n for n, (start, end) in enumerate(inside) if start < at + len(one.text)]
+        assert set(one.cites) <= set(overlapping)
+        at += len(one.text)
 
 
 def test_an_unknown_query_or_system_is_an_error(exam: exampp.Collection) -> None:

@@ -76,17 +76,20 @@ def test_limits_include_those_of_all_queries() -> None:
         for _ in range(15):
             shuffled = random.permutation(values)
             for known in (5, 20, 35):
-                found = full_limits(shuffled[:known], 40, SHARE, 0.95, 0.1)
-                assert found.low is not None
-                assert found.high is not None
-                outside += found.low > whole.low[0] + 1e-9 or found.high < whole.high[0] - 1e-9
+                (low,), (high,) = full_limits(shuffled[None, :known], 40, SHARE, 0.95, 0.1)
+                outside += low > whole.low[0] + 1e-9 or high < whole.high[0] - 1e-9
         assert outside <= 4
-        everything = full_limits(values, 40, SHARE, 0.95, 0.1)
-        ends = (everything.low, everything.high)
-        assert ends == pytest.approx((float(whole.low[0]), float(whole.high[0])))
+        (low,), (high,) = full_limits(values[None], 40, SHARE, 0.95, 0.1)
+        assert (low, high) == pytest.approx((float(whole.low[0]), float(whole.high[0])))
+
+
+def test_limits_of_a_row_do_not_depend_on_others() -> None:
+    values = np.random.default_rng(2).random((3, 12))
+    together = np.stack(full_limits(values, 40, SHARE, 0.95, 0.1))
+    alone = [np.stack(full_limits(row[None], 40, SHARE, 0.95, 0.1)) for row in values]
+    assert np.hstack(alone) == pytest.approx(together, abs=1e-12)
 
 
 def test_limits_of_few_queries_are_wide() -> None:
-    found = full_limits(np.array([1.0, 1.0]), 40, SHARE, 0.95, 0.05)
-    assert found.low is not None
-    assert found.low < 0.05
+    (low,), _ = full_limits(np.array([[1.0, 1.0]]), 40, SHARE, 0.95, 0.05)
+    assert low < 0.05

@@ -314,6 +314,9 @@ def test_decisions_are_stored_in_the_file_that_is_there_now(tmp_path: Path) -> N
             pass
         with room.deciding() as again:
             assert again is first, "the connection is used again"
+            choice = room.choice()
+            grades = room.grades_of(again, choice)
+            assert room.grades_of(again, choice) is grades
         # somebody restores a copy while pages are open
         fresh = tmp_path / "fresh"
         fresh.mkdir()
@@ -323,6 +326,8 @@ def test_decisions_are_stored_in_the_file_that_is_there_now(tmp_path: Path) -> N
         decide("second")
         with exampp.Collection(path) as collection:
             assert [one.decision.reason for one in collection.decisions.list()] == ["second"]
+        with room.deciding() as other:
+            assert room.grades_of(other, choice).connection is other.connection
         with pytest.raises(InputError, match="author"), room.deciding() as broken:
             broken.grades().decisions.decide("q1", "x", "p1", 3, author=" ")
         decide("third")

@@ -147,7 +147,9 @@ def test_a_stopped_run_keeps_its_replies_and_resumes(client: Client, path: Path)
 def test_grading_ends_when_the_order_is_decided(client: Client) -> None:
     form = {**GRADING, "grader": "draft", "measures": "Cover@2", "until": "order", "prompt": ""}
     assert client.post("/grade/start", {**form, "margin": "0.1"}).status == 303
-    assert "All 2 queries are graded" in in_state(client, "finished")
+    assert "Not decided early: all 2 queries are graded; open after 1 query: alpha and" in in_state(
+        client, "finished"
+    )
     refused = client.post("/grade/start", {**form, "baseline_system": "alpha"})
     assert refused.status == 400
     assert "only a gate has a baseline" in refused.text

@@ -15,7 +15,8 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from io import FileIO, TextIOWrapper, UnsupportedOperation
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from exampp.errors import Undefined, Unfinished
+from exampp.errors import ExamError, Undefined, Unfinished
 from exampp.installed import typed_path
 from exampp.stopping import stop_on_signal
 
@@ -33,9 +34,13 @@ if TYPE_CHECKING:
     from exampp.records.selection import Display
     from exampp.records.work import WorkProgress
     from exampp.results.result import Result, Table
+    from exampp.results.view import Cell
 
 # ---- results -----------------------------------------------------------------------------------
 
+_MD5 = re.compile("[0-9a-f]{32}")
+_DIGITS, _TEXT = 32, 40
+"""Characters of an MD5, and of the shown start of a query's text."""
 _LEAST = 40
 """Minimum columns of a terminal: smaller values are reported by terminals that do not know."""
 
@@ -58,7 +63,7 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
         return
     tables = list(found.values()) if isinstance(found, Mapping) else [found]
     if how.style == "text":
-        tables = list(_draft_once(tables))
+        tables = list(_draft_once(with_query_texts(tables)))
     text = "\n".join(_rendered(table, how) for table in tables)
     if how.style == "html":
         text = page_html(text, next((table.caption for table in tables), "exampp"))
@@ -69,6 +74,60 @@ def show(found: Result | Mapping[str, Table], display: Display | None = None) ->
             print_message(text)
         for note in merge_notes(note for table in tables for note in table.notes):
             print_message(note)
+
+
+def with_query_texts(tables: Sequence[Table]) -> Sequence[Table]:
+    """Put the start of a query's text in place of an id that is the MD5 of the text.
+
+    Such an id says nothing to people. Where a table has the text, too, the id is shortened. The
+    texts are those of the collection that the command reads.
+    """
+    import exampp
+    from exampp.records.wording import cut_text
+    from exampp.results.view import shorten_digests
+
+    found = {
+        cell
+        for table in tables
+        for at in _query_columns(table)
+        for row in table.rows
+        if isinstance(cell := row[at], str) and _MD5.match(cell)
+    }
+    context = click.get_current_context(silent=True)
+    path = context.params.get("collection") if context else None
+    if not found or path is None:
+        return tables
+    try:
+        with exampp.open(path) as opened:
+            texts = {key: cut_text(text, _TEXT) for key, text in opened.query_texts().items()}
+    except ExamError:
+        return tables  # ids remain where the texts cannot be read
+    same = Counter(texts.values())
+
+    def shown(cell: Cell, has_text: bool) -> Cell:
+        if not isinstance(cell, str) or not texts.get(cell[:_DIGITS]):
+            return cell
+        short = shorten_digests(cell)
+        if has_text or short == cell or len(cell) > _DIGITS:
+            return short
+        return texts[cell] if same[texts[cell]] == 1 else f"{short} {texts[cell]}"
+
+    named = []
+    for table in tables:
+        columns = _query_columns(table)
+        rows = [
+            tuple(
+                shown(cell, len(columns) > 1) if at in columns else cell
+                for at, cell in enumerate(row)
+            )
+            for row in table.rows
+        ]
+        named.append(replace(table, rows=tuple(rows)) if columns else table)
+    return named
+
+
+def _query_columns(table: Table) -> list[int]:
+    return [at for at, one in enumerate(table.columns) if one.name in ("query", "query_id")]
 
 
 def _draft_once(tables: Iterable[Table]) -> Iterator[Table]:

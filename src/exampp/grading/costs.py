@@ -13,18 +13,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count, cycle, islice
-from operator import mul, sub
+from itertools import cycle, islice
+from operator import mul
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.graders.base import Grader, Request
 from exampp.graders.budget import Price
 from exampp.graders.openai.modes import Mode
-from exampp.grading.requests import Grading, SentPrompt, prompt_slots
+from exampp.grading.requests import Grading, prompt_slots
 from exampp.grading.run import UNSTORED, GradingRun
 from exampp.grading.target import QueryPlan, TargetCells
-from exampp.prompts import fill
+from exampp.prompts import Filled, fill
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import GradingTarget
 from exampp.records.wording import duration
@@ -134,14 +134,15 @@ class RequestLoad(NamedTuple):
 class TargetLoads(NamedTuple):
     """The load of the cells that a target needs: the least, the most, and an estimate.
 
-    The estimate comes from the grades of `source` on `queries`; `error` is its relative 95 % error,
-    None if unknown.
+    The estimate comes from the grades of `source` on `queries`; `low` and `high` are its 95 %
+    limits, None if unknown.
     """
 
     least: RequestLoad
     most: RequestLoad
     estimate: RequestLoad | None = None
-    error: float | None = None
+    low: RequestLoad | None = None
+    high: RequestLoad | None = None
     source: str = ""
     queries: int = 0
 
@@ -207,31 +208,39 @@ class _TargetSurvey:
         least = next((one for one in groups if one.cells), RequestLoad()).times(share)
         if self._source is None or not any(before.items for _, before in self._replayed):
             return TargetLoads(least, most)
-        after, before = (RequestLoad.total(loads) for loads in zip(*self._replayed, strict=True))
-        factors = [one / max(1, other) for one, other in zip(after, before, strict=True)]
-        is_own = self._source.identity == self.run.grading.identity
-        return TargetLoads(
-            least,
-            most,
-            most.times(*factors),
-            self._error(factors[1], len(self._needed)) if is_own else None,
-            self._source.identity.name,
-            len(self._replayed),
-        )
+        estimate, low, high = _from_replays(self._replayed, most, len(self._needed))
+        source = self._source.identity
+        if source != self.run.grading.identity:
+            low = high = None
+        return TargetLoads(least, most, estimate, low, high, source.name, len(self._replayed))
 
-    def _error(self, factor: float, queries: int) -> float | None:
-        """Return the relative error of requests that a factor predicts, at 95 %.
 
-        The residual of a ratio estimate over queries, for as many new queries.
-        """
-        count = len(self._replayed)
-        if count < LEAST_REPLAYED or not factor:
-            return None
-        residuals = [one.requests - factor * other.requests for one, other in self._replayed]
-        spread = math.sqrt(sum(one * one for one in residuals) / (count - 1))
-        reach = student_quantile(0.95, count - 1) * math.sqrt(1 / count + 1 / max(1, queries))
-        mean = sum(one.requests for one, _ in self._replayed) / count
-        return reach * spread / mean
+def _from_replays(
+    replayed: Sequence[tuple[RequestLoad, RequestLoad]], most: RequestLoad, queries: int
+) -> tuple[RequestLoad, RequestLoad | None, RequestLoad | None]:
+    """Return the load of further queries, which is at most `most`, and its limits at 95 %.
+
+    It has the ratio of the replayed queries: what their grades need, and the most without any.
+    """
+    after, before = (list(zip(*loads, strict=True)) for loads in zip(*replayed, strict=True))
+    parts = list(zip(after, before, strict=True))
+    estimate = most.times(*(sum(one) / max(1, sum(other)) for one, other in parts))
+    if len(replayed) < LEAST_REPLAYED:
+        return estimate, None, None
+    errors = RequestLoad(*(_ratio_error(*part, queries) for part in parts))
+    # few queries have passages without any request: their spread says too little
+    errors = errors._replace(requests=max(errors.requests, errors.characters))
+    low, high = (estimate.times(*(1 + sign * one for one in errors)) for sign in (-1, 1))
+    return estimate, low, high
+
+
+def _ratio_error(after: Sequence[float], before: Sequence[float], queries: int) -> float:
+    """Return the relative error of a ratio estimate from some queries for others, at 95 %."""
+    count, factor = len(after), sum(after) / max(1, sum(before))
+    residuals = [one - factor * other for one, other in zip(after, before, strict=True)]
+    spread = math.sqrt(sum(one * one for one in residuals) / (count - 1))
+    reach = student_quantile(0.95, count - 1) * math.sqrt(1 / count + 1 / max(1, queries))
+    return reach * spread * count / max(1, sum(after))
 
 
 def _simulated(
@@ -334,8 +343,9 @@ class _Survey(NamedTuple):
             if target is not None:
                 target.add(query, found, simulate=number % step == 0)
             if spent.asked and number % step == 0:
-                whole = pending_of_query(run.connection, query, None, run.exam, "pending")
-                graded.append(RequestLoad(*map(sub, _load(run, whole), loads[-1])))
+                left = {cell for one in found for cell in one.cells}
+                every_cell = pending_of_query(run.connection, query, None, run.exam, "pending")
+                graded.append(_load(run, (one for one in every_cell if left.isdisjoint(one.cells))))
         every, some = RequestLoad.total(loads), RequestLoad.total(loads[::step])
         scale = 1.0
         if len(queries) < len(every_query):
@@ -400,25 +410,28 @@ class _Rates(NamedTuple):
 
 def _tokens_per_character(run: GradingRun, bundles: Iterable[Sequence[PendingCells]]) -> float:
     """Return the tokens of a character, after truncation, by the model's tokenizer if known."""
-    grader, numbers = run.grading.grader, count()
+    grader = run.grading.grader
     measured = grader.limit is not None
     tokens = characters = 0.0
     for bundle in bundles if measured else ():
         with suppress(InputError):
-            first, *more = (run.grading.request(next(numbers), one) for one in bundle)
-            tokens += _tokens(grader, first, more)
+            tokens += _tokens(grader, run.grading.requests(bundle))
             characters += _load(run, bundle).characters
     return tokens / characters if characters else 1 / CHARACTERS_PER_TOKEN
 
 
-def _tokens(grader: Grader, prompt: SentPrompt, more: Sequence[SentPrompt]) -> float:
-    """Count the tokens of a request; every further item adds a line with its number."""
-    request = prompt.request
-    lines = "".join(f"10. {one.request.item}\\n" for one in more)
-    if not grader.exact_tokens:
-        return len(request.system + request.user + lines) / CHARACTERS_PER_TOKEN
-    further = grader.offsets(lines) if lines else ()
-    return grader.length(request.user, request.system) + len(further)
+def _tokens(grader: Grader, requests: Sequence[Request]) -> float:
+    """Count the tokens of the request for some items of a passage."""
+    filled = _filled(grader, requests)
+    if grader.exact_tokens:
+        return grader.length(filled.user, filled.system)
+    return len(filled.system + filled.user) / CHARACTERS_PER_TOKEN
+
+
+def _filled(grader: Grader, requests: Sequence[Request]) -> Filled | Request:
+    """Return the texts that are sent for some items of a passage."""
+    mode = getattr(grader, "mode", None)
+    return mode.filled(requests) if isinstance(mode, Mode) else requests[0]
 
 
 def _reply_tokens(grader: Grader, items: float) -> float:
@@ -475,12 +488,11 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
     target = survey.target or TargetLoads(every, every)
     load, used = target.most, rates.usage(target.most)
     pending = pending_cells(run.connection, survey.key, run.exam, run.select)
+    bundles = run.grading.bundles(filter(run.needs_request, pending))
     prompts = list[str]()
-    for number, bundle in enumerate(
-        islice(run.grading.bundles(filter(run.needs_request, pending)), SHOWN_PROMPTS)
-    ):
+    for bundle in islice(bundles, SHOWN_PROMPTS):
         with suppress(InputError):
-            prompts.append(_texts_of(run.grading.request(number, bundle[0]).request))
+            prompts.append(_shown_prompt(grader, run.grading.requests(bundle)))
     cells = round(load.cells)
     return GradingEstimate(
         cells,
@@ -526,11 +538,12 @@ def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]
     }
 
 
-def _texts_of(request: Request) -> str:
-    if not request.user:
-        return f"[item]\\n{request.item}\\n\\n[passage]\\n{request.passage}"
-    system = f"[system]\\n{request.system}\\n\\n[user]\\n" if request.system else ""
-    return f"{system}{request.user}"
+def _shown_prompt(grader: Grader, requests: Sequence[Request]) -> str:
+    if not requests[0].user:
+        return f"[item]\n{requests[0].item}\n\n[passage]\n{requests[0].passage}"
+    filled = _filled(grader, requests)
+    system = f"[system]\n{filled.system}\n\n[user]\n" if filled.system else ""
+    return f"{system}{filled.user}"
 
 
 # ---- all ways ------------------------------------------------------------------------------------
@@ -705,15 +718,15 @@ def _way(
         load, target = TargetLoads(load, load, load), ""
     else:
         target = str(run.target)
-    least, most, middle = (None if one is None else (one, rates.usage(one)) for one in load[:3])
+    loads = [None if one is None else (one, rates.usage(one)) for one in load[:5]]
 
     def interval(value: Callable[[RequestLoad, _Usage], float | None]) -> Interval:
-        low, high, mean = (None if one is None else value(*one) for one in (least, most, middle))
-        if low is None or high is None or mean is None or low == high:
-            return Interval(high if low == high else None, *((low, high) if low != high else ()))
-        if load.error is None:
-            return Interval(mean)
-        return Interval(mean, max(low, mean * (1 - load.error)), min(high, mean * (1 + load.error)))
+        least, most, mean, low, high = (None if one is None else value(*one) for one in loads)
+        if least is None or most is None or least == most:
+            return Interval(most)
+        if mean is None or low is None or high is None or low == high:
+            return Interval(mean) if mean is not None else Interval(None, least, most)
+        return Interval(mean, max(least, low), min(most, high))
 
     grader = run.grading.grader
     has_batches = grader.share == 1 and isinstance(getattr(grader, "mode", None), Mode)

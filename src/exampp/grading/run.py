@@ -27,6 +27,7 @@ from exampp.grading.cascade import Cascaded, cascade_cells
 from exampp.grading.regrade import record_rules
 from exampp.grading.requests import Grading, why_ungraded
 from exampp.grading.target import QueryPlan, TargetCells
+from exampp.measures.query_sample import group_size
 from exampp.prompts.answers import is_no_answer
 from exampp.records import Grade, State
 from exampp.records.graders import GradingTarget
@@ -186,8 +187,6 @@ T = TypeVar("T")
 COMMIT_SECONDS = 1.0
 COMMIT_CELLS = 2000
 POLL_SECONDS = 0.5
-GROUPS = 20
-"""Groups of queries that are graded one after the other with `--until`."""
 UNSTORED = 0
 """Key of a grader that has not graded yet; stored keys start at 1."""
 _KEPT = "All grades so far are stored; the same command continues"
@@ -473,7 +472,7 @@ class GradingRun:
     def groups(self, of_queries: Sequence[T]) -> Iterator[Sequence[T]]:
         """Yield the groups of queries that are graded one after the other, or values of theirs."""
         ends_early = self.target is not None and self.target.until
-        size = max(1, -(-len(of_queries) // (GROUPS if ends_early else 1)))
+        size = group_size(len(of_queries)) if ends_early else max(1, len(of_queries))
         return (of_queries[start : start + size] for start in range(0, len(of_queries), size))
 
     def _select(self, queries: list[int], select: str) -> Iterator[Progress]:

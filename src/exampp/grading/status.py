@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from exampp.grading.target import count_needed
@@ -22,6 +23,7 @@ from exampp.records.readings import (
 )
 from exampp.records.wording import counted
 from exampp.records.work import WorkProgress
+from exampp.results.card import card
 from exampp.results.result import Table
 from exampp.results.view import GRADER_KEY, Column, Value
 from exampp.stats.cascade import describe_audit
@@ -35,9 +37,11 @@ from exampp.store.cells import (
 from exampp.store.connection import read_transaction
 from exampp.store.grades import (
     StoredGrader,
+    count_grades,
     failure_reasons,
     graders,
 )
+from exampp.store.inputs import counts
 from exampp.store.pages import count_readings
 from exampp.store.runs import (
     OPEN,
@@ -291,3 +295,47 @@ def spent_table(connection: sqlite3.Connection) -> Table:
     decimals = {"seconds": 1, "cost": 6}
     heads = [*(Column(name, decimals.get(name, 3)) for name in names), GRADER_KEY]
     return Table.of(heads, rows, "Time, tokens and cost of grading, all runs", notes)
+
+
+# ---- in a notebook -------------------------------------------------------------------------------
+
+FEW_QUERIES = 100
+"""Queries of a collection whose card counts the pending cells."""
+
+
+def collection_card(connection: sqlite3.Connection, path: Path, *, is_file: bool) -> str:
+    """Return a card for notebooks: what a collection holds, what is pending, and the next step."""
+    numbers = counts(connection)
+    is_large = numbers["queries"] > FEW_QUERIES
+    status = [] if is_file or is_large else grading_progress(connection)
+    lines = [
+        f"{grader_label(one.grader)}{f', bank {one.bank}' * bool(one.bank)}: "
+        f"{one.graded:,} graded, {one.pending:,} pending"
+        for one in status
+    ]
+    if is_large and not is_file:
+        of_graders = count_grades(connection)
+        lines = [f"{grader_label(one.identity)}: {count:,} grades" for one, count in of_graders]
+        lines += ["exam.status() counts the pending pairs."] * bool(lines)
+    pending = next((one.grader for one in status if one.pending), None)
+    step = next(
+        of_state
+        for is_so, of_state in (
+            (not numbers["queries"], ("Add your data:", "exam.add(frame)")),
+            (not numbers["passages"], ("Add answers or rankings:", "exam.add(frame)")),
+            (
+                not (numbers["items"] or numbers["grades"]),
+                ("No questions yet; grade relevance:", 'exam.grade(..., kind="query")'),
+            ),
+            (not numbers["grades"], ("Grade:", 'exam.grade("openai", model=...)')),
+            (
+                pending is not None,
+                ("Grade the pending pairs with the same options:", "exam.grade(...)"),
+            ),
+            (not numbers["rankings"], ("Add systems:", "exam.add(frame)")),
+            (True, ("Compare the systems:", "exam.grades().evaluate()")),
+        )
+        if is_so
+    )
+    name = "Graded file" if is_file else "Collection"
+    return card(f"{name} {path}", numbers, lines, *step)

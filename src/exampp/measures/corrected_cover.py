@@ -29,7 +29,7 @@ from exampp.records.gradebook import MISSING, Gradebook
 from exampp.stats.estimate import Bools, Estimate, Floats
 from exampp.stats.proportions import finite_share_limits
 
-FEWEST_DRAWN, FEWEST_MISSED = 5, 1
+FEWEST_DRAWN, FEWEST_MISSED = 3, 1
 """Least drawn open items, and least expected missed items, of a system with an interval."""
 
 

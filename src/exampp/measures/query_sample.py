@@ -11,6 +11,7 @@ a probability of at most `ERROR`, whenever grading stops: see `stats.sequential`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from exampp.measures.requirements import parse_requirement
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GradingTarget
+from exampp.records.wording import counted
 from exampp.results.notes import note
 from exampp.stats.estimate import Bools, Estimate, Floats
 from exampp.stats.means import Range
@@ -36,6 +38,10 @@ ERROR = 0.05
 """Limit of the probability of a wrong decision."""
 LEVEL = 0.95
 """Level of the intervals of a gate."""
+GROUPS = 20
+"""Groups of queries that are graded one after the other with `--until`."""
+SHOWN = 3
+"""Maximum names in a sentence on what is open."""
 
 
 def random_order(query_ids: Sequence[str]) -> NDArray[np.intp]:
@@ -62,11 +68,7 @@ def query_sample(book: Gradebook) -> Gradebook:
             break
     if size == len(book.queries):
         return book
-    return replace(
-        book,
-        queries=tuple(book.queries[at] for at in np.sort(order[:size]).tolist()),
-        sampled_from=len(_exam_queries(book)),
-    )
+    return _of_queries(book, order[:size])
 
 
 def described_sample(book: Gradebook) -> Gradebook:
@@ -89,13 +91,46 @@ def described_sample(book: Gradebook) -> Gradebook:
 
 
 def outcome(book: Gradebook) -> str:
-    """Return a sentence on how many queries decide what ends the grading."""
+    """Return a sentence on how many queries decide what ends the grading, and on what is open."""
     sample = query_sample(book)
-    if sample.target is None or not sample.sampled_from:
-        return f"All {len(_exam_queries(book)):,} queries are graded"
-    done = f"{len(_exam_queries(sample)):,} of {sample.sampled_from:,} queries"
-    verb = "is" if is_decided(book) else "is not"
-    return f"The {sample.target.until} {verb} decided after {done}"
+    target, of = book.target, len(_exam_queries(book))
+    if target is None or not target.until:
+        return f"All {of:,} queries are graded"
+    if sample.sampled_from:
+        still_open = _open(sample, book)
+        done = f"after {len(_exam_queries(sample)):,} of {of:,} queries"
+        if not still_open:
+            return f"The {target.until} is decided {done}"
+        return f"The {target.until} is not decided {done}; open: {_some(still_open)}"
+    # what was open when the last group of queries began
+    size = group_size(len(book.queries))
+    if before := max(0, len(book.queries) - 1) // size * size:
+        order = random_order([query.query_id for query in book.queries])
+        last = _of_queries(book, order[:before])
+        if still_open := _open(last, book):
+            done = f"open after {counted(len(_exam_queries(last)), 'query')}: {_some(still_open)}"
+            return f"Not decided early: all {counted(of, 'query')} are graded; {done}"
+    return f"All {of:,} queries are graded"
+
+
+def group_size(queries: int) -> int:
+    """Return the number of queries that are graded between two looks at the decision."""
+    return max(1, -(-queries // GROUPS))
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and the number of others."""
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _of_queries(book: Gradebook, indices: NDArray[np.intp]) -> Gradebook:
+    """Return the sample with some queries of a book."""
+    return replace(
+        book,
+        queries=tuple(book.queries[at] for at in np.sort(indices).tolist()),
+        sampled_from=len(_exam_queries(book)),
+    )
 
 
 def _exam_queries(book: Gradebook) -> set[str]:
@@ -117,36 +152,44 @@ def estimate_all(
         level: The level of the interval.
         rows: The number of intervals among which none exceeds its bounds.
     """
-    return full_limits(values[random_order(query_ids)], of, within, level, ERROR / rows)
+    shuffled = values[None, random_order(query_ids)]
+    (low,), (high,) = full_limits(shuffled, of, within, level, ERROR / rows)
+    return Estimate(math.fsum(values.tolist()) / len(values), float(low), float(high))
 
 
 def is_decided(book: Gradebook) -> bool:
     """Return whether the graded queries decide the order or the gate of the target."""
     sample = query_sample(book)
+    return not sample.sampled_from or not _open(sample, book)
+
+
+def _open(sample: Gradebook, book: Gradebook) -> list[str]:
+    """Return the pairs of systems, or the requirements, that a sample does not decide."""
     target = sample.target
-    if target is None or not sample.sampled_from:
-        return True
+    if target is None:
+        return []
     removed = target.baseline and target.baseline not in sample.systems
     if removed or not sample.queries or not sample.systems:
-        return False
+        return [f"the {target.until}"]
     columns = evaluate_gradebook(sample, target.measures, target.min_ratings).columns
     if not columns[0].query_ids:
-        return False
+        return [f"the {target.until}"]
     if target.until == "order":
-        decisions = _orders(book, sample.sampled_from, target.margin, columns)
-    else:
-        decisions = _verdicts(sample, target, columns)
-    return all(decisions)
+        return list(_open_pairs(book, sample.sampled_from, target.margin, columns))
+    return list(_open_verdicts(sample, target, columns))
 
 
-def _orders(
+def _open_pairs(
     book: Gradebook, of: int, margin: float, columns: Sequence[MeasureColumn]
-) -> Iterator[bool]:
+) -> Iterator[str]:
+    first, second = np.triu_indices(len(book.systems), 1)
     for column in columns:
         scores = column.values.values[:, random_order(column.query_ids)]
         equal = _same_passages(book, column.measure.cutoff or 1)
         pairs = decided_pairs(scores, of, (-1.0, 1.0), margin, ERROR / len(columns), equal)
-        yield bool(pairs.all())
+        of_column = f" ({column.name})" if len(columns) > 1 else ""
+        for at in np.flatnonzero(~pairs).tolist():
+            yield f"{book.systems[first[at]]} and {book.systems[second[at]]}{of_column}"
 
 
 def _same_passages(book: Gradebook, k: int) -> Bools:
@@ -164,9 +207,9 @@ def _same_passages(book: Gradebook, k: int) -> Bools:
     return np.array([read[one] == read[other] for one, other in pairs], np.bool_)
 
 
-def _verdicts(
+def _open_verdicts(
     sample: Gradebook, target: GradingTarget, columns: Sequence[MeasureColumn]
-) -> Iterator[bool]:
+) -> Iterator[str]:
     column_of = {str(one.measure): one for one in columns}
     wanted = [parse_requirement(one) for one in target.requirements]
     systems = [at for at, name in enumerate(sample.systems) if name != target.baseline]
@@ -179,4 +222,5 @@ def _verdicts(
         for at in systems:
             ids, of = column.query_ids, sample.sampled_from
             found = estimate_all(values[at], ids, of, within, LEVEL, rows)
-            yield len({one.holds(end) for end in (found.low, found.high) if end is not None}) == 1
+            if len({one.holds(end) for end in (found.low, found.high) if end is not None}) > 1:
+                yield f"{one} for {sample.systems[at]}"

@@ -143,6 +143,8 @@ class QueryRecord(Result):
     @property
     def headline(self) -> str:
         """The number of items that each answer covers, and those of its contexts."""
+        if not self.systems:
+            return "No system answers this query."
         graded = [rating for one in self.items for rating in (*one.answers, *one.contexts)]
         if not any(graded):
             return "No grades yet." if self.items else "No items yet."
@@ -414,7 +416,10 @@ class _Record:
         title, sentences = "", tuple[MarkedSentence, ...]()
         if text is not None:
             quotes = list(self._quotes(text, row, covered))
-            title, sentences = text.title, tuple(_marked(text.text, citations, quotes, in_contexts))
+            title, sentences = (
+                text.title,
+                tuple(marked_sentences(text.text, citations, quotes, in_contexts)),
+            )
         return RecordPassage(number, rank, self.ids[row], title, sentences, tuple(covers))
 
     def _id(self, row: int | str) -> str:
@@ -441,7 +446,7 @@ def _strongest(covered: tuple[int, int]) -> tuple[int, int]:
     return -rating, number
 
 
-def _marked(
+def marked_sentences(
     text: str,
     citations: Sequence[tuple[int, int, Sequence[int]]],
     quotes: Sequence[tuple[int, int, int]],

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from exampp.stats.estimate import Bools, Estimate, Floats
+from exampp.stats.estimate import Bools, Floats
 from exampp.stats.means import Range, bounded_means
 
 _BETS = (0.25, 0.5, 1.0)
@@ -80,52 +80,46 @@ def decided_pairs(
     return np.asarray(known | ordered | close, np.bool_)
 
 
-def full_limits(values: Floats, of: int, within: Range, level: float, error: float) -> Estimate:
-    """Bound the interval of the mean that all queries will give.
+def full_limits(
+    values: Floats, of: int, within: Range, level: float, error: float
+) -> tuple[Floats, Floats]:
+    """Bound the interval of the mean that all queries will give, from below and above, by row.
 
     Args:
-        values: Values of some queries, in random order.
+        values: Rows x some queries, in random order.
         of: The number of all queries.
         within: The smallest and the largest possible value.
         level: The level of the interval over all queries.
-        error: Limit of the probability that the interval over all queries exceeds these bounds.
+        error: Limit of the probability that an interval over all queries exceeds its bounds.
 
     The sum over the other queries is bounded by betting. Of all values with that sum, those at the
     ends of the range give the widest interval.
     """
     lowest, highest = within
-    bound = _lowest_mean(values, of, lowest, highest, error / 2)
-    upper = -_lowest_mean(-values, of, -highest, -lowest, error / 2)
-    ends = np.stack(
-        [
-            np.concatenate([values, _extreme(mean * of - values.sum(), of - len(values), within)])
-            for mean in (bound, upper)
-        ]
+    total, left = values.sum(axis=1), of - values.shape[1]
+    bounds = (
+        _lowest_mean(values, of, lowest, highest, error / 2),
+        -_lowest_mean(-values, of, -highest, -lowest, error / 2),
     )
-    limits = bounded_means(ends, np.ones(ends.shape, np.bool_), within, level)
-    return Estimate(
-        math.fsum(values.tolist()) / len(values), float(limits.low[0]), float(limits.high[1])
-    )
+    ends = [np.hstack([values, _extreme(one * of - total, left, within)]) for one in bounds]
+    low, high = (bounded_means(one, np.ones(one.shape, np.bool_), within, level) for one in ends)
+    return low.low, high.high
 
 
-def _lowest_mean(values: Floats, of: int, lowest: float, highest: float, error: float) -> float:
-    """Return the largest mean over all queries that is refuted as too low, by bisection."""
-    left = of - len(values)
-    low = (values.sum() + left * lowest) / of
-    high = (values.sum() + left * highest) / of
+def _lowest_mean(values: Floats, of: int, lowest: float, highest: float, error: float) -> Floats:
+    """Return the largest means over all queries that are refuted as too low, by bisection."""
+    total, left = values.sum(axis=1), of - values.shape[1]
+    low, high = (total + left * lowest) / of, (total + left * highest) / of
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        wealth = largest_wealth(values[None], of, lowest, np.array([middle]))
-        if wealth[0] >= -math.log(error):
-            low = middle
-        else:
-            high = middle
-    return float(low)
+        refuted = largest_wealth(values, of, lowest, middle) >= -math.log(error)
+        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+    return np.asarray(low, np.float64)
 
 
-def _extreme(total: float, count: int, within: Range) -> Floats:
-    """Return `count` values with a sum, all but one at an end of the range."""
+def _extreme(total: Floats, count: int, within: Range) -> Floats:
+    """Return rows of `count` values with a sum, all but one at an end of the range."""
     lowest, highest = within
     width = highest - lowest
-    above = np.clip((total - count * lowest) - width * np.arange(count), 0, width)
+    above = np.clip((total - count * lowest)[:, None] - width * np.arange(count), 0, width)
     return np.asarray(lowest + above, np.float64)

@@ -183,6 +183,16 @@ def graders_with_grades(connection: sqlite3.Connection) -> set[int]:
     )
 
 
+def count_grades(connection: sqlite3.Connection) -> list[tuple[StoredGrader, int]]:
+    """Return the graders with their numbers of grades, also those of earlier texts."""
+    counts = pairs(
+        connection,
+        "SELECT grader, (SELECT count(*) FROM grade g WHERE g.grader = r.grader) - "
+        "(SELECT count(*) FROM grade g WHERE g.grader = r.grader AND g.state <> 0) FROM grader r",
+    )
+    return [(one, counts[one.key]) for one in graders(connection)]
+
+
 def _stored(connection: sqlite3.Connection, where: str, *values: str) -> list[StoredGrader]:
     rows = connection.execute(
         "SELECT grader, model, prompt, kind, lowest, highest, settings FROM grader "

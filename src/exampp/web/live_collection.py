@@ -607,6 +607,17 @@ class LiveCollection:
             raise
         self._threads.opened = (file, collection)
 
+    def grades_of(self, collection: Collection, choice: Choice) -> Grades:
+        """Return the grades of a choice in the collection of `deciding`, for the next ones too.
+
+        Finding them takes longer than a decision; their grader and bank never change.
+        """
+        known: dict[str, Grades] = vars(self._threads).setdefault("grades", {})
+        grades = known.get(choice.code)
+        if grades is None or grades.connection is not collection.connection:
+            grades = known[choice.code] = choice.of(collection)
+        return grades
+
     def close(self) -> None:
         """Stop the tasks and remove uploads, then stop watching; release open connections."""
         self.tasks.close()

@@ -210,7 +210,7 @@ def decide(
     with request.live.deciding() as collection:
         if request.assessor not in request.live.sessions:
             start_session(request, collection)
-        grades = request.choice.of(collection)
+        grades = request.live.grades_of(collection, request.choice)
         earlier = decisions_on(grades.connection, [texts[0]], grades.grader).get(texts, [])
         grades.decisions.decide(
             *place,

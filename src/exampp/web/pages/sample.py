@@ -262,7 +262,8 @@ def decide_sampled(
     place, texts, author = CellIds.unpacked(cell), parse_versions(versions), request.assessor
     reason = reason.strip()
     with request.live.deciding() as collection:
-        grades, plan = request.choice.of(collection), _plan(request, collection)
+        grades = request.live.grades_of(collection, request.choice)
+        plan = _plan(request, collection)
         if plan.sample != sample:
             raise InputError("a new sample has been drawn", hint="Reload the page")
         query_id, _, passage_id = place
