@@ -355,8 +355,8 @@ def changes(
     since: Annotated[
         Path,
         keyword(
-            help="Compare with an earlier copy of the collection, graded passages, output of "
-            "evaluate --per-query --format json, or the bank and decisions before a date "
+            help="Compare with an earlier copy of the collection, graded passages, or output of "
+            "evaluate --per-query --format json; or with the bank and decisions before a date "
             "(2026-11-03).",
         ),
     ],
