@@ -73,11 +73,25 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "export bank": ("export", "exam.exam", "new.csv"),
     "bank lint": ("bank", "lint", "exam.exam"),
     "bank split": ("bank", "split", "new.exam", "--secret", "0.5"),
+    "bank compare": ("bank", "compare", "split.exam", "-m", "Cover@20"),
+    "bank duplicates": ("bank", "duplicates", "exam.exam"),
+    "bank list": ("bank", "list", "exam.exam"),
+    "bank log": ("bank", "log", "exam.exam"),
+    "bank diff": ("bank", "diff", "exam.exam", "1"),
+    "bank apply": ("bank", "apply", "exam.exam", "exam.csv", "--dry-run"),
+    "bank edit": ("bank", "edit", "new.exam", "add", "q0", "Why?"),
+    "bank revert": ("bank", "revert", "exam.exam", "--to", "1", "--dry-run"),
+    "changes": ("analyze", "changes", "two.exam", "--since", "exam.exam"),
+    "check": ("check", "exam.exam"),
+    "record": ("record", "exam.exam", "q0"),
+    "review decisions": ("review", "exam.exam", "decisions"),
+    "people": ("people", "exam.exam"),
 }
 """What is run, in the folder of an exam; whatever is called new is made before it, or by it.
 
-Serving is measured by `review_load.py` and `million_passages.py`; models, batteries of attacks and
-banks' generation take what the model takes, and citations are an exam of another shape.
+Not here: `serve` is measured by `review_load.py` and `million_passages.py`; `bank generate`,
+`finetune` and `attacks --build` take what the model takes; `citations` and `reproduce` read other
+files; `bank verify` reads only sealed items; `demo`, `prompts` and `plugins` read no exam.
 """
 BEFORE = {
     "grade": "inputs.exam",
@@ -86,6 +100,7 @@ BEFORE = {
     "calibrate": "exam.exam",
     "review plan": "exam.exam",
     "bank split": "exam.exam",
+    "bank edit": "exam.exam",
 }
 """Of which collection `new.exam` is a copy."""
 
@@ -117,8 +132,13 @@ def make(folder: Path, shape: Mapping[str, int]) -> None:
         exam.import_files(*(folder / name for name in INPUTS))
     shutil.copy(folder / "exam.exam", folder / "two.exam")
     grade(folder / "two.exam")
-    save = ("analyze", "calibration", "exam.exam", "--save", "exam.calibration")
-    run([sys.executable, "-m", "exampp", *save], folder)
+    shutil.copy(folder / "exam.exam", folder / "split.exam")
+    for words in (
+        ("analyze", "calibration", "exam.exam", "--save", "exam.calibration"),
+        ("bank", "split", "split.exam", "--secret", "0.5"),
+        ("export", "exam.exam", "exam.csv"),
+    ):
+        run([sys.executable, "-m", "exampp", *words], folder)
 
 
 def grade(path: Path) -> None:

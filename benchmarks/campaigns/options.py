@@ -425,6 +425,7 @@ OPTIONS: Mapping[str, Uses] = {
         {
             **BOARD,
             **DECIDED,
+            "--since": "learn.exam",
             **LABELS,
             "--output": "",
             "--official": {

@@ -446,3 +446,41 @@ def test_a_limit_of_memory_is_a_sentence() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ran.returncode == 0
     assert ran.stdout.startswith("plots cannot be drawn under this limit of memory")
+
+
+@pytest.mark.parametrize("make", [one for one in FAMILIES if one is not heat])
+def test_marks_say_their_values_to_a_pointer(make: Make) -> None:
+    pytest.importorskip("vl_convert")
+    svg = make(["one & two", 'say "hi" <b>', "three"]).svg("page")
+    tree = ElementTree.fromstring(svg)
+    marks = [node for node in tree.iter() if node.get("data-value") is not None]
+    assert marks
+    for mark in marks:
+        assert re.search(r"\d", mark[0].text or "")
+    # pages of the server allow no styles in elements
+    assert "style=" not in svg
+
+
+def test_a_mark_says_name_value_error_and_number_of_queries() -> None:
+    pytest.importorskip("vl_convert")
+    scores = [Spread("a & b", 0.5, 0.4, 0.6), Spread("c", 0.3)]
+    svg = leaderboard(scores, "AP", queries={"a & b": 43, "c": 1}).svg()
+    said = {node.text for node in ElementTree.fromstring(svg).iter() if "title" in node.tag}
+    assert said == {"a & b: 0.500 (0.400 to 0.600), 43 queries", "c: 0.300, 1 query"}
+
+
+def test_the_scatter_plot_has_tau_inside() -> None:
+    pytest.importorskip("vl_convert")
+    points = [lines.RankPair("a", 1, 2), lines.RankPair("b", 2, 1)]
+    assert "Kendall's tau -1.000" in texts(lines.rank_scatter(points, "AP", tau=-1.0).svg())
+
+
+def test_plots_have_five_sizes_of_text_at_most() -> None:
+    pytest.importorskip("vl_convert")
+    sizes_of = {
+        size
+        for make in FAMILIES
+        for names in (["one", "two", "three"], HUNDRED)
+        for size in re.findall(r'font-size="([\d.]+)px"', make(names).svg())
+    }
+    assert len(sizes_of) <= 5, sizes_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,3 +81,37 @@ as many items and passages are more than half of all."""
 def test_as_many_grades_in_more_queries_are_no_more_work(name: str, tmp_path: Path) -> None:
     few, many = (steps(exam(tmp_path / f"{n}.exam", n), WORK[name]) for n in (4, 64))
     assert many < MOST.get(name, 2 * few)
+
+
+def import_steps(folder: Path, queries: int) -> int:
+    """Import ten judged and graded passages of each query; return the steps, in hundreds."""
+    folder.mkdir()
+    grade = {"llm": "m", "correctAnswered": ["a"], "wrongAnswered": [], "answers": [["a", "yes"]]}
+    with (folder / "graded.jsonl").open("w") as file:
+        for query in range(queries):
+            passages = [
+                {
+                    "paragraph_id": f"{query}-{number}",
+                    "text": f"Passage {number} of {query}.",
+                    "paragraph_data": {"judgments": [{"relevance": number % 2}]},
+                    "exam_grades": [grade],
+                }
+                for number in range(10)
+            ]
+            file.write(json.dumps([f"q{query}", passages]) + "\n")
+    count = 0
+
+    def step() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    with exampp.create(folder / "my.exam") as made:
+        made.connection.set_progress_handler(step, STEP)
+        made.import_files(folder / "graded.jsonl")
+    return count
+
+
+def test_an_import_reads_no_earlier_query_again(tmp_path: Path) -> None:
+    few, many = (import_steps(tmp_path / str(n), n) for n in (50, 200))
+    assert many < 4.4 * few

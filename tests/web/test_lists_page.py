@@ -84,7 +84,8 @@ def test_an_unknown_list_query_or_plot_is_not_found(dl19: Client) -> None:
     assert dl19.get("/lists/missing", by="guessing").status == 400
     assert dl19.get("/plots/nothing.svg").status == 404
     assert dl19.get("/plots/leaderboard.svg", by="9").status == 404
-    assert dl19.get("/plots/leaderboard.svg", theme="page").status == 400
+    assert dl19.get("/plots/leaderboard.svg", theme="paper").status == 400
+    assert dl19.get("/plots/leaderboard.png", theme="page").status == 400
 
 
 # ---- history -------------------------------------------------------------------------------------

@@ -175,6 +175,10 @@ def test_an_interactive_report_filters_and_pins_in_the_same_way(
     assert page.url == f"{address}?group=best&pin=bees_3"
     group.select_option("cats_* (4)")
     assert systems.all_text_contents() == ["bees_3", *(f"cats_{n}" for n in range(1, 5))]
+    # charts of a report answer, too
+    page.locator(".drawing").first.focus()
+    page.keyboard.press("End")
+    assert page.locator(".chart-says").first.text_content() == "cats_4: 0.000, 1 query"
     # the dots of a query are those of the shown systems
     assert page.locator("#explore .strip").first.locator("circle").count() == 5
     page.close()
@@ -199,3 +203,31 @@ def test_pictures_drawn_in_another_process_are_those_of_the_figure() -> None:
     # what cannot be drawn raises its error here
     with pytest.raises(ValueError, match=r"(?i)vega"):
         render_figure(replace(figure, spec={"mark": "none", "width": 1}), "svg", "light")
+
+
+def test_charts_answer_to_the_pointer_and_to_keys(client: Client, browser: Browser) -> None:
+    from playwright.sync_api import expect
+
+    context = browser.new_context(base_url=f"http://{client.host}")
+    context.set_default_timeout(120_000)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(f"/?token={next(iter(client.served.access.people.tokens))}")
+    page.goto("/plots?group=bees_")
+    chart = page.locator(".drawing").first
+    marks = chart.locator("path[data-value]")
+    expect(marks).to_have_count(4, timeout=120_000)
+    says = page.locator(".chart-says").first
+    marks.nth(2).hover()
+    expect(says).to_have_text("bees_3: 0.250, 1 query", timeout=60_000)
+    expect(chart.locator(".is-faded")).to_have_count(3, timeout=60_000)
+    chart.focus()
+    page.keyboard.press("Home")
+    expect(says).to_have_text("bees_1: 0.750, 1 query", timeout=60_000)
+    page.keyboard.press("ArrowDown")
+    expect(says).to_have_text("bees_2: 0.500, 1 query", timeout=60_000)
+    page.keyboard.press("Escape")
+    expect(says).to_have_text("", timeout=60_000)
+    assert said == []
+    context.close()

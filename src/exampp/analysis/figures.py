@@ -18,6 +18,7 @@ from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Table
 from exampp.results.view import Column as Field
 from exampp.results.view import Value
+from exampp.stats.rank_correlation import kendall
 
 _DECIMALS = 10
 
@@ -89,7 +90,8 @@ def scatter_figure(
     ours = ranks_of({system: round(scores[system], places) for system in both})
     theirs = ranks_of({system: -official[system] for system in both})
     points = [lines.RankPair(system, theirs[system], ours[system]) for system in both]
-    drawn = lines.rank_scatter(points, column.name, official=named, subtitle=subtitle)
+    tau = kendall([one.official for one in points], [one.ours for one in points]).value
+    drawn = lines.rank_scatter(points, column.name, official=named, subtitle=subtitle, tau=tau)
     return _of(board, drawn)
 
 

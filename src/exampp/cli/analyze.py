@@ -356,8 +356,8 @@ def changes(
         Path,
         keyword(
             help="Compare with an earlier copy of the collection, graded passages, or output of "
-            "evaluate --per-query --format json; or with the bank and decisions before a date "
-            "(2026-11-03).",
+            "evaluate --per-query --format json. A date (2026-11-03) means the bank and decisions "
+            "before it.",
         ),
     ],
     measure: Annotated[

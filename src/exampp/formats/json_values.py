@@ -233,7 +233,7 @@ def _same(a: Any, b: Any) -> bool:
     """Return whether JSON values are equal; unlike in Python, True differs from 1."""
     if not isinstance(a, dict | list):
         return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
-    return _written_alike(a, b) or (a == b and _same_parts(a, b))
+    return bool(a == b) and (_written_alike(a, b) or _same_parts(a, b))
 
 
 def _written_alike(a: Any, b: Any) -> bool:

@@ -111,6 +111,8 @@ class Keys:
 
         Each misspelled key is reported once.
         """
+        if used is None and fields.keys() <= self._known:
+            return
         used = self._known if used is None else used
         unknown = [key for key in fields if key not in used]
         if not unknown:

@@ -617,20 +617,26 @@ def _passage(
 ) -> PooledPassage:
     data = original.get("paragraph_data", {})
     bare = PooledPassage(
-        passage_id=typed.paragraph_id,
-        text=typed.text,
-        title=typed.title if isinstance(typed.title, str) else "",
-        judgments=_judgments(query_id, typed, data.get("judgments", [])),
-        rankings=_rankings(query_id, typed, data.get("rankings", [])),
+        typed.paragraph_id, typed.text, typed.title if isinstance(typed.title, str) else ""
     )
-    # every entry has its own residue
+    # entries, judgments and rankings have separate residues
     entries_here = {key for key in _ENTRIES if original.get(key)}
     written, plain = (
         {key: value for key, value in version.items() if key not in entries_here}
         for version in (passage_json(bare), original)
     )
-    sheets = tuple(_sheets(query_id, typed, original, reading))
-    return replace(bare, sheets=sheets, residue=difference(written, plain))
+    if "paragraph_data" in plain:
+        empty: dict[str, list[Any]] = {key: [] for key in DataJson.__struct_fields__ if key in data}
+        plain["paragraph_data"] = {**data, **empty}
+    return PooledPassage(
+        bare.passage_id,
+        bare.text,
+        bare.title,
+        _judgments(query_id, typed, data.get("judgments", [])),
+        _rankings(query_id, typed, data.get("rankings", [])),
+        tuple(_sheets(query_id, typed, original, reading)),
+        difference(written, plain),
+    )
 
 
 def _judgments(

@@ -280,7 +280,9 @@ class Leaderboard(Result):
 
         systems = self.column_systems if shown is None else shown
         bars = [one for one in column.spreads(self.column_systems) if one.system in systems]
-        figure = dots.leaderboard(bars, column.name, letters=letters)
+        numbers = column.values.counts.sum(axis=1).tolist()
+        queries = dict(zip(self.column_systems, numbers, strict=True))
+        figure = dots.leaderboard(bars, column.name, letters=letters, queries=queries)
         if len(bars) < len(self.column_systems):
             some = f"{len(bars)} of {len(self.column_systems)} systems"
             figure = replace(figure, subtitle=f"{some}; {figure.subtitle}")

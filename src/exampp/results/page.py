@@ -214,11 +214,11 @@ def _template() -> Template:
         loader=jinja2.PackageLoader("exampp.results"),
     )
     environment.filters["table"] = lambda table: Markup(view_html(table.view()))
-    environment.filters["drawing"] = lambda figure: Markup(_drawing(figure))
+    environment.filters["drawing"] = lambda figure: Markup(figure.svg("page"))
     environment.tests["short"] = lambda table: len(table.rows) <= FOLDED_ROWS
-    script = f"\n{_resource('explore.js')}"
+    script = f"\n{_resource('chart.js')}{_resource('explore.js')}"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment.globals["style"] = Markup(_resource("page.css"))
+    environment.globals["style"] = Markup(_resource("page.css") + _resource("chart.css"))
     environment.globals["explore_style"] = Markup(_resource("explore.css"))
     environment.globals["script"] = Markup(script)
     environment.globals["digest"] = Markup(digest)
@@ -276,10 +276,3 @@ _JSON: Mapping[type[Any], Callable[[Any], dict[str, Any]]] = {
         "data": _table(block.values),
     },
 }
-
-_NAMES = re.compile(r'(\bid="|url\(#|href="#)')
-
-
-def _drawing(figure: Figure) -> str:
-    """Return the figure as SVG in the text colour, with ids that are unique within the page."""
-    return _NAMES.sub(rf"\g<1>{figure.name}-", figure.svg("page"))

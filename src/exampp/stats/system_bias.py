@@ -30,6 +30,7 @@ Inference* (2015; jackknife and effective number of clusters); Sidak (1967). Lev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -49,6 +50,7 @@ POWER = 0.8
 _FEWEST_CLUSTERS = 1.5
 """Minimum effective number of queries for a standard error."""
 _ROUNDING = 1e-9
+_UNKNOWN = (math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +94,7 @@ def system_biases(pool: JudgedPool, level: float = LEVEL) -> SystemBiases:
     _, levels = np.unique(pool.judgment, return_inverse=True)
     _, strata = np.unique(pool.exam * (levels.max(initial=0) + 1) + levels, return_inverse=True)
     level **= 1 / max(1, len(pool.returned))
-    suspects: list[int] = []
-    # keep at least two systems for a comparison
-    while len(suspects) + 2 <= len(pool.returned):
-        others = _view(pool, pool.label, strata, suspects, level, with_suspects=False)
-        more = _suspect(others)
-        if more is None:
-            break
-        suspects.append(more)
+    suspects = _suspects(pool, strata, level)
     matched = _view(pool, pool.label, strata, suspects, level)
     clean = _unreturned(pool, suspects)
     ratio = _spread(pool.label[clean], pool.exam[clean]) / (
@@ -129,34 +124,63 @@ class _View(NamedTuple):
     half: Floats
 
 
+def _suspects(pool: JudgedPool, stratum: Ints, level: float) -> list[int]:
+    """Return the systems that are set apart, in order: each time the one that stands out most."""
+    suspects: list[int] = []
+    values, query, returned = pool.label, _query_of(stratum, pool.query), list(pool.returned)
+    # keep at least two systems for a comparison
+    while len(suspects) + 2 <= len(returned):
+        reference = _Reference.of(values, stratum, query)
+        estimates = [
+            _UNKNOWN if system in suspects else reference.difference(mine)
+            for system, mine in enumerate(returned)
+        ]
+        more = _suspect(_as_view(estimates, level))
+        if more is None:
+            break
+        suspects.append(more)
+        # keep the passages that the suspect does not return
+        left = np.ones(len(values), np.bool_)
+        left[returned[more]] = False
+        values, stratum, number = values[left], stratum[left], np.cumsum(left) - 1
+        returned = [number[mine[left[mine]]] for mine in returned]
+    return suspects
+
+
 def _view(
-    pool: JudgedPool,
-    values: Floats,
-    stratum: Ints,
-    suspects: Sequence[int],
-    level: float,
-    *,
-    with_suspects: bool = True,
+    pool: JudgedPool, values: Floats, stratum: Ints, suspects: Sequence[int], level: float
 ) -> _View:
     """Compare each system with passages that no suspect returns; NaN where that is undefined.
 
     Passages of an earlier suspect are ignored for a later one.
     """
-    clean = _Reference.of(values, stratum, pool.query, _unreturned(pool, suspects))
-    estimates = np.full((3, len(pool.returned)), np.nan)
-    for system, mine in enumerate(pool.returned):
-        reference = clean
-        if system in suspects:
-            if not with_suspects:
-                continue
-            unseen = _unreturned(pool, suspects[: suspects.index(system)])
-            used = clean.used.copy()
-            used[mine] |= unseen[mine]
-            reference = _Reference.of(values, stratum, pool.query, used)
-        estimates[:, system] = reference.difference(mine)
-    estimate, error, freedom = estimates
+    query = _query_of(stratum, pool.query)
+    clean = _unreturned(pool, suspects)
+    reference = _Reference.of(values, stratum, query, clean)
+    estimates = [reference.difference(mine[clean[mine]]) for mine in pool.returned]
+    unseen = np.ones(len(values), np.bool_)
+    for system in suspects:
+        mine = pool.returned[system]
+        mine = mine[unseen[mine]]
+        used = clean.copy()
+        used[mine] = True
+        estimates[system] = _Reference.of(values, stratum, query, used).difference(mine)
+        unseen[mine] = False
+    return _as_view(estimates, level)
+
+
+def _as_view(estimates: Sequence[tuple[float, float, float]], level: float) -> _View:
+    """Return (estimate, error, freedom) of each system with intervals."""
+    estimate, error, freedom = np.array(estimates, np.float64).reshape(-1, 3).T
     reach = student_reach(level, np.where(np.isfinite(freedom), freedom, 1.0))
     return _View(estimate, error, reach * error)
+
+
+def _query_of(stratum: Ints, query: Ints) -> Ints:
+    """Return the query of each stratum."""
+    query_of = np.zeros(int(stratum.max(initial=0)) + 1, np.intp)
+    query_of[stratum] = query
+    return query_of
 
 
 def _unreturned(pool: JudgedPool, systems: Sequence[int]) -> Bools:
@@ -177,12 +201,11 @@ def _suspect(matched: _View) -> int | None:
 
 
 class _Reference(NamedTuple):
-    """The passages that systems are compared on, `used` of all.
+    """The passages that systems are compared on.
 
     `mean`, `size`, `variance` and `query` are by stratum.
     """
 
-    used: Bools
     values: Floats
     stratum: Ints
     mean: Floats
@@ -191,22 +214,21 @@ class _Reference(NamedTuple):
     query: Ints
 
     @classmethod
-    def of(cls, values: Floats, stratum: Ints, query: Ints, used: Bools) -> _Reference:
+    def of(
+        cls, values: Floats, stratum: Ints, query: Ints, used: Bools | slice = slice(None)
+    ) -> _Reference:
         where, those = stratum[used], values[used]
-        query_of = np.zeros(int(stratum.max(initial=0)) + 1, np.intp)
-        query_of[stratum] = query
-        size = np.maximum(np.bincount(where, minlength=len(query_of)), 1)
+        size = np.maximum(np.bincount(where, minlength=len(query)), 1)
         mean = np.bincount(where, those, len(size)) / size
         squares = np.bincount(where, (those - mean[where]) ** 2, len(size))
         variance = squares / np.maximum(size - 1, 1)
-        return cls(used, values, stratum, mean, size, variance, query_of)
+        return cls(values, stratum, mean, size, variance, query)
 
-    def difference(self, mine: Ints) -> tuple[float, float, float]:
-        """Return (estimate, error, freedom) of how much higher `mine` are than others of a stratum.
+    def difference(self, place: Ints) -> tuple[float, float, float]:
+        """Return (estimate, error, freedom) of how much higher some are than others of a stratum.
 
-        Only `mine` are read: the differences from the mean of a stratum add up to 0.
+        Only those at `place` are read: the differences from the mean of a stratum add up to 0.
         """
-        place = mine[self.used[mine]]
         where = self.stratum[place]
         off = self.values[place] - self.mean[where]
         own = np.bincount(where, minlength=len(self.size))
@@ -215,7 +237,7 @@ class _Reference(NamedTuple):
         weights = np.bincount(self.query, weight)
         total = weights.sum()
         if total <= _ROUNDING:
-            return np.nan, np.nan, np.nan
+            return _UNKNOWN
         estimate = float(sums.sum() / total)
         # a half that rounding errors move would round either way
         clusters = round(total**2 / (weights**2).sum(), 9)

@@ -21,6 +21,8 @@ from exampp.store.decisions import decision_counts
 from exampp.store.sql import batches, column, exists, extra_json, from_json, intern, pairs
 
 _LONGEST = 80
+IMPORT_CACHE, USUAL_CACHE = 32_768, 2_000
+"""Cache of the database in KiB: an import writes to many places of its indices."""
 _SAY = """
 INSERT INTO said SELECT ?, ?, ?, NULL, file FROM saying WHERE true
 ON CONFLICT DO UPDATE SET other = excluded.value
@@ -70,7 +72,9 @@ def note_statements(
         return
     connection.executemany(_SAY, ((thing, key, value) for key, value in statements))
     twice = connection.execute(
-        "SELECT key, value, other FROM said WHERE thing = ? AND other IS NOT NULL LIMIT 1", (thing,)
+        "SELECT key, value, other FROM said INDEXED BY said_twice "
+        "WHERE thing = ? AND other IS NOT NULL LIMIT 1",
+        (thing,),
     ).fetchone()
     if twice is not None:
         key, value, other = twice
@@ -224,6 +228,7 @@ def put_passages(
 
 def begin_import(connection: sqlite3.Connection) -> None:
     """Create the scratch tables of one import; see `end_import`."""
+    connection.execute(f"PRAGMA main.cache_size = -{IMPORT_CACHE}")
     connection.execute(
         "CREATE TEMP TABLE given (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL)"
     )
@@ -234,6 +239,7 @@ def end_import(connection: sqlite3.Connection) -> int:
     """Drop the scratch tables of an import; return the number of writes to them."""
     count = connection.execute("SELECT count(*) FROM given").fetchone()[0]
     connection.execute("DROP TABLE given")
+    connection.execute(f"PRAGMA main.cache_size = -{USUAL_CACHE}")
     return int(count) + end_statements(connection)
 
 

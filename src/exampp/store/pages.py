@@ -259,11 +259,15 @@ CASE WHEN instr(g.detail, '"cut":true') OR instr(g.detail, '"without":[') THEN
     iif(instr(g.detail, '"without":['), coalesce(json_extract(g.detail, '$.without'), ''), '')
 ELSE '' END
 """
+_GRADED_TEXTS = """
+SELECT v.version FROM item i JOIN item_version v USING (item) WHERE i.query = ? ORDER BY v.version
+"""
 _GRADES = f"""
-SELECT g.item_version, g.passage_version, g.answer_key, g.state, coalesce(g.rating, {MISSING}),
-    g.rule, {_DEVIATION}
-FROM item i JOIN item_version v ON v.item = i.item
-CROSS JOIN grade g ON g.grader = ? AND g.item_version = v.version WHERE i.query = ?
+SELECT group_concat(passage_version), group_concat(answer_key), group_concat(state),
+    group_concat(coalesce(rating, {MISSING})), json_group_array(CAST(rule AS TEXT)),
+    json_group_array({_DEVIATION})
+FROM (SELECT * FROM grade WHERE grader = ? AND item_version = ?
+    ORDER BY passage_version, answer_key) g
 """
 
 
@@ -316,16 +320,24 @@ def _numbers(connection: sqlite3.Connection, select: str, query: int) -> NDArray
 
 
 def _build_grade_page(connection: sqlite3.Connection, grader: int, query: int) -> GradePage:
-    rows = connection.execute(_GRADES, (grader, query)).fetchall()
-    rows.sort(key=itemgetter(0, 1, 2))
-    *numbers, rules, deviations = zip(*rows, strict=True) if rows else [()] * 7
-    item, passage, answer_key, state, rating = np.array(numbers, np.int64)
+    numbers = [np.empty((5, 0), np.int64)]
+    of_rules: list[str] = []
+    of_deviations: list[str] = []
+    for (version,) in connection.execute(_GRADED_TEXTS, (query,)).fetchall():
+        *texts, some_rules, some = connection.execute(_GRADES, (grader, version)).fetchone()
+        columns = [np.fromstring(text or "", np.int64, sep=",") for text in texts]
+        numbers.append(np.stack([np.full_like(columns[0], version), *columns]))
+        of_rules += json.loads(some_rules)
+        of_deviations += json.loads(some)
+    item, passage, answer_key, state, rating = np.hstack(numbers)
+    if len(of_rules) != len(item):
+        raise ValueError("a grade has an impossible number")
     if not (np.isin(state, list(State)).all() and (rating == rating.astype(np.int16)).all()):
         raise ValueError("a grade has an impossible state or rating")
     items, item = np.unique(item, return_inverse=True)
     passages, passage = np.unique(passage, return_inverse=True)
-    rules, rule = _codes(rules)
-    deviations, deviation = _codes(deviations)
+    rules, rule = _codes(of_rules)
+    deviations, deviation = _codes(of_deviations)
     return GradePage(
         items,
         passages,

@@ -496,11 +496,12 @@ def intern(
     return known
 
 
+_SORTED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
 def extra_json(value: Any) -> str | None:
     """Return an `extra` column as JSON text; None for an empty value."""
-    if not value:
-        return None
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _SORTED.encode(value) if value else None
 
 
 def from_json(text: str | None) -> Any:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 HERE = Path(__file__).parent
+RESULTS = HERE.parent / "results"
+CHARTS = ("chart.js", "chart.css")
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 SHADES = 6
 """Number of the colours of ratings: `r0` to `r5` in the style sheet."""
@@ -182,7 +184,8 @@ class StaticFile(NamedTuple):
 def static_files() -> Mapping[str, StaticFile]:
     """Return the static files by name."""
     files = {}
-    for path in (HERE / "static").iterdir():
+    # charts of pages answer as those of reports do
+    for path in (*(HERE / "static").iterdir(), *(RESULTS / name for name in CHARTS)):
         if path.suffix in _TYPES:
             content = path.read_bytes()
             digest = hashlib.sha256(content).hexdigest()[:12]
@@ -285,7 +288,7 @@ def read_guidelines(path: str | Path) -> Guidelines:
 
 # ---- figures and files ---------------------------------------------------------------------------
 
-Theme = Literal["light", "dark"]
+Theme = Literal["light", "dark", "page"]
 FIGURE_TYPES = {
     "svg": "image/svg+xml",
     "pdf": "application/pdf",

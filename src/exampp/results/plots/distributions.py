@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from exampp.results.plots.figure import (
+    DESCRIBED,
     GRADES,
     GREY,
     SERIES,
@@ -59,17 +60,21 @@ def grade_distribution(counts: Mapping[str, Mapping[int, int]], *, name: str = "
         legend = {"title": None, "orient": "top", "labelLimit": 400}
         inks = [SERIES[n % len(SERIES)] for n in range(len(graders))]
         colour = nominal("grader", graders, inks, legend)
-    layers = [layer("bar", {"color": colour}, cornerRadiusEnd=2, **_EDGE)]
+    layers = [layer("bar", {"color": colour, **DESCRIBED}, cornerRadiusEnd=2, **_EDGE)]
     if len(graders) * len(ratings) <= 14:
         percent = {"text": {"field": "share", "type": "quantitative", "format": ".1%"}}
-        layers.append(layer("text", percent, dy=-8, fontSize=10.5))
+        layers.append(layer("text", percent, dy=-8, fontSize=10))
     parts = [
         f"{grader} ({total:,} cells): "
         + ", ".join(f"{counts[grader].get(r, 0) / total:.1%} {r}" for r in ratings)
         for grader, total in totals.items()
         if total
     ]
-    data = inline_rows(("grader", "rating", "cells", "share"), values)
+    about = [f"{one[0]}: rating {one[1]}, {one[2]:,} cells, {one[3]:.1%}" for one in values]
+    data = inline_rows(
+        ("grader", "rating", "cells", "share", "about"),
+        [[*one, text] for one, text in zip(values, about, strict=True)],
+    )
     spec = {"width": _WIDTH, "height": 240, "data": data, "encoding": encoding, "layer": layers}
     return Figure(
         name=name,

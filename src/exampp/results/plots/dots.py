@@ -10,9 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from exampp.records.wording import counted
 from exampp.results.plots.figure import (
     ACCENT,
     ALARM,
+    DESCRIBED,
     GREY,
     NAME_WIDTH,
     SERIES,
@@ -24,6 +26,7 @@ from exampp.results.plots.figure import (
     layer,
     nominal,
     quantitative,
+    ranged,
     round_axis,
     row_height,
     rows_of_names,
@@ -55,6 +58,7 @@ def dots(
     zero: bool = False,
     limit: float = NAME_WIDTH,
     more: Sequence[Mapping[str, Any]] = (),
+    about: Mapping[str, str] | None = None,
 ) -> Spec:
     """Return the specification: a row per name, in this order, with the series in it.
 
@@ -66,6 +70,7 @@ def dots(
         zero: Draw a line at 0.
         limit: Pixels of a name.
         more: Layers on top.
+        about: Text that marks of a row show at the pointer, after their values.
     """
     labels = [one.label for one in series]
     legend = {
@@ -94,6 +99,13 @@ def dots(
     }
     apart = {"yOffset": {"field": "series", "type": "nominal", "scale": {"domain": labels}}}
     small = beside or row_height(len(names))[0] < 12
+    legended = all(labels)
+
+    def described(one: DotSeries, spread: Spread) -> str:
+        of = f", {one.label}" if legended else ""
+        end = (about or {}).get(spread.system, "")
+        return f"{spread.system}{of}: {ranged(*spread[1:])}{end and f', {end}'}"
+
     line = layer(
         "rule", {"x": across, "y": None}, inline_rows(("value",), [[0]]), strokeDash=[5, 4]
     )
@@ -102,18 +114,22 @@ def dots(
         _WIDTH,
         [
             *([line] if zero else []),
-            layer("rule", bar | (apart if beside else {}), opacity=0.55),
+            layer("rule", {**bar, **DESCRIBED, **(apart if beside else {})}, opacity=0.55),
             layer(
                 "point",
-                {"x": across, **look, **(apart if beside else {})},
+                {"x": across, **look, **DESCRIBED, **(apart if beside else {})},
                 opacity=1,
                 size=22 if small else 46,
             ),
             *more,
         ],
         inline_rows(
-            ("series", "width", "name", "value", "low", "high"),
-            [[one.label, one.width, *spread] for one in series for spread in one.spreads],
+            ("series", "width", "name", "value", "low", "high", "about"),
+            [
+                [one.label, one.width, *spread, described(one, spread)]
+                for one in series
+                for spread in one.spreads
+            ],
         ),
         apart=3 * len(series) if beside else 0,
         limit=limit,
@@ -134,6 +150,7 @@ def leaderboard(
     *,
     spread: str = "one standard error over queries",
     letters: Mapping[str, str] | None = None,
+    queries: Mapping[str, int] | None = None,
     name: str = "leaderboard",
 ) -> Figure:
     """Draw systems from best to worst with error bars.
@@ -144,6 +161,7 @@ def leaderboard(
         spread: What the bars are.
         letters: Systems that share a letter do not differ significantly: those that share one with
             the best are filled, and letters stand beside the rows where they are few.
+        queries: The number of queries in each value.
         name: The name of the figure.
     """
     letters = letters or {}
@@ -208,6 +226,7 @@ def leaderboard(
                 **top,
             ),
             more=texts,
+            about={name: counted(number, "query") for name, number in (queries or {}).items()},
         ),
         data=Table.of(
             ["system", "value", "low", "high", "letters"],

@@ -126,7 +126,12 @@ class Figure:
     def svg(self, theme: Theme = "light") -> str:
         """Return the figure as SVG; raises InputError where the extra `plots` is not installed."""
         drawn: str = _converter().vegalite_to_svg(self.themed(theme), vl_version=_VERSION)
-        return _labelled(_slim(drawn), _cleaned(self.alt_text))
+        svg = _labelled(_slim(_valued(drawn)), _cleaned(self.alt_text))
+        if theme == "page":
+            # several figures of a page need different ids, and pages allow no styles in elements
+            svg = _IDS.sub(rf"\g<1>{self.name}-", svg)
+            svg = _STYLE.sub(' image-rendering="pixelated"', svg)
+        return svg
 
     def pdf(self, theme: Theme = "light") -> bytes:
         """Return the figure as PDF with its fonts embedded (TrueType); InputError as for `svg`."""
@@ -261,8 +266,12 @@ def inline_rows(names: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[s
 def layer(
     kind: str, encoding: Mapping[str, Any], data: Mapping[str, Any] | None = None, **style: Any
 ) -> dict[str, Any]:
-    """Return marks of one kind and style; `data` defaults to the data of the figure."""
-    drawn = {"mark": {"type": kind, **style}, "encoding": encoding}
+    """Return marks of one kind and style; `data` defaults to the data of the figure.
+
+    Marks whose encoding has a `description` say their values to a pointer in SVG.
+    """
+    spoken = {"aria": True} if "description" in encoding else {}
+    drawn = {"mark": {"type": kind, **spoken, **style}, "encoding": encoding}
     return drawn if data is None else {"data": data, **drawn}
 
 
@@ -280,6 +289,17 @@ def nominal(
     """Return an encoding of names by colour, shape or dashes."""
     scale = {"domain": list(names), "range": list(values)}
     return {"field": field, "type": "nominal", "sort": None, "scale": scale, "legend": legend}
+
+
+DESCRIBED: Mapping[str, Any] = {"description": {"field": "about", "type": "nominal"}}
+"""The encoding of the values of marks in words, from the column `about` of their data."""
+
+
+def ranged(value: float | None, low: float | None, high: float | None) -> str:
+    """Return a value with its range in words."""
+    shown = "" if value is None else f"{value:.3f}"
+    ends = "" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+    return f"{shown} ({ends})" if shown and ends else shown or ends
 
 
 def named_places(
@@ -463,7 +483,7 @@ def _cleaned(value: Any) -> Any:
 def _config(ink: str) -> dict[str, Any]:
     faint = {"domainOpacity": 0.4, "tickOpacity": 0.4, "gridOpacity": 0.13, "labelOpacity": 0.88}
     colours = ("domainColor", "tickColor", "gridColor", "labelColor", "titleColor")
-    text = {"labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": "normal"}
+    text = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
     return {
         "aria": False,
         "font": _FONT,
@@ -508,6 +528,19 @@ _EMPTY = re.compile(
 )
 _TAG = re.compile(r"<[^>]*>")
 _LONG = re.compile(r"(\d+\.\d{2})\d+")
+
+
+_IDS = re.compile(r'(\bid="|url\(#|href="#)')
+_STYLE = re.compile(r' style="image-rendering:[^"]*"')
+_VALUE = re.compile(
+    r'<(path|line) aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="[^"]*"'
+    r"([^>]*)/>"
+)
+
+
+def _valued(svg: str) -> str:
+    """Return the SVG with descriptions of marks as titles, which browsers show at the pointer."""
+    return _VALUE.sub(r'<\1\3 data-value=""><title>\2</title></\1>', svg)
 
 
 def _slim(svg: str) -> str:

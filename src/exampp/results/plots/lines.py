@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from exampp.records.calibration import CalibrationBin
+from exampp.records.wording import counted
 from exampp.results.plots.figure import (
     ACCENT,
     ALARM,
     DASHES,
+    DESCRIBED,
     GREY,
     SERIES,
     Figure,
@@ -18,6 +20,7 @@ from exampp.results.plots.figure import (
     layer,
     nominal,
     quantitative,
+    ranged,
 )
 from exampp.results.result import Table
 
@@ -26,6 +29,8 @@ _LETTER, _NAME_HEIGHT = 6.4, 12
 # ---- reliability ---------------------------------------------------------------------------------
 
 _PANEL, _PER_ROW = 205, 3
+_ANSWERING = 12
+"""Points of a line with values for a pointer, about."""
 NO_LIMIT = "no limit"
 """The line of exams with unlimited items."""
 
@@ -68,12 +73,18 @@ def reliability_lines(
         "value", "E\u03c1\u00b2", {"domain": [0, 1]}, tickCount=6, domain=False, ticks=False
     )
     shown_as = [inks.get(line, (GREY, (1, 1))) for line in order]
+    points_of = {"x": across, "y": up, **DESCRIBED}
     colour = nominal("line", order, [ink for ink, _ in shown_as], legend)
     dashes = nominal("line", order, [list(dash) for _, dash in shown_as], legend)
 
     def drawn(panel: str) -> list[dict[str, Any]]:
         points = [one for one in projected if one.panel == panel]
         bounded = [one for one in points if one.low is not None]
+        # a line has hundreds of points; a pointer finds some, and those of this exam
+        step = 1 + len(points) // (_ANSWERING * len(lines))
+        answering = [
+            one for at, one in enumerate(points) if at % step == 0 or one.queries == present
+        ]
         ink = inks.get(bounded[0].line, (GREY,))[0] if bounded else GREY
         band = {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}}
         line = {"x": across, "y": up, "color": colour, "strokeDash": dashes}
@@ -84,6 +95,15 @@ def reliability_lines(
             layer("rule", {"x": across}, inline_rows(("queries",), [[present]]), **dashed),
             layer("area", band, inline_rows(fields, bounded), color=ink, opacity=0.18),
             layer("line", line, inline_rows(fields, points), strokeWidth=1.8),
+            # seen only at the pointer
+            layer(
+                "point",
+                {**points_of, "fill": nominal("line", order, [ink for ink, _ in shown_as])},
+                inline_rows((*fields, "about"), [[*one, _projected(one)] for one in answering]),
+                strokeWidth=0,
+                size=70,
+                opacity=0,
+            ),
         ]
 
     views = [
@@ -119,6 +139,11 @@ def reliability_lines(
     )
 
 
+def _projected(one: ProjectedReliability) -> str:
+    end = ranged(one.value, one.low, one.high)
+    return f"{one.panel}, {one.line} items, {counted(one.queries, 'query')}: {end}"
+
+
 # ---- calibration ---------------------------------------------------------------------------------
 
 
@@ -145,7 +170,13 @@ def calibration_curve(
         "legend": {"title": "passages"},
         "scale": {"zero": True, "rangeMax": 220},
     }
-    data = inline_rows(("predicted", "observed", "passages"), points)
+    data = inline_rows(
+        ("predicted", "observed", "passages", "about"),
+        [
+            [*one, f"{one[2]:,} passages: given {one[0]:.2f}, judged so {one[1]:.0%}"]
+            for one in points
+        ],
+    )
     ends = inline_rows(("predicted", "observed"), [[0, 0], [top, top]])
     alt = "No held-out passages."
     if points:
@@ -158,7 +189,7 @@ def calibration_curve(
     layers = [
         layer("line", places, ends, color=GREY, strokeDash=[6, 4]),
         layer("line", places, data, color=ACCENT, strokeWidth=1.4, opacity=0.6),
-        layer("circle", {**places, "size": size}, data, color=ACCENT, opacity=1),
+        layer("circle", {**places, "size": size, **DESCRIBED}, data, color=ACCENT, opacity=1),
     ]
     return Figure(
         name=name or "calibration",
@@ -199,15 +230,28 @@ def item_scatter(
     }
     counts = Counter((round(one[1], 2), round(one[2], 2), one[3]) for one in points)
     data = inline_rows(
-        ("difficulty", "rest", "review", "size"),
-        [[*place, 40 * count] for place, count in counts.items()],
+        ("difficulty", "rest", "review", "size", "about"),
+        [
+            [
+                *place,
+                40 * count,
+                f"{counted(count, 'item')}: mean credit {place[0]:.2f}, correlation {place[1]:.2f}",
+            ]
+            for place, count in counts.items()
+        ],
     )
     zero = inline_rows(("difficulty", "rest"), [[0, 0], [1, 0]])
     colour = nominal("review", [False, True], [ACCENT, ALARM])
     size = {"field": "size", "type": "quantitative", "scale": None, "legend": None}
     layers = [
         layer("line", places, zero, strokeDash=[5, 4], opacity=0.45, color=GREY),
-        layer("point", {**places, "color": colour, "size": size}, data, filled=True, opacity=0.75),
+        layer(
+            "point",
+            {**places, "color": colour, "size": size, **DESCRIBED},
+            data,
+            filled=True,
+            opacity=0.75,
+        ),
     ]
     flagged = sum(one[3] for one in points)
     alt = "Nothing to draw: no item separates systems."
@@ -233,12 +277,13 @@ def rank_scatter(
     *,
     official: str = "official",
     subtitle: str = "",
+    tau: float | None = None,
     name: str = "scatter",
 ) -> Figure:
     """Draw ranks in the official leaderboard against ranks by a measure; 1 is at the corner.
 
-    The systems furthest from the diagonal are labelled where there is space. `subtitle` may give
-    the correlation.
+    The systems furthest from the diagonal are labelled where there is space. `tau` is written
+    beside the diagonal, `subtitle` may say more about the correlation.
     """
     last = max((max(p.official, p.ours) for p in points), default=1)
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1000) if last / step <= 12)
@@ -254,15 +299,29 @@ def rank_scatter(
     }
 
     ends = inline_rows(("official", "ours"), [[1, 1], [last, last]])
-    data = inline_rows(("name", "official", "ours"), points)
+    told = [
+        f"{one.system}: {official} rank {one.official:g}, rank {one.ours:g} by {measure}"
+        for one in points
+    ]
+    data = inline_rows(
+        ("name", "official", "ours", "about"),
+        [[*one, text] for one, text in zip(points, told, strict=True)],
+    )
     layers = [
         layer("line", places, ends, strokeDash=[5, 4], opacity=0.45, color=GREY),
-        layer("point", places, data, filled=True, size=55, opacity=0.85, color=ACCENT),
+        layer(
+            "point", {**places, **DESCRIBED}, data, filled=True, size=55, opacity=0.85, color=ACCENT
+        ),
     ]
     for align, some in _outliers(points, last, _SIZE).items():
         named = inline_rows(("name", "official", "ours"), some)
         text = {**places, "text": {"field": "name"}}
         layers.append(layer("text", text, named, align=align, dx=8 if align == "left" else -8))
+    if tau is not None:
+        # the corner below the diagonal is the emptiest
+        corner = {"x": {"value": 10}, "y": {"value": _SIZE - 12}, "text": {"field": "text"}}
+        said = inline_rows(("text",), [[f"Kendall's tau {tau:.3f}"]])
+        layers.append(layer("text", corner, said, align="left", fontSize=12, fontWeight=600))
     square = {"width": _SIZE, "height": _SIZE, "autosize": "pad", "layer": layers}
     alt = f"Nothing to draw: no system has both a rank by {measure} and an {official} rank."
     if points:

@@ -30,7 +30,8 @@ ON_ERROR = ("refuse", "skip")
 UNKNOWN = ("error", "keep")
 
 
-async def _uploaded(request: Request) -> AsyncIterator[list[UploadFile]]:
+async def uploaded_files(request: Request) -> AsyncIterator[list[UploadFile]]:
+    """Yield the files of a form."""
     async with request.form(max_files=MOST_FILES) as form:
         yield [one for one in form.getlist("file") if isinstance(one, UploadFile) and one.filename]
 
@@ -59,7 +60,7 @@ def reload(request: CurrentRequest) -> Response:
 @router.post("/files/add")
 @limited_by(IMPORTS)
 def add(
-    request: CurrentRequest, uploaded: Annotated[list[UploadFile], Depends(_uploaded)]
+    request: CurrentRequest, uploaded: Annotated[list[UploadFile], Depends(uploaded_files)]
 ) -> HTMLResponse:
     """Store uploaded files, and show what an import of all would change."""
     try:
