@@ -128,6 +128,7 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             "--as": "passages",
+            "--explain": "",
             "--queries": {},
             "--passages": {},
             "--bank": {},
@@ -425,6 +426,7 @@ OPTIONS: Mapping[str, Uses] = {
         {
             **BOARD,
             **DECIDED,
+            "--since": "learn.exam",
             **LABELS,
             "--output": "",
             "--official": {

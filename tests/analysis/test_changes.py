@@ -19,7 +19,7 @@ from exampp.analysis.changes import Changes, ChangeSettings, compare_versions
 from exampp.analysis.versions import ExamVersion
 from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
-from exampp.records.gradebook import DecidedCell, Gradebook, QueryGrades
+from exampp.records.gradebook import MISSING, DecidedCell, Gradebook, QueryGrades
 from exampp.results.notes import with_code
 
 COVER = ChangeSettings("Cover@20", 4)
@@ -185,6 +185,27 @@ def test_significance_is_that_of_the_mean_after_holm() -> None:
     assert few.headline.startswith("No significant change since last: 1 of 2 systems has")
 
 
+def test_missing_grades_show_no_change() -> None:
+    whole = covering([8] * 40)
+    lost = [replace(one, ratings=one.ratings.copy()) for one in whole]
+    for one in lost:
+        one.ratings[0, :5] = MISSING
+    found = compared(make_book(*whole), make_book(*lost))
+    (s,) = (one for one in found.systems if one.system == "s")
+    # 3 of 10 items if the 5 cells are below the minimum rating, 8 of 10 if not
+    assert s.difference.value == pytest.approx(-0.5)
+    assert s.difference.high is not None
+    assert s.difference.high > 0
+    assert s.outcome == "not significant"
+    assert "changes-missing" in codes(found)
+    # one missing cell of ten cannot explain a loss of five
+    for one in lost:
+        one.ratings[0, 1:5] = 0
+    found = compared(make_book(*whole), make_book(*lost))
+    (s,) = (one for one in found.systems if one.system == "s")
+    assert s.outcome == "lower"
+
+
 def test_queries_systems_and_items_of_one_version_only() -> None:
     before, after = covering([3, 3, 5]), covering([3, 3], "t")
     found = compared(make_book(*before), make_book(*after))
@@ -347,6 +368,34 @@ def test_files_that_are_no_earlier_version(
     empty = exampp.create(tmp_path / "empty.exam")
     with pytest.raises(InputError, match="no grades by"):
         graded.grades().changes(empty.path)
+
+
+def test_report_since_an_earlier_version(graded: exampp.Collection, tmp_path: Path) -> None:
+    last = copied(graded, tmp_path / "last.exam")
+    graded.bank().edit("retire", graded.bank().items("q1")[0].item_id)
+    document = graded.grades().report(tmp_path / "out.html", since=last)
+    (section,) = (one for one in document.sections if one.key == "changes")
+    assert section.title == "What changed since last.exam?"
+    found = graded.grades().changes(last)
+    assert section.verdict == found.headline
+    assert found.headline in [line.answer for line in document.verdict]
+    assert "What does air scatter?" in (tmp_path / "out.html").read_text()
+    plain = graded.grades().report()
+    assert "changes" not in [one.key for one in plain.sections]
+
+
+def test_texts_of_sealed_items_are_not_listed(graded: exampp.Collection, tmp_path: Path) -> None:
+    last = copied(graded, tmp_path / "last.exam")
+    graded.bank().split(0.5)
+    sealed = graded.grades().bank_texts().sealed
+    assert sealed
+    query_id, item_id = min(sealed)
+    graded.bank().edit("weight", item_id, "2", query_id=query_id)
+    found = graded.grades().changes(last)
+    assert {one.what: one.changed for one in found.content}["items"] == 1
+    assert found.edits is not None
+    assert found.edits.rows == ()
+    assert "1 changes of sealed items" in next(with_code(found.notes, "changes-sealed"))
 
 
 def test_command(exampp_command: Commands, graded: exampp.Collection, tmp_path: Path) -> None:

@@ -1,23 +1,25 @@
-"""A reverse proxy with TLS: nginx in front of a server, below the path /exam."""
+"""Reverse proxies with TLS, nginx and caddy, in front of a server, below the path /exam."""
 
 from __future__ import annotations
 
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.waiting import wait_for
+
 _PATH = "/usr/sbin:/usr/local/sbin:/usr/bin:/bin"
 
 
-def missing() -> str:
-    """Why no proxy can be started; "" if one can."""
-    for name in ("nginx", "openssl"):
+def missing(proxy: str = "nginx") -> str:
+    """Why a proxy cannot be started; "" if it can."""
+    packages = {"nginx": "nginx-light", "caddy": "caddy"}
+    for name in (proxy, "openssl"):
         if shutil.which(name, path=_PATH) is None:
-            return f"{name} is not installed (apt-get install nginx-light openssl)"
+            return f"{name} is not installed (apt-get install {packages[proxy]} openssl)"
     return ""
 
 
@@ -42,6 +44,21 @@ http {{
   }}
 }}
 """
+CADDYFILE = """
+{{
+  admin off
+  auto_https off
+  default_sni {name}
+}}
+https://{name}:{port}, https://127.0.0.1:{port} {{
+  bind 127.0.0.1
+  tls {folder}/cert.pem {folder}/key.pem
+  handle /exam/* {{
+    {strip}
+    reverse_proxy 127.0.0.1:{upstream}
+  }}
+}}
+"""
 WAYS = {
     "host and path forwarded": ("proxy_set_header Host $http_host;", ""),
     "host rewritten": ("", ""),
@@ -58,26 +75,48 @@ def free_port() -> int:
 @contextmanager
 def nginx(folder: Path, port: int, upstream: int, host: str, target: str) -> Iterator[None]:
     """nginx with TLS on a port, in front of another one."""
-    subject = ["-subj", f"/CN={HOST}", "-days", "2", "-newkey", "rsa:2048", "-nodes", "-x509"]
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
-    subprocess.run(["openssl", "req", *subject, *files], check=True, capture_output=True)
     conf = folder / "nginx.conf"
     conf.write_text(
         CONF.format(folder=folder, port=port, upstream=upstream, host=host, target=target)
     )
-    process = subprocess.Popen(
-        ["nginx", "-c", str(conf), "-p", str(folder)],
-        env={"PATH": _PATH},
-        stderr=subprocess.DEVNULL,
+    with _started(["nginx", "-c", str(conf), "-p", str(folder)], folder, port):
+        yield
+
+
+@contextmanager
+def caddy(folder: Path, port: int, upstream: int, *, removes_path: bool) -> Iterator[None]:
+    """caddy with TLS on a port, in front of another one."""
+    strip = "uri strip_prefix /exam" if removes_path else ""
+    conf = folder / "Caddyfile"
+    conf.write_text(
+        CADDYFILE.format(name=HOST, folder=folder, port=port, upstream=upstream, strip=strip)
     )
+    command = ["caddy", "run", "--config", str(conf), "--adapter", "caddyfile"]
+    with _started(command, folder, port):
+        yield
+
+
+@contextmanager
+def _started(command: list[str], folder: Path, port: int) -> Iterator[None]:
+    """A proxy that listens, with a certificate of its own in the folder."""
+    subject = ["-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST},IP:127.0.0.1"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    make = ["openssl", "req", "-x509", "-days", "2", "-newkey", "rsa:2048", "-nodes"]
+    subprocess.run([*make, *subject, *files], check=True, capture_output=True)
+    environment = {"PATH": _PATH, "HOME": str(folder)}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+
+    def listens() -> bool:
+        assert process.poll() is None, command
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            return False
+        return True
+
     try:
-        for _ in range(200):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                time.sleep(0.05)
+        wait_for(listens)
         yield
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)

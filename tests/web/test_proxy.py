@@ -1,4 +1,4 @@
-"""Behind a reverse proxy with TLS: nginx in front of a server, below a path, with another Host."""
+"""Behind a reverse proxy with TLS (nginx, caddy): below a path, with another Host."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ from fastapi.responses import HTMLResponse
 from starlette.types import Message, Receive, Scope, Send
 from support import live, pages
 from support.live import Answer, Client
-from support.proxies import HOST, WAYS, free_port, missing, nginx
+from support.proxies import HOST, WAYS, caddy, free_port, missing, nginx
 from support.waiting import wait_for
 
 from exampp import Collection
 from exampp.web.app import Prefixed
-from exampp.web.rendering import render_template
+from exampp.web.rendering import templates
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 needs_nginx = pytest.mark.skipif(bool(missing()), reason=missing())
+needs_caddy = pytest.mark.skipif(bool(missing("caddy")), reason=missing("caddy"))
+CADDY = {"caddy": False, "caddy, path removed": True}
+"""Whether caddy removes the path from requests."""
 
 
 @dataclass
@@ -85,15 +88,23 @@ def proxied(folder: Path, way: str, **behind: object) -> Iterator[tuple[live.Ser
         "proxies": ["127.0.0.1"],
         **behind,
     }
-    with (
-        live.serving(live.graded(folder), behind=options) as served,
-        nginx(folder, port, Client(served).port, *WAYS[way]),
-    ):
-        yield served, Outside(port)
+    with live.serving(live.graded(folder), behind=options) as served:
+        upstream = Client(served).port
+        with (
+            caddy(folder, port, upstream, removes_path=CADDY[way])
+            if way in CADDY
+            else nginx(folder, port, upstream, *WAYS[way])
+        ):
+            yield served, Outside(port)
 
 
-@needs_nginx
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [
+        *(pytest.param(one, marks=needs_nginx) for one in WAYS),
+        *(pytest.param(one, marks=needs_caddy) for one in CADDY),
+    ],
+)
 def test_a_person_signs_in_reads_and_decides(tmp_path: Path, way: str) -> None:
     log = tmp_path / "access.log"
     with proxied(tmp_path, way, access_log=log) as (served, outside):
@@ -165,11 +176,14 @@ def test_a_browser_works_below_the_path(browser: Browser, tmp_path: Path) -> Non
         assert len(collection.decisions.list()) == 2
 
 
-@pytest.mark.parametrize("template", ["opening.html", "arriving.html"])
-def test_a_page_that_reloads_itself_stays_below_the_path(template: str) -> None:
+@pytest.mark.parametrize("name", ["opening.html", "arriving.html"])
+def test_a_page_that_reloads_itself_stays_below_the_path(name: str) -> None:
     async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
-        text = render_template(template, name="my", to="/lists/missing?limit=5")
-        await HTMLResponse(text)(scope, receive, send)
+        template = templates().get_template(name)
+        context = template.new_context({"delay": 1, "to": "/lists/missing?limit=5"})
+        # the frame of a page needs a whole request; the head is what reloads
+        parts = template.blocks["head"](context)
+        await HTMLResponse("".join(parts))(scope, receive, send)
 
     sent: list[Message] = []
 

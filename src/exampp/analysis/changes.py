@@ -17,11 +17,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
-from exampp.analysis.phrases import OVER_ALL, percent, share_shown
+from exampp.analysis.phrases import OVER_ALL, gaps, percent, share_shown
 from exampp.analysis.significance import without_rounding
 from exampp.analysis.versions import (
     CAUSES,
@@ -52,11 +52,13 @@ from exampp.stats.significance import (
     enough_permutations,
     paired_differences,
 )
+from exampp.store.bank import ItemChange
 
 Outcome = Literal[
     "higher", "lower", "different", "not significant", "unchanged", "untested", "added", "removed"
 ]
 ALPHA = 1 - LEVEL
+NONE = Estimate(None)
 LISTED = 20
 """Rows of changed items and cells that people see."""
 _SAME, _INTERACTS = 1e-9, 0.0005
@@ -92,7 +94,8 @@ class VersionScores:
     """The scores of one version under one measure: systems x queries.
 
     `means` are those of the leaderboard. `rankings` are hashes of what a system returned for a
-    query, by (system, query). Scores without queries have means alone.
+    query, by (system, query). `bounds` are the lowest and highest values for any missing grades, if
+    grades are missing. Scores without queries have means alone.
     """
 
     name: str
@@ -103,6 +106,7 @@ class VersionScores:
     means: tuple[float | None, ...]
     rankings: Mapping[tuple[str, str], str | None]
     grader: str | None = None
+    bounds: tuple[Floats, Floats] | None = None
 
     @classmethod
     def of_board(cls, name: str, board: Leaderboard) -> VersionScores:
@@ -121,6 +125,7 @@ class VersionScores:
                 if row.system in board.column_systems
             },
             board.grader.key,
+            (column.low.values, column.high.values) if column.low and column.high else None,
         )
 
     @classmethod
@@ -155,6 +160,12 @@ class VersionScores:
         places = {one: at for at, one in enumerate(self.query_ids)}
         here = np.ix_(np.array(rows, np.intp), np.array([places[q] for q in query_ids], np.intp))
         return self.values[here], self.counts[here]
+
+    def bounds_on(self, systems: Sequence[str], query_ids: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return the lowest and highest values of some systems and queries."""
+        ends = self.bounds or (self.values, self.values)
+        low, high = (replace(self, values=one).on(systems, query_ids)[0] for one in ends)
+        return low, high
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -232,10 +243,10 @@ class Changes(Result):
             Spread(one.system, one.difference.value, one.difference.low, one.difference.high)
             for one in self.systems
         ]
-        quantity = f"Change of {self.measure} since {self.since}"
+        title = f"Change of {self.measure} since {self.since}"
         spread = f"Bars: {percent(LEVEL)} interval over queries"
         return intervals_figure(
-            rows, quantity, self.headline, spread, name="changes", draft=self.is_draft, zero=True
+            rows, self.measure, title, spread, name="changes", draft=self.is_draft, zero=True
         )
 
     def tables(self) -> Mapping[str, Table]:
@@ -313,6 +324,7 @@ class ChangeSettings:
             [self.measure],
             [self.min_rating if min_rating is None else min_rating],
             subtopics=self.subtopics,
+            missing="bounds",
             labelling=self.labelling,
         )
 
@@ -345,7 +357,7 @@ def compare_versions(before: ExamVersion, after: ExamVersion, settings: ChangeSe
         notes.insert(0, note("changes-grader", before=graders[0].name, after=graders[1].name))
     reason = next((str(one) for v in (before, after) if (one := untestable(v.book))), "")
     same = not {at for at in pair.causes if at}
-    systems = _system_changes(earlier, later, column, same_exam=same, untested=reason)
+    systems = system_changes(earlier, later, column, same_exam=same, untested=reason)
     missing = [
         max((s or 0.0 for s in board.columns[0].missing_cells), default=0) for board in boards
     ]
@@ -354,8 +366,13 @@ def compare_versions(before: ExamVersion, after: ExamVersion, settings: ChangeSe
         notes.append(note("changes-missing", before=next(shares), after=next(shares)))
     no_effect = (None,) * len(causes)
     systems = [one._replace(causes=effects.get(one.system, no_effect)) for one in systems]
-    edits = changes_table(pair.edits, f"Changed items: {len(pair.edits):,}")
-    cells = () if len(scales) > 1 else tuple(c for one in pair.queries for c in one.changed_cells())
+    sealed = {one for version in (before, after) for one in version.texts.sealed or ()}
+    changed = [one for one in pair.edits if _item_of(one) not in sealed]
+    edits = changes_table(changed, f"Changed items: {len(changed):,}")
+    cells = [one for of in pair.queries for one in of.changed_cells()] if len(scales) == 1 else []
+    shown = tuple(one for one in cells if (one.query_id, one.item_id) not in sealed)
+    if hidden := len(pair.edits) - len(changed) + len(cells) - len(shown):
+        notes.append(note("changes-sealed", count=hidden))
     return _result(
         earlier,
         later,
@@ -365,8 +382,13 @@ def compare_versions(before: ExamVersion, after: ExamVersion, settings: ChangeSe
         causes=tuple(CAUSES[at] for at in causes),
         content=tuple(pair.content()),
         edits=edits,
-        cells=cells,
+        cells=shown,
     )
+
+
+def _item_of(change: ItemChange) -> tuple[str, str]:
+    state = change.after or change.before
+    return (state.query_id, state.item_id) if state else ("", "")
 
 
 def compare_scores(earlier: VersionScores, after: ExamVersion, settings: ChangeSettings) -> Changes:
@@ -387,7 +409,7 @@ def compare_scores(earlier: VersionScores, after: ExamVersion, settings: ChangeS
     if earlier.grader not in (None, later.grader):
         notes.insert(0, note("changes-grader", before="another one", after=after.book.grader.name))
     (column,) = board.columns
-    systems = _system_changes(earlier, later, column, same_exam=True, untested=reason)
+    systems = system_changes(earlier, later, column, same_exam=True, untested=reason)
     return _result(earlier, later, board, systems, notes)
 
 
@@ -411,6 +433,8 @@ def _result(
     all_notes = [*([note("draft")] if draft else []), *notes]
     if earlier.query_ids and (added or removed):
         all_notes.append(note("changes-queries", added=added, removed=removed))
+    untested = [(one.system, one.difference) for one in systems if one.outcome == "untested"]
+    all_notes += gaps(untested)
     tested = sum(one.p_mean is not None for one in systems)
     if tested:
         alpha, level = f"{ALPHA:g}", percent(LEVEL)
@@ -444,7 +468,7 @@ def shared_exams(earlier: VersionScores, later: VersionScores) -> list[str]:
     return found
 
 
-def _system_changes(
+def system_changes(
     earlier: VersionScores,
     later: VersionScores,
     column: MeasureColumn,
@@ -472,40 +496,68 @@ def _system_changes(
         for at, system in enumerate(shared)
     ]
     tested = [] if untested else [at for at in range(len(shared)) if not same[at]]
-    pairs = compare_pairs(
-        np.vstack([second, first]),
-        np.vstack([both, both]),
-        np.array([[at, len(shared) + at] for at in tested], np.intp).reshape(-1, 2),
-        within=column.difference_range,
-        permutations=enough_permutations(len(tested), ALPHA),
-    )
-    by_row = dict(zip(tested, pairs, strict=True))
+    ends = [(second, first)]
+    if tested and (earlier.bounds or later.bounds):
+        # the missing grades that make the difference smallest, and largest
+        low, high = earlier.bounds_on(shared, exams), later.bounds_on(shared, exams)
+        ends += [(high[0], low[1]), (high[1], low[0])]
+    compared = [
+        compare_pairs(
+            np.vstack(end),
+            np.vstack([both, both]),
+            np.array([[at, len(shared) + at] for at in tested], np.intp).reshape(-1, 2),
+            within=column.difference_range,
+            permutations=enough_permutations(len(tested), ALPHA),
+        )
+        for end in ends
+    ]
+    by_row = dict(zip(tested, zip(*compared, strict=True), strict=True))
     changes = []
     for at, system in enumerate(shared):
-        ends = old[system], new[system], ranks[0][system], ranks[1][system]
+        means = old[system], new[system], ranks[0][system], ranks[1][system]
         queries = int(both[at].sum())
-        if pair := by_row.get(at):
-            p = pair.holm, pair.holm_mean
-            change = SystemChange(system, _outcome(pair), *ends, pair.difference, *p, queries)
+        if pairs := by_row.get(at):
+            change = _tested(SystemChange(system, "untested", *means, NONE, queries=queries), pairs)
         elif same[at]:
             change = SystemChange(
-                system, "unchanged", *ends, Estimate(0.0, 0.0, 0.0), queries=queries
+                system, "unchanged", *means, Estimate(0.0, 0.0, 0.0), queries=queries
             )
         else:
             size = mean_of(differences[at][both[at]]).mean
-            if not exams and None not in ends[:2]:
-                size = without_rounding((ends[1] or 0.0) - (ends[0] or 0.0))
+            if not exams and None not in means[:2]:
+                size = without_rounding((means[1] or 0.0) - (means[0] or 0.0))
             one = Estimate(size, no_interval=untested)
-            change = SystemChange(system, "untested", *ends, one, queries=queries)
+            change = SystemChange(system, "untested", *means, one, queries=queries)
         changes.append(change)
     gone = undefined("the system is in one version only")
     for system in (*order, *old):
         if system not in shared:
             outcome: Outcome = "removed" if system in old else "added"
-            means = old.get(system), new.get(system)
+            scores = old.get(system), new.get(system)
             places = ranks[0].get(system), ranks[1].get(system)
-            changes.append(SystemChange(system, outcome, *means, *places, gone))
+            changes.append(SystemChange(system, outcome, *scores, *places, gone))
     return changes
+
+
+def _tested(change: SystemChange, pairs: Sequence[Pair]) -> SystemChange:
+    """Return the change with its tests: of the grades, and at both ends of missing grades.
+
+    What is not shown at both ends is not shown.
+    """
+    lows, highs = [p.difference.low for p in pairs], [p.difference.high for p in pairs]
+    low = None if None in lows else min(filter(_known, lows))
+    high = None if None in highs else max(filter(_known, highs))
+    outcomes = {(_outcome(pair), (pair.difference.value or 0.0) > 0) for pair in pairs}
+    return change._replace(
+        outcome=outcomes.pop()[0] if len(outcomes) == 1 else "not significant",
+        difference=replace(pairs[0].difference, low=low, high=high),
+        p=max(filter(_known, (pair.holm for pair in pairs)), default=None),
+        p_mean=max(filter(_known, (pair.holm_mean for pair in pairs)), default=None),
+    )
+
+
+def _known(value: float | None) -> TypeGuard[float]:
+    return value is not None
 
 
 def _outcome(pair: Pair) -> Outcome:
@@ -597,7 +649,9 @@ def _worth(
     """
     chosen = [int(at in later_causes) for at in range(len(CAUSES))]
     ends = []
-    for unknown in (False, True):
+    # such a cell is of a passage and an item that are in no version together
+    rounds = 2 if pair.is_partial or {0, 1} <= {*pair.causes} else 1
+    for unknown in (False, True)[:rounds]:
         book = pair.mix(chosen, unknown=unknown)
         (column,) = settings.board(ExamVersion("", book)).columns
         values = np.full((len(pair.systems), len(exams)), np.nan)
@@ -608,4 +662,4 @@ def _worth(
                 values[:, at] = np.where(column.values.counts[:, place], of, np.nan)
         total = np.where(both, values, 0.0).sum(axis=1)
         ends.append(total / np.maximum(both.sum(axis=1), 1))
-    return np.where(np.abs(ends[0] - ends[1]) < _SAME, ends[0], np.nan)
+    return np.where(np.abs(ends[0] - ends[-1]) < _SAME, ends[0], np.nan)

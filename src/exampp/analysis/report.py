@@ -12,6 +12,7 @@ import numpy as np
 
 from exampp.analysis import agreement, calibration, correlation, figures
 from exampp.analysis.agreement import label_name
+from exampp.analysis.changes import Changes
 from exampp.analysis.corrected import corrected_section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown
@@ -88,6 +89,7 @@ def report(
     }
     sections = (
         verdict_section(data, answers),
+        _changes(source.changes),
         _evaluated(data),
         _leaderboard(data),
         _differences(data),
@@ -124,6 +126,16 @@ def _with_verdict(section: Section, summary: Section) -> Section:
 
 
 # ---- sections ------------------------------------------------------------------------------------
+
+
+def _changes(changes: Changes | None) -> Section:
+    if changes is None:
+        return Section("changes", "What changed?", ())
+    scores, *others = changes.tables().values()
+    blocks: list[Block] = [changes.plot(), replace(scores, verdict="")]
+    blocks += [Folded(one.caption, one) for one in others]
+    title = f"What changed since {changes.since}?"
+    return Section("changes", title, tuple(blocks)).with_verdict(changes.headline)
 
 
 def _evaluated(data: ReportData) -> Section:

@@ -14,6 +14,7 @@ from exampp.analysis import calibration, corrected
 from exampp.analysis.agreement import AgreementBlock, Agreements
 from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
+from exampp.analysis.changes import Changes
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.correlation import (
     Correlations,
@@ -80,7 +81,7 @@ class ReportSource:
     graders. `gaming` is the result of attacks on the grader, None without attacks. `corrected` are
     leaderboards corrected by samples, or the reason why there is none. `calibrations` are those
     that the grades are labels of, or that are made from them; `texts` are the queries', by their
-    ids, and `bank` those of the items.
+    ids, and `bank` those of the items. `changes` are those since an earlier version, if requested.
     """
 
     name: str
@@ -94,6 +95,7 @@ class ReportSource:
     texts: Mapping[str, str] = field(default_factory=dict)
     bank: BankTexts = field(default_factory=BankTexts)
     corrected: tuple[Corrected | str, ...] = ()
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True)
@@ -540,6 +542,8 @@ def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Sec
     """Return the first section: verdict, warnings, and the size of the exam."""
     lines = [*_best(data), *_apart(data), *_known(answers, "sensitivity"), *_official(data)]
     lines += [*_people(data), *_decisions(data), *_known(answers, "reliability")]
+    if data.source.changes:
+        lines.append(Line("What changed?", data.source.changes.headline, "changes"))
     if data.omissions:
         lines.append(Line("Retrieval or generation?", data.omissions.headline, "omissions"))
     lines += _known(answers, "attacks")

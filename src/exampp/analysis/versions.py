@@ -167,13 +167,16 @@ class QueryPair:
             one[here] for one in self._gather(1, 0, 0)
         ]
 
-    def causes(self) -> tuple[bool, ...]:
-        """Return which of `CAUSES` differ."""
+    def causes(self, *, partial: bool) -> tuple[bool, ...]:
+        """Return which of `CAUSES` differ; with `partial`, missing grades do not differ."""
         one, other = self.sides
         first, second = self._shared
         responses = _responses(one) != _responses(other)
         bank = _bank(one, self.item_keys[0]) != _bank(other, self.item_keys[1])
-        return (responses, bank, *(bool((first[at] != second[at]).any()) for at in (0, 1)))
+        grades = first[0] != second[0]
+        if partial:
+            grades &= (first[0] != MISSING) & (second[0] != MISSING)
+        return (responses, bank, bool(grades.any()), bool((first[1] != second[1]).any()))
 
     def cells(self, at: int) -> Counter[str]:
         """Count graded (`at` 0) or decided (1) cells that were added, removed or changed."""
@@ -190,35 +193,25 @@ class QueryPair:
         )
 
     def changed_cells(self) -> Iterator[CellChange]:
-        """Yield the cells of both versions with another rating or decision."""
+        """Yield the cells whose rating differs in both versions, or whose decision changed."""
+        one, other = self.sides
         first, second = self._shared
-        rows = np.flatnonzero(self.rows[0] >= 0).tolist()
-        columns = np.flatnonzero(self.columns[0] >= 0).tolist()
+        ends = [np.where(of[1] != MISSING, of[1], of[0]) for of in (first, second)]
+        decided = first[1] != second[1]
+        differ = (ends[0] != ends[1]) & (ends[0] != MISSING) & (ends[1] != MISSING)
+        rows, columns = (np.flatnonzero(of[0] >= 0) for of in (self.rows, self.columns))
         people = [
-            {(one.passage_id, one.item_id): one.people for one in side.decided}
-            for side in self.sides
+            {(c.passage_id, c.item_id): c.people for c in side.decided} for side in self.sides
         ]
-        ends = [np.where(one[1] != MISSING, one[1], one[0]) for one in (first, second)]
-        differ = (ends[0] != ends[1]) | (first[1] != second[1])
-        for row, column in np.argwhere(differ).tolist():
-            cell = [
-                (
-                    self.sides[side].passage_ids[passages[rows[row]]],
-                    self.sides[side].item_ids[items[columns[column]]],
-                )
-                for side, passages, items in (
-                    (0, range(len(self.rows[0])), range(len(self.columns[0]))),
-                    (1, self.rows[0], self.columns[0]),
-                )
-            ]
-            authors = [of.get(one, ()) for of, one in zip(people, cell, strict=True)]
-            decided = first[1][row, column] != second[1][row, column]
-            by = ", ".join(dict.fromkeys((*authors[1], *authors[0]))) if decided else "grader"
-            values = [int(one[row, column]) for one in ends]
-            before, after = (None if one == MISSING else one for one in values)
-            item = self._items.get(cell[1][1])
-            text = item.text if item else ""
-            yield CellChange(self.sides[1].query_id, *cell[1], text, before, after, by)
+        for at in map(tuple, np.argwhere(differ | decided).tolist()):
+            row, column = rows[at[0]], columns[at[1]]
+            before = one.passage_ids[row], one.item_ids[column]
+            after = other.passage_ids[self.rows[0][row]], other.item_ids[self.columns[0][column]]
+            authors = dict.fromkeys((*people[1].get(after, ()), *people[0].get(before, ())))
+            item = self._items.get(after[1])
+            old, new = (None if of[at] == MISSING else int(of[at]) for of in ends)
+            by = ", ".join(authors) if decided[at] else "grader"
+            yield CellChange(other.query_id, *after, item.text if item else "", old, new, by)
 
 
 def _item_keys(item_id: str, item: Item | None) -> tuple[Hashable, Hashable]:
@@ -276,10 +269,15 @@ class VersionPair:
             if one in queries[0]
         ]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether only the cells that a measure needs are graded in one of the versions."""
+        return any(one.book.target is not None for one in self.versions)
+
     @cached_property
     def causes(self) -> tuple[int, ...]:
         """The indices of the `CAUSES` that differ."""
-        found = [pair.causes() for pair in self.queries]
+        found = [pair.causes(partial=self.is_partial) for pair in self.queries]
         return tuple(at for at in range(len(CAUSES)) if any(one[at] for one in found))
 
     def mix(self, chosen: Mix, *, unknown: bool) -> Gradebook:
@@ -289,8 +287,7 @@ class VersionPair:
         """
         book = self.versions[1].book
         fill = book.grader.highest if unknown else MISSING
-        partial = any(one.book.target is not None for one in self.versions)
-        queries = tuple(pair.mix(chosen, fill, partial=partial) for pair in self.queries)
+        queries = tuple(pair.mix(chosen, fill, partial=self.is_partial) for pair in self.queries)
         return replace(book, queries=queries, systems=self.systems, target=None, notes=())
 
     @cached_property

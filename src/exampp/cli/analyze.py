@@ -355,9 +355,9 @@ def changes(
     since: Annotated[
         Path,
         keyword(
-            help="Compare with an earlier copy of the collection, graded passages, output of "
-            "evaluate --per-query --format json, or the bank and decisions before a date "
-            "(2026-11-03).",
+            help="Compare with an earlier copy of the collection, graded passages, or output of "
+            "evaluate --per-query --format json. A date (2026-11-03) means the bank and decisions "
+            "before it.",
         ),
     ],
     measure: Annotated[

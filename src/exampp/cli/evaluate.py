@@ -310,6 +310,13 @@ def report(
             rare=True,
         ),
     ] = None,
+    since: Annotated[
+        Path | None,
+        keyword(
+            help="Add what changed since an earlier copy, stored scores, or a date; see exampp "
+            "analyze changes.",
+        ),
+    ] = None,
     subtopics: Subtopics = "auto",
     *,
     labels: Labels,
@@ -326,7 +333,7 @@ def report(
     from exampp.results.page import renderer, report_json
 
     inputs = [selection.collection, selection.bank, *leaderboard_files(official or ())]
-    check_outputs([output, json], [*inputs, *(selection.runs or ())])
+    check_outputs([output, json], [*inputs, since, *(selection.runs or ())])
     render = renderer(output)
     if interactive and render is report_json:
         raise InputError("an interactive report is a page", hint="End its name in .html")
@@ -341,6 +348,7 @@ def report(
             labelling=labelling(labels),
             decimals=round_to,
             interactive=interactive,
+            since=since,
         )
     written = {output: render(document)}
     if json:

@@ -505,6 +505,7 @@ class Grades(ChosenGrades, GradesBase):
         decimals: int | None = None,
         beside: Sequence[Grades] | None = None,
         interactive: bool = False,
+        since: Earlier | None = None,
     ) -> Document:
         """Return a report on the leaderboard; write it to `path` as HTML or JSON, if given.
 
@@ -512,7 +513,8 @@ class Grades(ChosenGrades, GradesBase):
         `beside` are grades of other graders for comparison: by default of all graders of the same
         bank. An `interactive` page also has items, passages, grades and quotes, to sort, filter and
         judge without a server; `Collection.import_files` reads the decisions that it saves. Sealed
-        items are left out.
+        items are left out. `since` is an earlier version (see `changes`): a section shows what
+        changed.
         """
         from datetime import UTC, datetime
 
@@ -550,6 +552,15 @@ class Grades(ChosenGrades, GradesBase):
             bank=self.bank_texts(),
             texts=self.query_texts(),
             corrected=tuple(corrections(self, settings.min_rating, min_relevant)),
+            changes=None
+            if since is None
+            else self.changes(
+                since,
+                str(measures[0]) if measures else None,
+                min_rating=min_rating,
+                subtopics=subtopics,
+                labelling=labelling,
+            ),
         )
         others = list(self._same_bank()) if beside is None else beside
         books = [one.gradebook for one in others]

@@ -804,12 +804,13 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "higher, lower: these limits show it; different: only the randomisation test shows a "
         "change (alpha {alpha}, Holm's correction over {systems}).",
     ),
+    "changes-sealed": (_N, "{count} changes of sealed items are counted, but not listed."),
     "changes-history": (
         _N,
         "Bank and decisions are those of {when}. Systems and grades are those of now: their times "
         "are not stored.",
     ),
-    "rows-left-out": (_N, "{rows} more rows: use --format csv or json."),
+    "rows-left-out": (_N, "{rows} more rows: exampp analyze changes --format csv lists all."),
     # smaller exams
     "choice-meaning": (
         _D,

@@ -36,7 +36,8 @@ _DAYS = """
 SELECT day, sum(edits), sum(decisions) FROM (
     SELECT substr(at, 1, 10) AS day, 1 AS edits, 0 AS decisions FROM item_edit
     UNION ALL SELECT substr(at, 1, 10), 0, 1 FROM decision
-) GROUP BY day ORDER BY day DESC LIMIT ?
+) WHERE day > (SELECT substr(min(at), 1, 10) FROM item_edit)
+GROUP BY day ORDER BY day DESC LIMIT ?
 """
 
 
@@ -49,7 +50,10 @@ class ChangeDay(NamedTuple):
 
 
 def change_days(connection: sqlite3.Connection, most: int = 50) -> list[ChangeDay]:
-    """Return the last days on which the bank or the decisions changed, newest first."""
+    """Return the last days on which the bank or the decisions changed, newest first.
+
+    The first day is left out: there was no bank before it.
+    """
     return records(ChangeDay, connection, _DAYS, (most,))
 
 

@@ -27,6 +27,7 @@ POSTS: Mapping[str, Action] = {
     **dict.fromkeys(("/people/invite", "/people/revoke"), "manage"),
     **dict.fromkeys(("/impact", "/bank/edit", "/bank/dismiss", "/duplicates/settle"), "edit"),
     "/write/typed": "edit",
+    "/changes/add": "manage",
     **dict.fromkeys(("/files/add", "/files/check", "/files/import", "/files/remove"), "manage"),
     **dict.fromkeys(("/write/price", "/write/start", "/grade/price", "/grade/start"), "manage"),
     **dict.fromkeys(("/runs/stop", "/runs/resume", "/runs/undo", "/runs/vote"), "manage"),

@@ -70,8 +70,8 @@ HEADERS = {
 PUBLIC = "/static/"
 """Paths that need no session: styles and icons, nothing from the collection."""
 SIGN_OUT = "/sign-out"
-UPLOADS = "/files/add"
-"""The address that takes large bodies."""
+UPLOADS = frozenset({"/files/add", "/changes/add"})
+"""The addresses that take large bodies."""
 INTERRUPTED = "The upload was interrupted."
 UPLOAD_TOO_LARGE = (
     f"The files are larger than {UPLOAD_BYTES >> 30} GB together. Import them in a terminal: "
@@ -212,7 +212,7 @@ class Gate:
 
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         answer = self._refusal(scope, headers) or self._entrance(scope, headers)
-        if answer is None and scope["path"] == UPLOADS:
+        if answer is None and scope["path"] in UPLOADS:
             if _stated_bytes(headers) > UPLOAD_BYTES:
                 answer = _refused(TOO_LARGE, UPLOAD_TOO_LARGE)
             receive = _limited(receive)

@@ -69,6 +69,7 @@ class Place(NamedTuple):
 PLACES = (
     Place("o", "/", "Leaderboard", "Results"),
     Place("c", "/compare", "Compare", "Results"),
+    Place("w", "/changes", "Changes", "Results"),
     Place("p", "/plots", "Plots", "Results"),
     Place("e", "/export", "Export", "Results"),
     Place("q", "/queries", "Queries", "Exam"),
