@@ -214,7 +214,9 @@ def loads(path: Path, rate: Rate, prompt: str, least: int) -> list[tuple[Request
     """The load of every query with its grades, and if no grade covered its item."""
     options: dict[str, Any] = {"model": "m", "decode": "text", "prompt": prompt}
     with exampp.Collection(path) as exam:
-        run = exam.grading("openai", measures=["Cover@20"], min_rating=least, **options)
+        run = exam.grading(
+            "openai", measures=["Cover@20"], min_rating=least, dry_run=True, **options
+        )
         grader = StoredGrader(UNSTORED, run.grading.identity)
         target = GradingTarget(("Cover@20",), (least,))
         cells, pairs = TargetCells(run.connection, grader, run.exam, target), []

@@ -150,6 +150,9 @@ def test_a_trial_gives_an_estimate_with_an_interval(copy: Path, prompt: str) -> 
         assert one.high is not None
         assert one.low <= actual <= one.high
     assert way.seconds.value is not None
+    if prompt == MANY:
+        # nearly every passage is requested: what varies are the items of a request
+        assert way.read.value == pytest.approx(found[1], rel=0.05)
 
 
 def test_an_estimate_by_hand() -> None:
@@ -193,6 +196,24 @@ def test_the_bounds_of_a_run_that_may_end_early_are_those_of_its_way(exam: Path)
     assert (way.requests.low, way.requests.high) == (found.at_least, found.requests)
     # six groups of one query: the first may decide
     assert 0 < found.at_least < found.requests / QUERIES
+
+
+def test_the_shown_prompts_are_those_that_are_sent(copy: Path) -> None:
+    sent = []
+
+    def reply(seen: Seen) -> Answer:
+        sent.append(seen.body["messages"][-1]["content"])
+        return Answer(replied(sent[-1], drawn))
+
+    options: dict[str, Any] = {"model": "m", "decode": "text", "prompt": MANY, "depth": 1}
+    with FaultServer(reply) as plain, exampp.Collection(copy) as exam:
+        shown = estimate(exam.grading("openai", base_url=plain.url, **options)).prompts
+        exam.grade("openai", base_url=plain.url, **options)
+        draft = estimate(exam.grading("draft")).prompts
+    # twelve items of the first passage: ten, and two
+    assert set(shown) <= set(sent)
+    assert [text.count("What is 0 of") for text in shown] == [10, 2]
+    assert draft[0].startswith("[item]\nWhat is 0 of 0?\n\n[passage]\ntext 0")
 
 
 def test_costs_by_hand(tmp_path: Path) -> None:

@@ -13,18 +13,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count, cycle, islice
-from operator import mul, sub
+from itertools import cycle, islice
+from operator import mul
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.graders.base import Grader, Request
 from exampp.graders.budget import Price
 from exampp.graders.openai.modes import Mode
-from exampp.grading.requests import Grading, SentPrompt, prompt_slots
+from exampp.grading.requests import Grading, prompt_slots
 from exampp.grading.run import UNSTORED, GradingRun
 from exampp.grading.target import QueryPlan, TargetCells
-from exampp.prompts import fill
+from exampp.prompts import Filled, fill
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import GradingTarget
 from exampp.records.wording import duration
@@ -343,8 +343,9 @@ class _Survey(NamedTuple):
             if target is not None:
                 target.add(query, found, simulate=number % step == 0)
             if spent.asked and number % step == 0:
-                whole = pending_of_query(run.connection, query, None, run.exam, "pending")
-                graded.append(RequestLoad(*map(sub, _load(run, whole), loads[-1])))
+                left = {cell for one in found for cell in one.cells}
+                every_cell = pending_of_query(run.connection, query, None, run.exam, "pending")
+                graded.append(_load(run, (one for one in every_cell if left.isdisjoint(one.cells))))
         every, some = RequestLoad.total(loads), RequestLoad.total(loads[::step])
         scale = 1.0
         if len(queries) < len(every_query):
@@ -409,25 +410,28 @@ class _Rates(NamedTuple):
 
 def _tokens_per_character(run: GradingRun, bundles: Iterable[Sequence[PendingCells]]) -> float:
     """Return the tokens of a character, after truncation, by the model's tokenizer if known."""
-    grader, numbers = run.grading.grader, count()
+    grader = run.grading.grader
     measured = grader.limit is not None
     tokens = characters = 0.0
     for bundle in bundles if measured else ():
         with suppress(InputError):
-            first, *more = (run.grading.request(next(numbers), one) for one in bundle)
-            tokens += _tokens(grader, first, more)
+            tokens += _tokens(grader, run.grading.requests(bundle))
             characters += _load(run, bundle).characters
     return tokens / characters if characters else 1 / CHARACTERS_PER_TOKEN
 
 
-def _tokens(grader: Grader, prompt: SentPrompt, more: Sequence[SentPrompt]) -> float:
-    """Count the tokens of a request; every further item adds a line with its number."""
-    request = prompt.request
-    lines = "".join(f"10. {one.request.item}\\n" for one in more)
-    if not grader.exact_tokens:
-        return len(request.system + request.user + lines) / CHARACTERS_PER_TOKEN
-    further = grader.offsets(lines) if lines else ()
-    return grader.length(request.user, request.system) + len(further)
+def _tokens(grader: Grader, requests: Sequence[Request]) -> float:
+    """Count the tokens of the request for some items of a passage."""
+    filled = _filled(grader, requests)
+    if grader.exact_tokens:
+        return grader.length(filled.user, filled.system)
+    return len(filled.system + filled.user) / CHARACTERS_PER_TOKEN
+
+
+def _filled(grader: Grader, requests: Sequence[Request]) -> Filled | Request:
+    """Return the texts that are sent for some items of a passage."""
+    mode = getattr(grader, "mode", None)
+    return mode.filled(requests) if isinstance(mode, Mode) else requests[0]
 
 
 def _reply_tokens(grader: Grader, items: float) -> float:
@@ -484,12 +488,11 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
     target = survey.target or TargetLoads(every, every)
     load, used = target.most, rates.usage(target.most)
     pending = pending_cells(run.connection, survey.key, run.exam, run.select)
+    bundles = run.grading.bundles(filter(run.needs_request, pending))
     prompts = list[str]()
-    for number, bundle in enumerate(
-        islice(run.grading.bundles(filter(run.needs_request, pending)), SHOWN_PROMPTS)
-    ):
+    for bundle in islice(bundles, SHOWN_PROMPTS):
         with suppress(InputError):
-            prompts.append(_texts_of(run.grading.request(number, bundle[0]).request))
+            prompts.append(_shown_prompt(grader, run.grading.requests(bundle)))
     cells = round(load.cells)
     return GradingEstimate(
         cells,
@@ -535,11 +538,12 @@ def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]
     }
 
 
-def _texts_of(request: Request) -> str:
-    if not request.user:
-        return f"[item]\\n{request.item}\\n\\n[passage]\\n{request.passage}"
-    system = f"[system]\\n{request.system}\\n\\n[user]\\n" if request.system else ""
-    return f"{system}{request.user}"
+def _shown_prompt(grader: Grader, requests: Sequence[Request]) -> str:
+    if not requests[0].user:
+        return f"[item]\n{requests[0].item}\n\n[passage]\n{requests[0].passage}"
+    filled = _filled(grader, requests)
+    system = f"[system]\n{filled.system}\n\n[user]\n" if filled.system else ""
+    return f"{system}{filled.user}"
 
 
 # ---- all ways ------------------------------------------------------------------------------------

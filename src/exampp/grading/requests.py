@@ -51,6 +51,10 @@ class Grading:
             while bundle := list(islice(group, self.grader.most_items)):
                 yield bundle
 
+    def requests(self, bundle: Iterable[PendingCells]) -> list[Request]:
+        """Return the requests that are sent as one; raises as `request`."""
+        return [self.request(number, one).request for number, one in enumerate(bundle)]
+
     def request(self, key: int, cells: PendingCells) -> SentPrompt:
         """Return the request for some cells; raise InputError if their prompt cannot be filled."""
         return build_request(self.prompt, self.identity.kind, self.grader, key, cells)

@@ -187,15 +187,19 @@ class Mode:
         """Return the texts that are sent for a request."""
         return request.system, request.user
 
+    def filled(self, requests: Sequence[Request]) -> Filled:
+        """Return the prompt of one request."""
+        request = requests[0]
+        if self.shared is None or len(requests) == 1:
+            return Filled(request.system, request.user)
+        kept = min((one.kept for one in requests if one.kept is not None), default=None)
+        texts = {"query": request.query, "context": request.passage[:kept]}
+        items = [one.item for one in self.ordered(requests)]
+        return fill(self.shared, {**texts, **item_slots(items)})
+
     def body(self, requests: Sequence[Request]) -> dict[str, Any]:
         """Return the body of one request."""
-        request = requests[0]
-        filled = Filled(request.system, request.user)
-        if self.shared and len(requests) > 1:
-            ordered = self.ordered(requests)
-            kept = min((one.kept for one in requests if one.kept is not None), default=None)
-            texts = {"query": request.query, "context": request.passage[:kept]}
-            filled = fill(self.shared, {**texts, **item_slots([one.item for one in ordered])})
+        filled = self.filled(requests)
         body = self.text_body(filled.system, filled.user, self.max_written)
         if self.decode == "json":
             body |= json_format(
