@@ -128,6 +128,7 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {
             "--as": "passages",
+            "--explain": "",
             "--queries": {},
             "--passages": {},
             "--bank": {},

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from exampp.grading.batches import Batches
     from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked, check
+    from exampp.inputs.explaining import Explanation, explain_files
     from exampp.measures.board import Leaderboard
     from exampp.measures.formulas import RankedQuery, measure
     from exampp.measures.qrels import Labelling
@@ -50,6 +51,7 @@ _HOMES = {
     "CollectionBusy": "exampp.errors",
     "EditConflict": "exampp.errors",
     "ExamError": "exampp.errors",
+    "Explanation": "exampp.inputs.explaining",
     "Format": "exampp.formats.format",
     "GateFailed": "exampp.analysis.gate",
     "GateSettings": "exampp.analysis.gate",
@@ -67,6 +69,7 @@ _HOMES = {
     "Unfinished": "exampp.errors",
     "check": "exampp.inputs.checking",
     "create": "exampp.collection",
+    "explain_files": "exampp.inputs.explaining",
     "measure": "exampp.measures.formulas",
     "open": "exampp.collection",
 }
@@ -81,6 +84,7 @@ __all__ = [
     "CollectionBusy",
     "EditConflict",
     "ExamError",
+    "Explanation",
     "Format",
     "GateFailed",
     "GateSettings",
@@ -99,6 +103,7 @@ __all__ = [
     "__version__",
     "check",
     "create",
+    "explain_files",
     "measure",
     "open",
     "option",

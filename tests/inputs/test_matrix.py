@@ -253,6 +253,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     **{
         form.kind: (form.name, form.content)
         for form in reversed(test_program_files.FORMS.values())
+        if form.kind
     },
     **{
         name: (f"rag{Path(file).suffix}", content)
@@ -368,7 +369,9 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
             _complete(opened, path)
         report = opened.import_files(path)
         if layout.kind in presets():
-            holds = "plain-bank" if layout.kind == "healthbench" else "responses"
+            holds = {"healthbench": "plain-bank", "judgment-lists": "qrels"}.get(
+                layout.kind, "responses"
+            )
             assert {"queries", holds} <= {file.kind for file in report.files}
         else:
             assert [file.kind for file in report.files] == [layout.kind]

@@ -287,6 +287,9 @@ HEALTHBENCH = {
 RUBRIC = Contents(nuggets=(("Names light", 7.0), ("Names cats", 0.0)))
 ROW = {"user_input": ASKED, "retrieved_contexts": [CATS, LIGHT], "response": SAID, "reference": KEY}
 
+TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+TRANSCRIPT = f"user: Hi\nassistant: Hello\nuser: {ASKED}"
+JUDGED = Contents(judgments=(("a", 3), ("b", 0)))
 
 FORMS: dict[str, Form] = {
     "DeepEval, its latest test run": Form(
@@ -379,6 +382,300 @@ FORMS: dict[str, Form] = {
         "healthbench",
         RUBRIC,
     ),
+    "LangSmith, a question with its history": Form(
+        "log.jsonl",
+        lines({"inputs": {"question": ASKED, "chat_history": TALK}, "outputs": {"answer": SAID}}),
+        "langsmith",
+        Contents((TRANSCRIPT,), answers={"log": (SAID,)}),
+    ),
+    "ragas, a conversation": Form(
+        "log.jsonl",
+        lines({**ROW, "user_input": [*TALK, {"role": "user", "content": ASKED}]}),
+        "ragas",
+        Contents(
+            (TRANSCRIPT,),
+            {"log:contexts": (CATS, LIGHT)},
+            {"log": (SAID,)},
+            (KEY,),
+        ),
+    ),
+    "MTRAG, a conversation": Form(
+        "log.jsonl",
+        lines(
+            {
+                "conversation_id": "c",
+                "task_id": "c<::>2",
+                "turn": "2",
+                "input": [
+                    {"speaker": "user", "text": "Hi"},
+                    {"speaker": "agent", "text": "Hello"},
+                    {"speaker": "user", "text": ASKED},
+                ],
+                "contexts": [{"document_id": "d1", "text": CATS}],
+                "predictions": [{"text": SAID}],
+            }
+        ),
+        "mtrag",
+        Contents((TRANSCRIPT,), {"log:contexts": (CATS,)}, {"log": (SAID,)}),
+        ["conversation_id", "turn"],
+    ),
+    "Phoenix, messages of a model": Form(
+        "log.jsonl",
+        lines(
+            {
+                "name": "ChatCompletion",
+                "context": {"trace_id": "1", "span_id": "2"},
+                "span_kind": "LLM",
+                "parent_id": None,
+                "attributes": {
+                    "llm.input_messages": [
+                        {"message.role": "system", "message.content": "Be brief."},
+                        {"message.role": "user", "message.content": ASKED},
+                    ],
+                    "llm.output_messages": [
+                        {"message.role": "assistant", "message.content": SAID}
+                    ],
+                },
+            }
+        ),
+        "openinference",
+        "a",
+    ),
+    "Phoenix, an experiment": Form(
+        "log.csv",
+        table({"example_id": 1, "input_question": ASKED, "output_answer": SAID,
+               "reference_answer": KEY}),
+        "phoenix-experiment",
+        "ar",
+    ),
+    "promptfoo, a variable of another name": Form(
+        "log.json",
+        whole(
+            {
+                "results": {
+                    "version": 3,
+                    "results": [
+                        {
+                            "vars": {"message": ASKED},
+                            "promptIdx": 0,
+                            "provider": {"id": "p"},
+                            "response": {"output": SAID},
+                        }
+                    ],
+                }
+            }
+        ),
+        "promptfoo",
+        "a",
+        ["$.version"],
+    ),
+    "Azure, rows of an evaluation": Form(
+        "log.json",
+        whole(
+            {
+                "rows": [
+                    {
+                        "inputs.query": ASKED,
+                        "inputs.response": SAID,
+                        "inputs.ground_truth": KEY,
+                        "outputs.groundedness.score": 5,
+                    }
+                ],
+                "metrics": {"x": 1},
+                "studio_url": None,
+            }
+        ),
+        "azure",
+        "ar",
+        ["outputs.groundedness.score"],
+    ),
+    "promptflow": Form(
+        "log.jsonl",
+        lines({"inputs.question": ASKED, "outputs.answer": SAID, "line_number": 0}),
+        "azure",
+        "a",
+    ),
+    "Bedrock": Form(
+        "log.jsonl",
+        lines(
+            {
+                "conversationTurns": [
+                    {
+                        "prompt": {"content": [{"text": ASKED}]},
+                        "referenceResponses": [{"content": [{"text": KEY}]}],
+                        "output": {
+                            "text": SAID,
+                            "modelIdentifier": "m",
+                            "retrievedPassages": {
+                                "retrievalResults": [
+                                    {"content": {"text": CATS}},
+                                    {"content": {"text": LIGHT}},
+                                ]
+                            },
+                        },
+                    }
+                ]
+            }
+        ),
+        "bedrock",
+        "acr",
+    ),
+    "OpenAI evals": Form(
+        "log.jsonl",
+        lines({"item": {"question": ASKED, "reference": KEY}, "sample": {"output_text": SAID}}),
+        "openai-evals",
+        "ar",
+    ),
+    "lm-eval, samples": Form(
+        "log.jsonl",
+        lines(
+            {
+                "doc_id": 0,
+                "doc": {"question": ASKED},
+                "target": KEY,
+                "arguments": [["p", ""]],
+                "resps": [[SAID]],
+                "filtered_resps": [SAID],
+                "exact_match": 0.5,
+            }
+        ),
+        "lm-eval",
+        "ar",
+        ["exact_match"],
+    ),
+    "open-rag-eval": Form(
+        "log.csv",
+        table(
+            {"query_id": 1, "query": ASKED, "query_run": 1, "passage_id": "[1]",
+             "passage": CATS, "generated_answer": SAID},
+            {"query_id": 1, "query": ASKED, "query_run": 1, "passage_id": "[2]",
+             "passage": LIGHT, "generated_answer": ""},
+        ),
+        "open-rag-eval",
+        "ac",
+    ),
+    "OpenSearch, judgments": Form(
+        "log.json",
+        whole(
+            {
+                "judgmentRatings": [
+                    {
+                        "query": ASKED,
+                        "ratings": [{"docId": "a", "rating": "3.0"}, {"docId": "b", "rating": "0"}],
+                    }
+                ]
+            }
+        ),
+        "judgment-lists",
+        JUDGED,
+    ),
+    "Elasticsearch, rated documents": Form(
+        "log.json",
+        whole(
+            {
+                "requests": [
+                    {
+                        "id": "q1",
+                        "template_id": "t",
+                        "params": {"query_string": ASKED},
+                        "ratings": [
+                            {"_index": "i", "_id": "a", "rating": 3},
+                            {"_index": "i", "_id": "b", "rating": 0},
+                        ],
+                    }
+                ]
+            }
+        ),
+        "judgment-lists",
+        JUDGED,
+        ["id"],
+    ),
+    "ratings by query": Form(
+        "log.jsonl", lines({"query": ASKED, "ratings": {"a": 3, "b": 0}}), "judgment-lists", JUDGED
+    ),
+    "relevant ids by query": Form(
+        "log.jsonl",
+        lines({"query": ASKED, "relevant_ids": ["a"]}),
+        "judgment-lists",
+        Contents(judgments=(("a", 1),)),
+    ),
+    "a table of judgments": Form(
+        "log.csv", f"qid,docid,grade,query\n7,a,3,{ASKED}\n7,b,0,{ASKED}\n", "", JUDGED
+    ),
+    "benchmark-qed": Form(
+        "log.json",
+        whole([{"question_id": "1", "question_text": ASKED,
+                "assertions": [{"statement": "Names light", "score": 9}]}]),
+        "healthbench",
+        Contents(nuggets=(("Names light", 1.0),)),
+    ),
+    "a test set of ragas": Form(
+        "log.jsonl",
+        lines({"user_input": ASKED, "reference": KEY, "synthesizer_name": "x"}),
+        "",
+        "r",
+        ["synthesizer_name"],
+    ),
+    "query and expected": Form("log.csv", f"query,expected\n{ASKED},{KEY}\n", "", "r"),
+    "prompt and reference": Form("log.csv", f"prompt,reference\n{ASKED},{KEY}\n", "", "r"),
+    "golden answers": Form(
+        "log.jsonl", lines({"question": ASKED, "golden_answers": [KEY]}), "", "r"
+    ),
+    "question and answer": Form("log.csv", f"question,answer\n{ASKED},{KEY}\n", "", "r"),
+    "question and answer, as lines": Form(
+        "log.jsonl", lines({"question": ASKED, "answer": KEY}), "", "r"
+    ),
+    "a field per system": Form(
+        "log.json",
+        whole([{"question": ASKED, "naive": {"answer": SAID, "contexts": [CATS, LIGHT]},
+                "graphrag": {"answer": SAID}}]),
+        "",
+        Contents(
+            contexts={"naive:contexts": (CATS, LIGHT)},
+            answers={"naive": (SAID,), "graphrag": (SAID,)},
+        ),
+    ),
+    "answers of two systems": Form(
+        "log.jsonl",
+        lines({"query": ASKED, "v_answers": SAID, "g_answers": SAID}),
+        "",
+        Contents(answers={"v_answers": (SAID,), "g_answers": (SAID,)}),
+    ),
+    "numbered models": Form(
+        "log.csv",
+        f'question,model1,model2\n{ASKED},"{SAID}","{SAID}"\n',
+        "",
+        Contents(answers={"model1": (SAID,), "model2": (SAID,)}),
+    ),
+    "RAGChecker": Form(
+        "log.json",
+        whole(
+            {
+                "results": [
+                    {
+                        "query_id": "1",
+                        "query": ASKED,
+                        "gt_answer": KEY,
+                        "response": SAID,
+                        "retrieved_context": [
+                            {"doc_id": "d1", "text": CATS},
+                            {"doc_id": "d2", "text": LIGHT},
+                        ],
+                    }
+                ]
+            }
+        ),
+        "answers",
+        "acr",
+    ),
+    "records by their ids": Form(
+        "log.json",
+        whole({"q1": {"question": ASKED, "answer": SAID, "contexts": [CATS, LIGHT]},
+               "q2": {"question": "Why?", "answer": SAID, "contexts": [CATS]}}),
+        "ragas",
+        Contents((ASKED, "Why?"), {"log:contexts": (CATS, LIGHT, CATS)}, {"log": (SAID, SAID)}),
+        ["$.key"],
+    ),
     "ragas, column by column": Form(
         "log.json",
         json.dumps({name: {"0": value} for name, value in ROW.items()}),
@@ -440,8 +737,10 @@ def test_a_form_is_read_rightly(tmp_path: Path, empty_exam: exampp.Collection, n
     assert contents(empty_exam, tmp_path) == form.expected
     unread = [field for fields in report.unread.values() for field in fields]
     assert unread == [*form.unread]
-    # the kind that was detected is the one that can be named
-    assert empty_exam.import_files(tmp_path / form.name, kind=form.kind).changes == 0
+    # the preset that was detected is the one that can be named
+    assert (
+        not form.kind or empty_exam.import_files(tmp_path / form.name, kind=form.kind).changes == 0
+    )
 
 
 REEFS = "What builds reefs?"

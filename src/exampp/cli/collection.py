@@ -340,7 +340,9 @@ _DATA_SETS = ("dataset", "beir")
 
 @option_rules(
     OptionRule(
-        ("--as",), "for files that stand without an option", lambda given: bool(given["files"])
+        ("--as",),
+        "for files that stand without an option",
+        lambda given: bool(given["files"] or given["explain"]),
     ),
     _of_files("--bank-name", "banks", "bank"),
     _of_files("--depth", "runs", "runs", kinds=_DATA_SETS, cited=True),
@@ -449,6 +451,14 @@ def import_(
     dry_run: Annotated[
         bool, keyword("--dry-run", help="Print what would change; change nothing.")
     ] = False,
+    explain: Annotated[
+        bool,
+        keyword(
+            "--explain",
+            help="Print how files are read and their first record; import nothing.",
+            rare=True,
+        ),
+    ] = False,
     style: Annotated[
         Literal["text", "json"],
         keyword("--format", help="Print the changes in this format.", rare=True),
@@ -484,6 +494,26 @@ def import_(
             raise InputError(
                 "no such file", file=file, hint="--bank takes files; --bank-name names their bank"
             )
+    if explain:
+        from exampp.inputs.explaining import explain_files
+        from exampp.store.connection import is_collection
+
+        is_file = collection.is_file() and not is_collection(collection)
+        found = explain_files(
+            *([collection] if is_file else []),
+            *(files or []),
+            kind=kind,
+            queries=queries or (),
+            passages=passages or (),
+            banks=bank or (),
+            runs=runs or (),
+            qrels=qrels or (),
+            responses=responses or (),
+            system=system,
+            columns=columns_of(columns),
+        )
+        output.write(found.render("json" if style == "json" else "text"))
+        return
     if not any((files, queries, passages, bank, runs, qrels, responses)):
         _check_name(collection)
         raise InputError("no files to import", hint="Name them: exampp import my.exam FILE ...")

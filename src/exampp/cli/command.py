@@ -229,7 +229,7 @@ PANELS: Mapping[str, str] = {
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
     "Server": "host port serve allowed-host prefix proxy access-log address",
-    "Cost and stopping": "dry-run batch batch-file replies cancel-batches poll price-hour "
+    "Cost and stopping": "dry-run explain batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",
     "Statistics": "alpha correction permutations samples seed steps",

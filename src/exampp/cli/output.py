@@ -82,6 +82,10 @@ def with_query_texts(tables: Sequence[Table]) -> Sequence[Table]:
     Such an id says nothing to people. Where a table has the text, too, the id is shortened. The
     texts are those of the collection that the command reads.
     """
+    import exampp
+    from exampp.records.wording import cut_text
+    from exampp.results.view import shorten_digests
+
     found = {
         cell
         for table in tables
@@ -89,10 +93,6 @@ def with_query_texts(tables: Sequence[Table]) -> Sequence[Table]:
         for row in table.rows
         if isinstance(cell := row[at], str) and _MD5.match(cell)
     }
-    import exampp
-    from exampp.records.wording import cut_text
-    from exampp.results.view import shorten_digests
-
     context = click.get_current_context(silent=True)
     path = context.params.get("collection") if context else None
     if not found or path is None:

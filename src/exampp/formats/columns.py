@@ -36,8 +36,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "system": _tiers(
         "system",
         "variant model pipeline experiment config configuration run run_id run_tag run_name method "
-        "approach setup tag system_name system_id model_name model_id variant_name pipeline_name "
-        "experiment_name retriever",
+        "approach setup tag agent system_name system_id model_name model_id variant_name "
+        "pipeline_name experiment_name retriever",
     ),
     "answer": _tiers(
         "response actual_output generated_answer model_answer system_answer bot_answer rag_answer "
@@ -60,7 +60,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "reference": _tiers(
         "reference ground_truth ground_truths reference_answer expected_answer expected_output "
         "gold_answer golden_answer golden_answers gold_answers correct_answer ideal_answer "
-        "expected expected_response reference_response ground_truth_answer answer_key"
+        "gt_answer gt_answers expected expected_response reference_response ground_truth_answer "
+        "answer_key"
     ),
     "reference_contexts": _tiers("reference_contexts gold_contexts relevant_contexts"),
     "passage_id": _tiers(

@@ -13,11 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.errors import ExamError, InputError
+from exampp.formats.columns import names_of
 from exampp.formats.fields import (
     MEASURE,
     SYSTEM,
@@ -122,6 +123,7 @@ _RECORD_NAMES = frozenset(
         *("input", "output", "question", "answer", "query", "text", "prompt", "response"),
         *("score", "scores", "average_scores", "averages", "metrics", "summary", "results"),
         *("judgments", "ratings", "config", "eval", "samples", "metadata", "data", "columns"),
+        *chain(*map(names_of, ("question", "answer", "contexts", "reference"))),
     )
 )
 """Field names of records and summaries; such names are not ids of queries or systems."""

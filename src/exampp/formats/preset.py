@@ -83,6 +83,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         system: Parts that name the system.
         variants: Parts added to the system name if they differ within a file.
         systems: Fields that each hold the results of the system that they are named after.
+        groups: Whether a row is one context; rows of one question and system are one record.
         contexts_may_be_gold: Whether contexts may be those of a data set.
         normalize_names: Whether the spelling of fields varies.
         document_id: Field of the id of contexts that are objects.
@@ -107,6 +108,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: tuple[Paths, ...] = ()
     variants: tuple[Paths, ...] = ()
     systems: tuple[str, ...] = ()
+    groups: bool = False
     contexts_may_be_gold: bool = False
     normalize_names: bool = False
     document_id: Paths = ()

@@ -8,18 +8,21 @@ separator. The spans of a trace are merged to one record.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from exampp.errors import InputError
 from exampp.formats.columns import (
+    SYNONYMS,
     Roles,
     identifies_queries,
+    names_of,
     role_of,
     roles_of,
     settle,
@@ -47,11 +50,13 @@ from exampp.formats.rag_values import (
     holds_text,
     id_of,
     ids_of,
+    is_history,
     message_text,
     opened_text,
     text_values,
+    with_history,
 )
-from exampp.formats.read_warnings import add_warning, count_unused, is_empty
+from exampp.formats.read_warnings import add_warning, count_fields, count_unused, is_empty
 from exampp.formats.record_rows import Cells, first_record
 from exampp.formats.traces import join_spans, joined_preset, literal, opened_fields
 from exampp.records.wording import counted
@@ -70,8 +75,12 @@ _AMBIGUOUS_CONTEXTS = frozenset(["contexts", "context", "documents", "docs", "pa
 """Names of contexts that a system retrieved or that belong to a data set."""
 _AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
 _LONGEST_SYSTEM = 60
-_SYSTEM = "$system"
+_SYSTEM = "system"
 """The field of a row for the system, if a record has the results of several."""
+_OF_A_SYSTEM = re.compile(
+    r"(?!gold|gt|correct|expected|reference|ideal|true|ground)\w+_(?:answers?|responses?|outputs?)"
+    r"|(?:model|system|answer|response|output)_?\d+"
+)
 _PASSAGE_IDS = ("docid", "doc_id", "docId", "document_id", "passage_id", "corpus_id", "_id", "id")
 _LABELS = ("rating", "relevance", "grade", "label", "judgment", "score", "rel")
 _LONG_TEXT = 20
@@ -152,16 +161,7 @@ def read(
     Raises:
         InputError: Contexts or answers may be those of a system or of a data set.
     """
-    rows = [*_opened_rows(path, numbered_rows, preset, columns, on_error)]
-    if preset.systems:
-        rows = [*_rows_of_systems(preset, rows)]
-        preset = replace(preset, system=((_SYSTEM,), *preset.system))
-    if preset.spans is not None:
-        traces = [*join_spans(preset, preset.spans, rows)]
-        for span in chain(*(spans for _, _, spans in traces)):
-            count_unused(path, sorted({*_unread(span, preset.every_path())}))
-        rows = [(number, row) for number, row, _ in traces]
-        preset = joined_preset(preset)
+    preset, rows = _rows_of_records(path, numbered_rows, preset, on_error, columns)
     named = {
         role_of(name, _ROLES): written
         for name, column in columns.items()
@@ -192,6 +192,56 @@ def read(
     for number, record, parts in records:
         used = [part for part in compress(parts, names_system) if part]
         yield number, record._replace(system="/".join(used))
+
+
+def _rows_of_records(
+    path: str | Path,
+    numbered_rows: Iterable[tuple[int, Row]],
+    preset: Preset,
+    on_error: OnError,
+    columns: Mapping[str, str],
+) -> tuple[Preset, list[tuple[int, Row]]]:
+    """Return one row per record, and the preset that reads them.
+
+    Rows have the results of several systems, one context of a record, or one span of a trace.
+    """
+    if preset.systems:
+        numbered_rows = _rows_of_systems(preset, numbered_rows)
+        preset = replace(preset, systems=(), system=((_SYSTEM,), *preset.system))
+    rows = [*_opened_rows(path, numbered_rows, preset, columns, on_error)]
+    if preset.groups:
+        rows = [*_grouped_rows(preset, rows)]
+    if preset.spans is None:
+        return preset, rows
+    traces = [*join_spans(preset, preset.spans, rows)]
+    for one in traces:
+        count_fields(path, one.fields)
+        for span in one.spans:
+            count_unused(path, sorted({*_unread(span, preset.every_path())}))
+    return joined_preset(preset), [(one.line, one.row) for one in traces]
+
+
+def system_fields(row: Row) -> tuple[str, ...]:
+    """Return the fields of a record that each hold the result of one system; empty for none.
+
+    They are objects with an answer or contexts, or texts named such as `model1` or `v_answers`.
+    """
+    known = {*chain(*(names_of(role) for role in SYNONYMS))}
+    objects = [
+        name
+        for name, value in row.items()
+        if isinstance(value, dict) and roles_of(value, {}, ("answer", "contexts"))
+    ]
+    texts = [
+        name
+        for name, value in row.items()
+        if isinstance(value, str)
+        and normalize_name(name) not in known
+        and _OF_A_SYSTEM.fullmatch(normalize_name(name))
+    ]
+    if not roles_of(row, {}, ("question",)):
+        return ()
+    return next((tuple(some) for some in (objects, texts) if len(some) > 1), ())
 
 
 def _without_conflicts(
@@ -286,6 +336,9 @@ def _records(
     blanks: list[int] = []
     avoided = 0
     outer: object = None
+    fields_of = dict.fromkeys(chain(*preset.variants), "variant")
+    fields_of |= dict.fromkeys(chain(*preset.system), "system")
+    fields_of |= {one: name for name, paths in asdict(preset.fields).items() for one in paths}
     required = (*preset.paths("contexts"), *preset.paths("response"))
     is_bank = not any(_has_result(row, required) for _, row in rows)
     for number, row in rows:
@@ -304,6 +357,7 @@ def _records(
             on_error(error.at(path, number))
             continue
         if preset.spans is None:
+            count_fields(path, ((fields_of[one], one) for one in sorted(used) if one in fields_of))
             count_unused(path, [*_unread(row, used | {*preset.ignored, _SYSTEM})])
             around = row.get(OUTER)
             if around and around is not outer and OUTER not in preset.ignored:
@@ -385,7 +439,7 @@ def _record(row: Row, preset: Preset, used: set[str], *, is_bank: bool) -> tuple
     def first(field: str) -> tuple[str, Any]:
         return _first(row, preset, preset.paths(field), used)
 
-    query = _query(row, preset, first("query"))
+    query = _query(row, preset, used, first("query"))
     place, value = first("contexts")
     keys = preset.document_id, preset.document_text
     contexts, blank = documents_of(value, place, *keys, ids=first("ids")[1])
@@ -435,9 +489,9 @@ def _judgments(source: tuple[str, Any]) -> Iterator[tuple[str, int]]:
                 field=f"{place}[{number}]",
             )
     for passage, label in pairs:
-        if isinstance(label, str) and label.strip().lstrip("-").isdecimal():
-            label = int(label)
-        if isinstance(label, bool) or not isinstance(label, int | float) or label != int(label):
+        with suppress(ValueError):
+            label = float(label) if isinstance(label, str) else label
+        if isinstance(label, bool) or not isinstance(label, int | float) or label % 1:
             raise InputError(f"a label must be a whole number, not {brief(label)}", field=place)
         yield id_of(passage, place), int(label)
 
@@ -471,7 +525,7 @@ def _any_of(paths: Paths) -> str:
     return f" (any of {', '.join(paths)})" if paths else ""
 
 
-def _query(row: Row, preset: Preset, source: tuple[str, Any]) -> str:
+def _query(row: Row, preset: Preset, used: set[str], source: tuple[str, Any]) -> str:
     place, value = source
     if isinstance(value, dict) and "0" in value:
         raise InputError(
@@ -481,6 +535,12 @@ def _query(row: Row, preset: Preset, source: tuple[str, Any]) -> str:
             "orient='records', lines=True)",
         )
     query = _text(value, place, preset, is_question=True)
+    heads = {path.partition(".")[0] for path in preset.paths("query") if "." in path}
+    for head in ("", *sorted(heads)) if query and not preset.spans else ():
+        holder = row.get(head) if head else row
+        if isinstance(holder, dict) and (whole := with_history(holder, query)) != query:
+            query = whole
+            used |= {f"{head}.{name}".lstrip(".") for name in holder if is_history(name)}
     if not query:
         known = ", ".join(map(str, row))
         names = preset.paths("query")
@@ -543,6 +603,22 @@ def _opened_rows(
         yield number, Cells(named) if is_table else named
 
 
+def _grouped_rows(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """Yield one row per question and system, with the contexts of its rows as a list."""
+    parts = (preset.paths("query"), *preset.system, *preset.variants)
+    listed = (*preset.paths("contexts"), *preset.paths("ids"))
+    groups: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
+    for number, row in rows:
+        key = tuple(str(find_value(row, paths)[1]) for paths in parts)
+        _, group = groups.setdefault(key, (number, {}))
+        for name, value in row.items():
+            if name in listed:
+                group.setdefault(name, []).extend(value if isinstance(value, list) else [value])
+            elif is_empty(group.get(name)):
+                group[name] = value
+    yield from groups.values()
+
+
 def _rows_of_systems(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
     """Yield one row per system of records that have a field for each."""
     for number, row in rows:
@@ -552,7 +628,8 @@ def _rows_of_systems(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterato
             if result is not None:
                 answer = next(iter(preset.paths("response")), name)
                 own = result if isinstance(result, dict) else {answer: result}
-                yield number, {**rest, **own, _SYSTEM: name}
+                own = {**rest, **own, _SYSTEM: name}
+                yield number, Cells(own) if isinstance(row, Cells) else own
 
 
 def _normalized_row(row: Row) -> Row:

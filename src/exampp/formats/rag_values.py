@@ -18,7 +18,7 @@ Document = tuple[str, str]
 
 _TEXT_KEYS = (
     *("text", "content", "page_content", "context", "kwargs.content", "data.content"),
-    *("chunk", "passage", "contents", "body"),
+    *("chunk", "passage", "contents", "body", "message.content", "parts"),
 )
 _ID_KEYS = (
     *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
@@ -29,7 +29,7 @@ _SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gp
 _OTHERS = frozenset({"system", "developer", "tool", "function"})
 _ROLES = _USERS | _SYSTEMS | _OTHERS
 _ROLE_KEYS = {
-    **dict.fromkeys(("speaker", "role", "from"), _ROLES),
+    **dict.fromkeys(("speaker", "role", "from", "message.role"), _ROLES),
     **dict.fromkeys(("type", "kwargs.type"), frozenset({"human", "ai", "system"})),
 }
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
@@ -111,13 +111,12 @@ def _is_missing(value: Any) -> bool:
 
 
 def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
-    """Return a text; of chat messages the user's question (`is_question`) or the answer to it.
+    """Return a text; of chat messages all turns up to the question (`is_question`), or the answer.
 
     The text is empty if there is none.
 
     Raises:
-        InputError: The value is not a text, has several texts, or is a conversation of several
-            turns.
+        InputError: The value is not a text, or has several texts.
     """
     if _is_missing(value):
         return ""
@@ -143,19 +142,57 @@ def _is_part(value: Any) -> bool:
 
 
 def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
-    """Return the only user message, or the last message of the system after it."""
-    users = [one for one in messages if _role(one) in _USERS]
-    if len(users) > 1:
-        raise _conversation(f"is a conversation of {len(users)} turns", field)
+    """Return the turns up to the last user message, or the last message of the system after it."""
+    users = [place for place, one in enumerate(messages) if _role(one) in _USERS]
     if is_question:
         if not users:
             raise InputError("has no user message", field=field)
-        return message_text(users[0], field, is_question=True)
-    start = messages.index(users[0]) if users else 0
-    replies = [message_text(one, field) for one in messages[start:] if _role(one) in _SYSTEMS]
+        return _turns(messages[: users[-1] + 1], field)
+    after = messages[users[-1] :] if users else messages
+    replies = [message_text(one, field) for one in after if _role(one) in _SYSTEMS]
     if len(replies) > 1 and not users:
         raise InputError(f"has {len(replies)} texts instead of one", field=field)
     return next(filter(None, reversed(replies)), "")
+
+
+def _turns(messages: Sequence[Any], field: str) -> str:
+    """Return the turns of a conversation, one a line with its role; a single turn is its text."""
+    spoken = [
+        ("user" if role in _USERS else "assistant", message_text(one, field))
+        for one in messages
+        if (role := _role(one)) in _USERS | _SYSTEMS
+    ]
+    turns = [(role, text) for role, text in spoken if text]
+    if len(turns) < 2:
+        return "".join(text for _, text in turns)
+    return "\n".join(f"{role}: {text}" for role, text in turns)
+
+
+def with_history(fields: Mapping[str, Any], question: str) -> str:
+    """Return a question with the earlier turns in the history of its record, if it has one.
+
+    A history that ends with the question is the whole conversation.
+    """
+    for name, value in fields.items():
+        if not is_history(name) or not isinstance(value, list):
+            continue
+        if not value or not all(map(_role, value)) or is_conversation(question):
+            continue
+        users = [one for one in value if _role(one) in _USERS]
+        ends = users and message_text(users[-1], name) == question
+        turns = value[: value.index(users[-1])] if ends else value
+        return _turns([*turns, {"role": "user", "content": question}], name)
+    return question
+
+
+def is_history(name: str) -> bool:
+    """Return whether a field may have the turns of a conversation."""
+    return normalize_name(name) in _HISTORY
+
+
+def is_conversation(question: str) -> bool:
+    """Return whether a question has several turns."""
+    return re.match(r"(user|assistant): ", question) is not None and "\nuser: " in question
 
 
 def _conversation(what: str, field: str) -> InputError:
@@ -183,8 +220,11 @@ def check_single_turn(
 ) -> None:
     """Raise InputError for a record with earlier turns, or of an earlier conversation.
 
-    `first_lines` stores the first line of each conversation.
+    `first_lines` stores the first line of each conversation. A question with all its turns is not
+    refused.
     """
+    if is_conversation(question):
+        return
     for name, value in fields.items():
         if normalize_name(name) in _CONVERSATIONS and isinstance(value, str | int):
             first = first_lines.setdefault(str(value), number)
@@ -225,19 +265,24 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
     if not isinstance(value, dict) or _role(value):
         return message_text([value] if _role(value) else value, field, is_question=is_question)
     present = [key for key in keys if find_value(value, [key])[0]]
+    if not present and len(value) == 1 and isinstance(next(iter(value.values())), str):
+        present = [*value]
     texts = {
         opened_text(value[key], keys, f"{field}.{key}", is_question=is_question) for key in present
     }
     if len(texts) == 1:
         if is_question:
-            check_single_turn(value, next(iter(texts)), 0, {})
+            text = with_history(value, texts.pop())
+            check_single_turn(value, text, 0, {})
+            return text
         return texts.pop()
     what = "different texts" if present else "no known field"
     raise InputError(
         f"is an object with the fields {', '.join(value)}, which has {what}"
         + (f" under {', '.join(present)}" if present else ""),
         field=field,
-        hint=f"Write the text under one of {', '.join(keys)}",
+        hint=f"Name the text, as in --columns {'question' if is_question else 'answer'}={field}."
+        f"{next(iter(present or value), 'text')}, or write it under one of {', '.join(keys)}",
     )
 
 

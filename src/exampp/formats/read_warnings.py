@@ -6,7 +6,7 @@ Readers call `add_warning`; `collect_warnings` collects the warnings of one impo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,12 +28,16 @@ class ReadWarnings:
     """Warnings on the files of one import.
 
     `unread` counts, by file and field, the records whose field is dropped; `stored` those whose
-    field is stored and exported, but not used.
+    field is stored and exported, but not used. `presets` are the presets that read files, `places`
+    those of the records in objects, and `fields` counts the records by (field, path).
     """
 
     notes: dict[str, None] = field(default_factory=dict)
     unread: dict[str, Counter[str]] = field(default_factory=dict)
     stored: dict[str, Counter[str]] = field(default_factory=dict)
+    presets: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
 
     def sentences(self) -> tuple[str, ...]:
         """Return the warnings, then one sentence per file on its dropped fields."""
@@ -83,6 +87,24 @@ def count_unused(path: str | Path, fields: Collection[str], *, stored: bool = Fa
     if warnings is not None and fields:
         files = warnings.stored if stored else warnings.unread
         files.setdefault(sanitize_name(str(path)), Counter()).update(fields)
+
+
+def note_preset(path: str | Path, name: str) -> None:
+    """Note the preset that reads a file."""
+    if (warnings := _HEARD.get()) is not None:
+        warnings.presets[sanitize_name(str(path))] = name
+
+
+def note_place(path: str | Path, place: str) -> None:
+    """Note the place of the records in the objects of a file; the first one counts."""
+    if (warnings := _HEARD.get()) is not None:
+        warnings.places.setdefault(sanitize_name(str(path)), place)
+
+
+def count_fields(path: str | Path, pairs: Iterable[tuple[str, str]]) -> None:
+    """Count a record by its fields and the paths where they were found."""
+    if (warnings := _HEARD.get()) is not None:
+        warnings.fields.setdefault(sanitize_name(str(path)), Counter()).update(pairs)
 
 
 class Keys:

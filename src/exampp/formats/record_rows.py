@@ -29,6 +29,7 @@ from exampp.formats.lines import (
     valid_json,
 )
 from exampp.formats.preset import OUTER, Paths, fitting_presets, known_places, record_names
+from exampp.formats.read_warnings import note_place
 from exampp.formats.tables import named_rows
 
 Row = Mapping[str, Any]
@@ -70,7 +71,7 @@ def raw_rows(
     if not first[1].lstrip().startswith((b"{", b"[")):
         yield from _table(path, first[1], on_error, places, is_sample=is_sample)
         return
-    place_of = _cached(places)
+    place_of = _cached(path, places)
     if _is_document(first, path):
         rows = _rows_of_document(path, place_of)
     else:
@@ -162,7 +163,7 @@ def _column(value: Any) -> list[Any]:
 # ---- places of records ---------------------------------------------------------------------------
 
 
-def _cached(places: Paths) -> Callable[[Row], str]:
+def _cached(path: str | Path, places: Paths) -> Callable[[Row], str]:
     """Return a function that finds the place of the records in objects of a file."""
     known: dict[frozenset[str], str] = {}
 
@@ -170,6 +171,7 @@ def _cached(places: Paths) -> Callable[[Row], str]:
         names = frozenset(value) if isinstance(value, dict) else frozenset()
         if names not in known:
             known[names] = _place_of_records(value, places) if names else ""
+            note_place(path, known[names])
         return known[names]
 
     return place_of
@@ -191,7 +193,12 @@ def _place_of_records(value: Row, places: Paths) -> str:
         for place in _lists_in(value)
         if (row := _first_at(value, place.split("."))) and fitting_presets(record_names(row))
     }
-    return next(iter(found)) if len(found) == 1 else ""
+    if len(found) == 1:
+        return next(iter(found))
+    # an object of records by their ids
+    is_map = len(value) > 1 and all(isinstance(one, dict) for one in value.values())
+    row = _first_at(value, ["*"]) if is_map and not found else None
+    return "*" if row and fitting_presets(record_names(row)) else ""
 
 
 def _is_record(value: Row) -> bool:

@@ -139,7 +139,9 @@ def named_rows(
     start, header = next(rows)
     names = [name.strip() for name in header]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"duplicate column {brief(twice)}", file=path, line=start)
+        raise InputError(
+            f"duplicate column {brief(twice)}", file=path, line=start, hint="Rename one of them"
+        )
     for number, cells in rows:
         try:
             check_width(cells, names, path, number)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.formats.preset import OUTER, Fields, Paths, Preset, Spans
 from exampp.formats.rag_values import find_value, holds_text
@@ -32,10 +32,17 @@ def joined_preset(preset: Preset) -> Preset:
     )
 
 
-def join_spans(
-    preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]
-) -> Iterator[tuple[int, Row, Sequence[Row]]]:
-    """Yield one row per trace, with its first line and its spans.
+class Trace(NamedTuple):
+    """A trace: its first line, its row, its spans, and the (field, path) that were read."""
+
+    line: int
+    row: Row
+    spans: Sequence[Row]
+    fields: Sequence[tuple[str, str]]
+
+
+def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) -> Iterator[Trace]:
+    """Yield the traces of spans, each with one row.
 
     The documents come from the last reranker, or else from all retrievers. If the root has no
     question, that of the first span with one is used.
@@ -46,10 +53,13 @@ def join_spans(
         by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
     for numbered in by_trace.values():
         of_trace = [span for _, span in numbered]
-        yield numbered[0][0], _row_of_trace(preset, spans, of_trace), of_trace
+        row, found = _row_of_trace(preset, spans, of_trace)
+        yield Trace(numbered[0][0], row, of_trace, found)
 
 
-def _row_of_trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
+def _row_of_trace(
+    preset: Preset, spans: Spans, of_trace: Sequence[Row]
+) -> tuple[Row, list[tuple[str, str]]]:
     by_kind: dict[str, list[Row]] = {}
     for span in of_trace:
         kind = find_value(span, spans.kind)[1]
@@ -57,19 +67,27 @@ def _row_of_trace(preset: Preset, spans: Spans, of_trace: Sequence[Row]) -> Row:
     reranked = by_kind.get(spans.reranker, [])[-1:] if spans.reranker else []
     retrieved = reranked or by_kind.get(spans.retriever, [])
     root = _root(preset, spans, by_kind, of_trace)
-    queries = (find_value(span, preset.paths("query"))[1] for span in (root, *retrieved))
+    queries = (find_value(span, preset.paths("query")) for span in (root, *retrieved))
+    query_path, query = next((one for one in queries if one[0]), ("", None))
     answer_path, response = find_value(root, preset.paths("response"))
     # the output of a retriever is not an answer; the response of the whole trace is one
     if root in retrieved and not answer_path.startswith(f"{OUTER}."):
-        response = None
-    return {
-        "query": next(filter(None, queries), None),
+        answer_path, response = "", None
+    contexts_at = (find_value(span, preset.paths("contexts"), in_lists=True) for span in retrieved)
+    found = {
+        "query": query_path,
+        "contexts": next((path for path, _ in contexts_at if path), ""),
+        "response": answer_path,
+    }
+    row = {
+        "query": query,
         "contexts": [document for span in retrieved for document in _documents(span, preset)],
         "response": response,
         **{name: find_value(root, preset.paths(name), in_lists=True)[1] for name in _CARRIED},
         **{f"system {at}": find_value(root, one)[1] for at, one in enumerate(preset.system)},
         **{f"variant {at}": find_value(root, one)[1] for at, one in enumerate(preset.variants)},
     }
+    return row, [(name, path) for name, path in found.items() if path]
 
 
 def _root(

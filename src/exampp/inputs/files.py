@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from exampp.errors import InputError
 from exampp.formats import data_sets, passages, queries, rag, record_rows, responses, tables, trec
 from exampp.formats.columns import SYNONYMS, Roles, role_of, roles_of, value_of
@@ -43,9 +45,9 @@ from exampp.formats.lines import (
     reading_from_memory,
     system_of,
 )
-from exampp.formats.preset import Preset, preset_of, presets
+from exampp.formats.preset import Fields, Preset, preset_of, presets
 from exampp.formats.rag import RagRecord
-from exampp.formats.read_warnings import add_warning
+from exampp.formats.read_warnings import add_warning, note_preset
 from exampp.formats.tables import named_rows
 from exampp.inputs.memory import check_systems, data_lines, parts_of
 from exampp.inputs.tabular import check_system_named, table_parts, table_roles
@@ -541,6 +543,7 @@ def _parts(
         renaming.seen.setdefault(str(path), [*dict.fromkeys(chain(*(row for _, row in rows)))])
         stated = _KIND_OF_TABLE.get(source.role or "")
         return table_parts(path, rows, roles, renaming.columns, named, on_error, stated=stated)
+    note_preset(path, source.kind or preset.name)
     given = [*renaming.long_rows(path, record_rows.raw_rows(path, on_error, preset.rows))]
     _check_rows(path, given)
     options = preset, on_error, renaming.columns, renaming.seen
@@ -580,9 +583,9 @@ def _preset(source: GivenFile, renaming: Renaming) -> Preset | None:
     if source.role not in (None, "responses") or not _is_readable(source.path):
         return None
     preset, place = rag.detect_preset(source.path, renaming.columns, renaming.long_names)
-    if preset is None and _is_answers(source, renaming):
-        return presets()["answers"]
-    if preset is None or (place == 0 and source.role is None):
+    if preset is None:
+        return _answers_preset(source, renaming)
+    if place == 0 and source.role is None:
         return preset
     strict = _strict_kind(source)
     if strict is None or (
@@ -596,22 +599,47 @@ _MISREAD = ("passages", "queries", "questions", "plain-bank")
 """Kinds of which a table of question, system and answer has the columns, too."""
 
 
-def _is_answers(source: GivenFile, renaming: Renaming) -> bool:
-    """Return whether a table has questions and answers that are stated to be of a system.
+def _answers_preset(source: GivenFile, renaming: Renaming) -> Preset | None:
+    """Return the preset of usual names for a file that no other preset reads, or None.
 
-    Or questions and references, and nothing else.
+    It reads answers that are stated to be of a system, records with a field for every system, and
+    questions with references, which are a bank.
     """
+    answers = presets()["answers"]
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+        record = record_rows.first_record(source.path)
         names = renaming.long_names(record_rows.first_columns(source.path))
-        among = ("question", "reference", "query_id", "answer")
+        among = ("question", "reference", "query_id", "answer", "system", "contexts")
         roles = roles_of(names, {k: v for k, v in renaming.columns.items() if v in names}, among)
         if source.role == "responses":
-            return {"question", "answer"} <= roles.keys()
-        is_bank = {"question", "reference"} <= roles.keys() and "answer" not in roles
-        is_bank = is_bank and normalize_name(roles["question"][0]) not in SYNONYMS["question"][2]
-        is_bank = is_bank and not _has_several_per_query(source.path, roles)
-        return is_bank and sum(map(len, roles.values())) == len(names)
-    return False
+            return answers if {"question", "answer"} <= roles.keys() else None
+        if _strict_kind(source) is not None:
+            return None
+        if "question" not in roles or _has_several_per_query(source.path, roles):
+            return None
+        if systems := rag.system_fields(record):
+            return replace(answers, systems=systems)
+        others = {*names}.difference(*roles.values())
+        if roles.keys() & {"system", "contexts"} or (renaming.columns and others):
+            return None
+        if "answer" not in roles:
+            return answers if "reference" in roles else None
+        if "reference" not in roles and not others and _CORRECT.issuperset(roles["answer"]):
+            of_system = "responses=..." if lines_in_memory(source.path) else "--responses"
+            add_warning(
+                source.path,
+                None,
+                f"{brief(roles['answer'][0])} is read as correct answers; if a system gave them, "
+                f"pass {of_system}",
+            )
+            return Preset(
+                Fields(query=roles["question"], reference=roles["answer"]), name=answers.name
+            )
+    return None
+
+
+_CORRECT = frozenset({"answer", "answers"})
+"""Names of answers that are correct ones if nothing names a system."""
 
 
 def _has_several_per_query(path: Path, roles: Roles) -> bool:

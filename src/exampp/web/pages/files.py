@@ -13,11 +13,13 @@ from starlette.datastructures import UploadFile
 
 from exampp.errors import InputError
 from exampp.formats.format import FORMATS, ROLES
+from exampp.inputs.explaining import explain_files
 from exampp.inputs.files import GivenFile
 from exampp.inputs.importing import ImportReport, detected_kinds
 from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.records.selection import columns_of
 from exampp.records.wording import counted
+from exampp.results.result import Table
 from exampp.store.bank import MAIN_BANK
 from exampp.web.forms import SubmittedForm, checked_choice, whole
 from exampp.web.page_request import CurrentRequest, PageRequest, limited_by
@@ -143,6 +145,17 @@ def _import(request: PageRequest, form: Mapping[str, str], *, dry_run: bool) -> 
         )
 
 
+def _explained(request: PageRequest, form: Mapping[str, str]) -> Mapping[str, Table]:
+    """Return the fields that are read, and the first record of every file."""
+    given = [one for one in request.live.uploads.files(request.assessor) if not _role(form, one)]
+    if not given:
+        return {}
+    columns = columns_of([one for one in form.get("columns", "").splitlines() if one.strip()])
+    system = form.get("system", "").strip() or None
+    found = explain_files(*given, kind=form.get("kind") or None, system=system, columns=columns)
+    return {name: table for name, table in found.tables().items() if name != "files"}
+
+
 def _role(form: Mapping[str, str], file: Path) -> str:
     return checked_choice("role", form.get(f"role-{file.name}", ""), ("", *ROLES))
 
@@ -187,6 +200,7 @@ def _page(
         "remarks": [one.replace(folder, "") for one in report.remarks] if report else (),
         "skipped": [str(one).replace(folder, "") for one in report.skipped_first] if report else (),
         "tables": report.tables() if report else {},
+        "recognised": _explained(request, form) if report and report.dry_run else {},
         "trouble": trouble.replace(folder, ""),
     }
     return request.render(
