@@ -186,7 +186,8 @@ def _place_of_records(value: Row, places: Paths) -> str:
         row = _first_at(value, place.split("."))
         if row is not None and preset.fits(record_names(row)) is not None:
             return place
-    if places or _is_record(value):
+    is_custom = not {*places} <= {place for _, place in known_places()}
+    if is_custom or _is_record(value):
         return ""
     found = {
         place: None
