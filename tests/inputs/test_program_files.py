@@ -931,3 +931,11 @@ def test_a_fault_in_a_record_is_named_by_line_and_field(
         empty_exam.import_files(tmp_path / "log.jsonl")
     report = empty_exam.import_files(tmp_path / "log.jsonl", on_error="skip")
     assert (report.skipped, len(empty_exam.query_texts())) == (1, 1)
+
+
+def test_a_line_break_in_a_header_is_a_sentence(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "log.csv").write_bytes(b'input,actual_output,"expected_output\rWhat?,,light,')
+    with pytest.raises(InputError, match=r"log\.csv"):
+        empty_exam.import_files(tmp_path / "log.csv")
