@@ -182,7 +182,7 @@ TRACE_ROW = {
     "totalCost": 0.1,
     "scores": {"quality": [1]},
 }
-RUNS = [
+RUNS: list[dict[str, Any]] = [
     {
         "id": "r1",
         "trace_id": "t1",
@@ -282,7 +282,11 @@ INSPECT = {
     "output": {"model": "gpt", "completion": SAID},
     "scores": {},
 }
-INSPECT_LOG = {"version": 2, "eval": {"task": "rag", "model": "openai/gpt"}, "samples": [INSPECT]}
+INSPECT_LOG: dict[str, Any] = {
+    "version": 2,
+    "eval": {"task": "rag", "model": "openai/gpt"},
+    "samples": [INSPECT],
+}
 BRAINTRUST = {
     "id": "1",
     "span_id": "a",
