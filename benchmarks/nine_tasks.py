@@ -46,6 +46,9 @@ PATIENCE = 120_000
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1440, 900
 WHO = "cas"
+EARLIER = "last.exam"
+RELOADS = 100
+"""Times that a page is loaded again until it shows the newest decisions."""
 
 
 class NotReached(Exception):
@@ -249,12 +252,29 @@ def share(hand: Hand) -> str:
 
 
 def versions(hand: Hand) -> str:
-    """See what changed since another version of the exam."""
+    """See what changed since an earlier copy of the exam."""
     if not any(one.name == "Changes" for one in PLACES):
         return "absent: no page compares two versions"
+    page, earlier = hand.page, hand.path.with_name(EARLIER)
     hand.to("Changes")
-    hand.page.locator("main h1").wait_for()
-    return hand.page.locator("main p").first.inner_text()[:60]
+    upload = page.locator("details", has_text="Upload an earlier copy")
+    if upload.get_attribute("open") is None:
+        hand.click(upload.locator("summary"))
+    page.locator("#file").set_input_files(earlier)
+    hand.clicks += 1
+    hand.click(page.get_by_role("button", name="Upload and compare"))
+    page.get_by_role("heading", name=f"Changes since {EARLIER}").wait_for()
+    with Collection(hand.path) as collection:
+        headline = collection.grades().changes(earlier).headline
+    for _ in range(RELOADS):
+        shown = page.locator(".answer").first.inner_text()
+        if " ".join(shown.split()) == " ".join(headline.split()):
+            break
+        # scores are computed again a moment after decisions
+        page.wait_for_timeout(SETTLES)
+        page.reload()
+    check(" ".join(shown.split()) == " ".join(headline.split()), (shown, headline))
+    return headline[:60]
 
 
 @contextmanager
@@ -412,6 +432,7 @@ def main() -> int:
         browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         path = Path(folder, "copy.exam")
         shutil.copy(given.collection, path)
+        shutil.copy(given.collection, path.with_name(EARLIER))
         disagree(path)
         with entered(browser, path, given) as hand:
             tasks = {

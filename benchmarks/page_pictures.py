@@ -235,7 +235,10 @@ def main() -> None:
             pictures = []
             for key, address in wanted.items():
                 page.goto(entrance.split("/?")[0] + address)
-                page.wait_for_function("() => !document.body.innerText.includes('are being read')")
+                page.wait_for_function(
+                    "() => !document.querySelector('meta[http-equiv=refresh]')"
+                    " && !document.body.innerText.includes('Computing the results')"
+                )
                 for fault in look(page, view):
                     print(f"{name}\t{address}\t{fault}", flush=True)
                 height = min(HIGHEST, page.evaluate("document.documentElement.scrollHeight"))

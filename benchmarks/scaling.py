@@ -81,7 +81,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "bank apply": ("bank", "apply", "exam.exam", "exam.csv", "--dry-run"),
     "bank edit": ("bank", "edit", "new.exam", "add", "q0", "Why?"),
     "bank revert": ("bank", "revert", "exam.exam", "--to", "1", "--dry-run"),
-    "changes": ("analyze", "changes", "two.exam", "--since", "exam.exam"),
+    "changes": ("analyze", "changes", "two.exam", "--since", "exam.exam", *RATERS[:2]),
     "check": ("check", "exam.exam"),
     "record": ("record", "exam.exam", "q0"),
     "review decisions": ("review", "exam.exam", "decisions"),

@@ -47,6 +47,6 @@ def test_the_verbs_are_offered_without_importing_one() -> None:
     offered = group.shell_complete(click.Context(group), "re")
     summaries = {name: text for of in PURPOSES.values() for name, (_, text) in of.items()}
     assert [(one.value, one.help) for one in offered] == [
-        (name, summaries[name]) for name in ("review", "report", "reparse", "reproduce")
+        (name, summaries[name]) for name in ("review", "record", "report", "reparse", "reproduce")
     ]
     assert not group.commands.loaded

@@ -129,7 +129,8 @@ def test_random_exams(tmp_path: Path, seed: int) -> None:
     check_random_exam(tmp_path, seed)
 
 
-@pytest.mark.parametrize("seed", range(60))
+# 322 and 333: replies close items of passages of the same round
+@pytest.mark.parametrize("seed", [*range(60), 322, 333])
 def test_random_exams_with_several_items_a_request(tmp_path: Path, seed: int) -> None:
     check_random_exam(tmp_path, seed, most_items=3)
 

@@ -182,7 +182,7 @@ TRACE_ROW = {
     "totalCost": 0.1,
     "scores": {"quality": [1]},
 }
-RUNS = [
+RUNS: list[dict[str, Any]] = [
     {
         "id": "r1",
         "trace_id": "t1",
@@ -240,6 +240,35 @@ MLFLOW_2 = {
         ],
     },
 }
+MLFLOW_3 = {
+    "info": {"trace_id": "tr-1", "request_preview": '{"question": "What d', "state": "OK"},
+    "data": {
+        "spans": [
+            {
+                "trace_id": "x",
+                "span_id": "1",
+                "parent_span_id": None,
+                "name": "rag",
+                "attributes": {
+                    "mlflow.spanType": json.dumps("CHAIN"),
+                    "mlflow.spanInputs": json.dumps({"question": ASKED}),
+                    "mlflow.spanOutputs": json.dumps(SAID),
+                },
+            },
+            {
+                "trace_id": "x",
+                "span_id": "2",
+                "parent_span_id": "1",
+                "name": "store",
+                "attributes": {
+                    "mlflow.spanType": json.dumps("RETRIEVER"),
+                    "mlflow.spanInputs": json.dumps({"query": "plants"}),
+                    "mlflow.spanOutputs": json.dumps(DOCUMENTS),
+                },
+            },
+        ]
+    },
+}
 MLFLOW_TABLE = {
     "columns": ["inputs", "outputs", "context", "ground_truth", "faithfulness/v1/score"],
     "data": [[ASKED, SAID, [CATS, LIGHT], KEY, 5]],
@@ -253,7 +282,11 @@ INSPECT = {
     "output": {"model": "gpt", "completion": SAID},
     "scores": {},
 }
-INSPECT_LOG = {"version": 2, "eval": {"task": "rag", "model": "openai/gpt"}, "samples": [INSPECT]}
+INSPECT_LOG: dict[str, Any] = {
+    "version": 2,
+    "eval": {"task": "rag", "model": "openai/gpt"},
+    "samples": [INSPECT],
+}
 BRAINTRUST = {
     "id": "1",
     "span_id": "a",
@@ -325,6 +358,12 @@ FORMS: dict[str, Form] = {
         ["scores"],
     ),
     "LangSmith, runs and their children": Form("log.jsonl", lines(*RUNS), "langsmith-runs", "ac"),
+    "LangSmith, runs in runs": Form(
+        "log.json",
+        whole([{**RUNS[0], "child_runs": [{**RUNS[1], "child_runs": []}]}]),
+        "langsmith-runs",
+        "ac",
+    ),
     "LangSmith, the table of an experiment": Form(
         "log.csv",
         table(
@@ -353,6 +392,9 @@ FORMS: dict[str, Form] = {
     ),
     "MLflow, traces": Form("log.json", json.dumps([MLFLOW]), "mlflow-traces", "ac"),
     "MLflow, traces of version 2": Form("log.jsonl", lines(MLFLOW_2), "mlflow-traces", "ac"),
+    "MLflow, traces of version 3": Form(
+        "log.json", whole({"traces": [MLFLOW_3]}), "mlflow-traces", "ac"
+    ),
     "MLflow, a table of results": Form(
         "log.json", json.dumps(MLFLOW_TABLE), "mlflow-results", "acr", ["faithfulness/v1/score"]
     ),
@@ -622,6 +664,67 @@ FORMS: dict[str, Form] = {
         "log.jsonl", lines({"question": ASKED, "golden_answers": [KEY]}), "", "r"
     ),
     "question and answer": Form("log.csv", f"question,answer\n{ASKED},{KEY}\n", "", "r"),
+    "question and answers": Form(
+        "log.jsonl", lines({"question": ASKED, "answers": [KEY]}), "", "r"
+    ),
+    "DeepEval, results in Python": Form(
+        "log.json",
+        whole({"test_results": [{"name": "x", "success": True, "input": ASKED,
+                                 "actual_output": SAID, "retrieval_context": [CATS, LIGHT]}]}),
+        "deepeval",
+        "ac",
+    ),
+    "Langfuse, a page of traces": Form(
+        "log.json", whole({"data": [TRACE_ROW], "meta": {"page": 1}}), "langfuse-traces", "a",
+        ["scores", "$.meta"],
+    ),
+    "OpenTelemetry, printed spans": Form(
+        "log.json",
+        "".join(
+            json.dumps(
+                {
+                    "name": "x",
+                    "context": {"trace_id": "t", "span_id": number},
+                    "kind": "INTERNAL",
+                    "parent_id": parent,
+                    "attributes": attributes,
+                },
+                indent=4,
+            )
+            + "\n"
+            for number, parent, attributes in (("2", "1", FOUND), ("1", None, OPEN))
+        ),
+        "openinference",
+        "ac",
+    ),
+    "Inspect, two epochs": Form(
+        "log.json",
+        whole({**INSPECT_LOG, "samples": [INSPECT, {**INSPECT, "epoch": 2}]}),
+        "inspect",
+        Contents(
+            answers={"openai/gpt/1": (SAID,), "openai/gpt/2": (SAID,)}, references=(KEY,)
+        ),
+    ),
+    "Braintrust, a trace": Form(
+        "log.jsonl",
+        lines(
+            {**BRAINTRUST, "span_parents": None, "metadata": None, "scores": None},
+            {
+                "span_id": "b",
+                "root_span_id": "a",
+                "span_parents": ["a"],
+                "input": "plants",
+                "output": [{"content": CATS}, {"content": LIGHT}],
+                "span_attributes": {"name": "search", "type": "retriever"},
+            },
+        ),
+        "braintrust",
+        "acr",
+    ),
+    "ragas, a result with its data": Form(
+        "log.json", whole({"scores": [{"faithfulness": 1}], "dataset": [ROW]}), "ragas", "acr",
+        ["$.scores"],
+    ),
     "question and answer, as lines": Form(
         "log.jsonl", lines({"question": ASKED, "answer": KEY}), "", "r"
     ),
@@ -832,3 +935,11 @@ def test_a_fault_in_a_record_is_named_by_line_and_field(
         empty_exam.import_files(tmp_path / "log.jsonl")
     report = empty_exam.import_files(tmp_path / "log.jsonl", on_error="skip")
     assert (report.skipped, len(empty_exam.query_texts())) == (1, 1)
+
+
+def test_a_line_break_in_a_header_is_a_sentence(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "log.csv").write_bytes(b'input,actual_output,"expected_output\rWhat?,,light,')
+    with pytest.raises(InputError, match=r"log\.csv"):
+        empty_exam.import_files(tmp_path / "log.csv")

@@ -41,6 +41,14 @@ def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def test_a_version_may_be_larger_than_a_form(exam: Path) -> None:
+    scores = exam.with_name("scores.json").read_bytes() + b" " * (2 << 20)
+    with live.visiting(exam) as client:
+        answer = upload(client, "scores.json", scores)
+        assert (answer.status, answer.headers["location"]) == (303, "/changes?since=scores.json")
+        assert client.get("/changes?since=scores.json").status == 200
+
+
 def test_an_uploaded_version_is_compared(exam: Path) -> None:
     with exampp.Collection(exam) as collection:
         expected = collection.grades().changes(exam.with_name("last.exam"))

@@ -299,7 +299,8 @@ def test_the_leaderboard_at_another_threshold_and_without_decisions(path: Path) 
         for address, rows in (("/?min_rating=5", strict), ("/?decisions=without", automatic)):
             page = text_of(client.get(address).text)
             for row in rows:
-                assert re.search(rf"{row.system} (\S+ )?{row.mean:.3f}", page), (address, row)
+                bar = f"{row.system}: {row.mean:.3f} ± {row.stderr:.3f}, {row.queries} queries"
+                assert re.search(rf"{row.system} (\S+ )?{bar} {row.mean:.3f}", page), (address, row)
         # off the scale is the nearest on it
         assert ">5</option>" in client.get("/?min_rating=77").text
 

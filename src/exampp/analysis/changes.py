@@ -649,7 +649,9 @@ def _worth(
     """
     chosen = [int(at in later_causes) for at in range(len(CAUSES))]
     ends = []
-    for unknown in (False, True):
+    # such a cell is of a passage and an item that are in no version together
+    rounds = 2 if pair.is_partial or {0, 1} <= {*pair.causes} else 1
+    for unknown in (False, True)[:rounds]:
         book = pair.mix(chosen, unknown=unknown)
         (column,) = settings.board(ExamVersion("", book)).columns
         values = np.full((len(pair.systems), len(exams)), np.nan)
@@ -660,4 +662,4 @@ def _worth(
                 values[:, at] = np.where(column.values.counts[:, place], of, np.nan)
         total = np.where(both, values, 0.0).sum(axis=1)
         ends.append(total / np.maximum(both.sum(axis=1), 1))
-    return np.where(np.abs(ends[0] - ends[1]) < _SAME, ends[0], np.nan)
+    return np.where(np.abs(ends[0] - ends[-1]) < _SAME, ends[0], np.nan)

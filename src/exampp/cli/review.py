@@ -337,10 +337,10 @@ def record(
 ) -> None:
     """Show one query of a RAG collection: answers, contexts, reference, items.
 
-    Answers are shown sentence by sentence, with the contexts that a sentence cites and the items
-    for which the grader quotes it. Contexts are in rank order, with the items that they cover.
+    Each sentence of an answer has its citations, and the items for which the grader quotes it.
+    Contexts are in rank order, with the items that they cover.
 
-    Example: exampp record my.exam q1 --system chat-v1 --system chat-v2
+    Example: exampp record demo.exam volcanoes --system chat-v1 --system chat-v2
     """
     with exampp.open(collection) as opened:
         found = opened.record(query, systems or (), grader=grader, bank=bank, min_rating=min_rating)

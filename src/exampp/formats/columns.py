@@ -61,7 +61,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         "reference ground_truth ground_truths reference_answer expected_answer expected_output "
         "gold_answer golden_answer golden_answers gold_answers correct_answer ideal_answer "
         "gt_answer gt_answers expected expected_response reference_response ground_truth_answer "
-        "answer_key"
+        "answer_key",
+        "answers",
     ),
     "reference_contexts": _tiers("reference_contexts gold_contexts relevant_contexts"),
     "passage_id": _tiers(

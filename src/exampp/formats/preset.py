@@ -41,7 +41,7 @@ class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Fields that join the spans of a trace.
 
     `root`, `retriever` and `reranker` are values of `kind`; without `root`, the span without a
-    parent is the root.
+    parent is the root. `children` is a field of a span with the spans below it.
     """
 
     trace: Paths
@@ -50,6 +50,7 @@ class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retriever: str
     reranker: str = ""
     root: str = ""
+    children: str = ""
 
 
 class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -186,7 +186,8 @@ def _place_of_records(value: Row, places: Paths) -> str:
         row = _first_at(value, place.split("."))
         if row is not None and preset.fits(record_names(row)) is not None:
             return place
-    if places or _is_record(value):
+    is_custom = not {*places} <= {place for _, place in known_places()}
+    if is_custom or _is_record(value):
         return ""
     found = {
         place: None
@@ -263,7 +264,10 @@ def _table(
     line = head.decode(errors="replace")
     if len(line) > _LONGEST_HEADER:
         raise InputError("the first line is too long for the names of columns", file=path, line=1)
-    split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;|"}
+    try:
+        split = {mark: next(csv.reader([line], delimiter=mark)) for mark in "\t,;|"}
+    except csv.Error as error:
+        raise InputError(f"broken CSV ({error})", file=path, line=1) from None
     if line.lstrip().startswith("|"):
         raise InputError("is a table in Markdown", file=path, line=1, hint="Write it as CSV")
     separator = max(split, key=lambda mark: len(split[mark]))

@@ -48,13 +48,24 @@ def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) ->
     question, that of the first span with one is used.
     """
     by_trace: dict[str, list[tuple[int, Row]]] = {}
-    for number, row in rows:
+    for number, row in _with_children(rows, spans.children):
         span = opened_fields(nested_names(row), preset.json)
         by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
     for numbered in by_trace.values():
         of_trace = [span for _, span in numbered]
         row, found = _row_of_trace(preset, spans, of_trace)
         yield Trace(numbered[0][0], row, of_trace, found)
+
+
+def _with_children(rows: Iterable[tuple[int, Row]], name: str) -> Iterator[tuple[int, Row]]:
+    """Yield the spans, each before the spans in its field `name`."""
+    for number, row in rows:
+        yield number, row
+        inside = row.get(name) if name else None
+        children = inside if isinstance(inside, list) else []
+        yield from _with_children(
+            ((number, one) for one in children if isinstance(one, dict)), name
+        )
 
 
 def _row_of_trace(

@@ -173,7 +173,7 @@ class _TargetSurvey:
             return
         highest = self.run.grading.prompt.highest
         plan = self.cells.plan(query, pending)
-        self._least.append(_simulated(self.run, plan, lambda _: highest))
+        self._least.append(_simulated(self.run, plan, lambda _: highest, in_turn=True))
         if self._source is not None:
             self._replay(self._source, query)
 
@@ -244,14 +244,25 @@ def _ratio_error(after: Sequence[float], before: Sequence[float], queries: int) 
 
 
 def _simulated(
-    run: GradingRun, plan: QueryPlan, rating: Callable[[PendingCells], int]
+    run: GradingRun,
+    plan: QueryPlan,
+    rating: Callable[[PendingCells], int],
+    *,
+    in_turn: bool = False,
 ) -> RequestLoad:
-    """Return the load of a query if its cells get these ratings."""
+    """Return the load of a query if its cells get these ratings.
+
+    `in_turn`: each reply arrives before the next request, so that it may close cells of its round.
+    """
     loads = list[RequestLoad]()
     while requests := plan.next_round(run.grading.grader.most_items):
+        sent = list[PendingCells]()
         for one in requests:
+            if in_turn and not plan.is_needed(one):
+                continue
             plan.rate(one, rating(one) if one.twin_rating is None else one.twin_rating)
-        loads.append(_load(run, requests))
+            sent.append(one)
+        loads.append(_load(run, sent))
     return RequestLoad.total(loads)
 
 

@@ -624,7 +624,7 @@ def _answers_preset(source: GivenFile, renaming: Renaming) -> Preset | None:
             return None
         if "answer" not in roles:
             return answers if "reference" in roles else None
-        if "reference" not in roles and not others and _CORRECT.issuperset(roles["answer"]):
+        if "reference" not in roles and not others and roles["answer"] == ("answer",):
             of_system = "responses=..." if lines_in_memory(source.path) else "--responses"
             add_warning(
                 source.path,
@@ -636,10 +636,6 @@ def _answers_preset(source: GivenFile, renaming: Renaming) -> Preset | None:
                 Fields(query=roles["question"], reference=roles["answer"]), name=answers.name
             )
     return None
-
-
-_CORRECT = frozenset({"answer", "answers"})
-"""Names of answers that are correct ones if nothing names a system."""
 
 
 def _has_several_per_query(path: Path, roles: Roles) -> bool:

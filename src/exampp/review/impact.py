@@ -35,7 +35,7 @@ from exampp.measures.names import Measure, as_measures
 from exampp.measures.needs import check_needed_cells
 from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.query_sample import query_sample
-from exampp.measures.values import MeasureColumn, Values
+from exampp.measures.values import MeasureColumn, Values, tied_ranks
 from exampp.records import GraderIdentity
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, untestable
 from exampp.records.graders import RatingScale, check_scale, grader_label
@@ -265,7 +265,7 @@ class Baseline:
         self, before: MeasureColumn, old: _Means, after: MeasureColumn, new: _Means
     ) -> Shift:
         low, high = _means(after.low), _means(after.high)
-        ranks = zip(_ranks(old), _ranks(new), strict=True)
+        ranks = zip(tied_ranks(old), tied_ranks(new), strict=True)
         moves = [
             Move(system, old[s], new[s], *pair, low[s] if low else None, high[s] if high else None)
             for s, (system, pair) in enumerate(zip(self.gradebook.systems, ranks, strict=True))
@@ -386,11 +386,6 @@ def _order(means: _Means) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         order: NDArray[np.float64] = np.sign(rounded[:, None] - rounded)
     return np.nan_to_num(order)
-
-
-def _ranks(means: _Means) -> list[int | None]:
-    better = (_order(means) < 0).sum(axis=1).tolist()
-    return [None if m is None else int(n) + 1 for m, n in zip(means, better, strict=True)]
 
 
 # ---- previews of edits ----------------------------------------------------------------------
