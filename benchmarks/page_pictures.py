@@ -66,7 +66,8 @@ MEASURED = """() => {
       && !((style.textOverflow === "ellipsis" || style.webkitLineClamp !== "none")
         && one.parentElement.querySelector("a"));
     const beyond = one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1;
-    if (clips && beyond && one.textContent.trim() && !one.matches("svg, svg *, select, .clip, .letters")
+    if (clips && beyond && one.textContent.trim()
+        && !one.matches("svg, svg *, select, .clip, .letters")
         && !one.closest("[title]") && !one.querySelector("[title]")) {
       found.push(`cut off, and no title: ${name(one)}`);
     }
