@@ -153,7 +153,9 @@ class QueryRecord(Result):
             covered = [self.covered(item.answers[at]) for item in self.items]
             had = [self.covered(item.contexts[at]) for item in self.items]
             said = f"covers {sum(covered)} of {counted(len(self.items), 'item')}"
-            if one.answer and one.contexts:
+            if one.answer and one.contexts and not any(item.contexts[at] for item in self.items):
+                said += "; its contexts have no grades"
+            elif one.answer and one.contexts:
                 pairs = list(zip(covered, had, strict=True))
                 alone = {
                     "not in the answer": pairs.count((False, True)),
