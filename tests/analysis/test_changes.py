@@ -440,7 +440,9 @@ def test_texts_of_sealed_items_are_not_listed(graded: exampp.Collection, tmp_pat
     assert {one.what: one.changed for one in found.content}["items"] == 1
     assert found.edits is not None
     assert found.edits.rows == ()
-    assert "1 changes of sealed items" in next(with_code(found.notes, "changes-sealed"))
+    assert "Changes of sealed items are counted, but not listed: 1." in next(
+        with_code(found.notes, "changes-sealed")
+    )
 
 
 def test_command(exampp_command: Commands, graded: exampp.Collection, tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def changes_of_grades(
             when = _time(since) if isinstance(since, str | Path) else ""
             name = str(since) if when else earlier.path.name
             found = compare_versions(_version(earlier, name), after, settings)
-            told = [note("changes-history", when=f"before {since} (UTC)")] if when else []
-            return replace(found, notes=(*told, *found.notes))
+            history = [note("changes-history", when=f"{since} (UTC)")] if when else []
+            return replace(found, notes=(*history, *found.notes))
     name = Path(since).name if isinstance(since, str | Path) else "the other leaderboard"
     of_measure, stored = _of_measure(scores, chosen, least, name)
     selected = _selected(grades, {one.system for one in of_measure}, name)
