@@ -183,7 +183,12 @@ def test_an_estimate_lies_within_the_limits(tmp_path: Path, ranked: tuple[int, .
             runs={"s": names},
             bank=[{"query_id": query, "question": f"What is {query}?"} for query in names],
         )
-        cover = {"measures": ["Cover@6"], "model": "m", "decode": "text", "prompt": ONE}
+        cover: dict[str, Any] = {
+            "measures": ["Cover@6"],
+            "model": "m",
+            "decode": "text",
+            "prompt": ONE,
+        }
         with server(lambda *_: 5) as plain:
             made.grade("openai", base_url=plain.url, max_queries=len(ranked), **cover)
         way = next(one for one in made.grading_costs("openai", **cover).ways if one.target)

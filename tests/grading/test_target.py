@@ -328,7 +328,7 @@ def test_a_file_has_the_target_of_one_of_two_banks(
     with exams.make(tmp_path) as exam:
         exam.import_files(questions, bank="other")
         for bank in ("main", "other"):
-            more = {"measures": ["Cover"]} if bank == graded_in_part else {}
+            more: dict[str, Any] = {"measures": ["Cover"]} if bank == graded_in_part else {}
             exam.grade(grader, bank=bank, **more)
         exam.export(tmp_path / "graded.jsonl")
     assert '"for":' in (tmp_path / "graded.jsonl").read_text()
