@@ -358,7 +358,11 @@ def test_files_have_lines_of_several_items(path: Path, tmp_path: Path) -> None:
         batch = provider.add("", {one["custom_id"]: one["body"] for one in lines})
         found = [provider.line(one, Outcome("")) for one in batch.requests]
         replies.write_text("".join(json.dumps(one) + "\n" for one in reversed(found)))
-        assert grade(exam, provider, batches=Batches(replies=replies)).done == CELLS - 12
+        options = {"base_url": provider.url, **OPTIONS, **PRICES}
+        run = exam.grading("openai", batches=Batches(replies=replies), **options)
+        assert [progress.done for progress in run.steps()][-1] == CELLS - 12
+        why = "the file has no clear reply to them; write requests for them with --batch-file"
+        assert run.why_stopped == why
         assert len(ratings(exam)) == CELLS - 12
         assert ratings(exam) == expected(exam)
         # another run knows what is requested alone

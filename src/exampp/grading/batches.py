@@ -763,8 +763,11 @@ class BatchGrader(Grader):
                 new = f"{why}, so {batches.file} is not written; {running}"
             return f"{new}; read the replies with --replies"
         why = self._why or self._outbox.why
-        if why or batches.replies:
-            return "; ".join(filter(None, (why or "the file has no reply to them", running)))
+        if batches.replies and not why:
+            why = "the file has no clear reply to them"
+            running = running or "write requests for them with --batch-file"
+        if why:
+            return "; ".join(filter(None, (why, running)))
         if rows:
             return ""
         if batches.cancel:
