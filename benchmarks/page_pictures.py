@@ -63,9 +63,11 @@ MEASURED = """() => {
     if (!inSight(one)) continue;
     const style = getComputedStyle(one);
     const clips = /hidden|clip/.test(style.overflowX + style.overflowY)
-      && !(style.textOverflow === "ellipsis" && one.parentElement.querySelector("a"));
+      && !((style.textOverflow === "ellipsis" || style.webkitLineClamp !== "none")
+        && one.parentElement.querySelector("a"));
     const beyond = one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1;
-    if (clips && beyond && one.textContent.trim() && !one.matches("svg, svg *, select, .clip")
+    if (clips && beyond && one.textContent.trim()
+        && !one.matches("svg, svg *, select, .clip, .letters")
         && !one.closest("[title]") && !one.querySelector("[title]")) {
       found.push(`cut off, and no title: ${name(one)}`);
     }
@@ -132,8 +134,9 @@ def addresses(path: Path) -> dict[str, str]:
     with exampp.Collection(path) as collection:
         systems = [one.system for one in collection.systems.list()]
         try:
-            first = next(collection.grades().dossiers()).grades
-        except exampp.InputError:
+            graded = (one.grades for one in collection.grades().dossiers())
+            first = next(one for one in graded if one.item_ids and one.passage_ids)
+        except (exampp.InputError, StopIteration):
             return found
     query, item, passage = first.query_id, first.item_ids[0], first.passage_ids[0]
     cell = {"query": query, "item": item, "passage": passage}

@@ -435,9 +435,9 @@ def serve(ready: Any, done: Any) -> None:
     """A server on loopback in a process of its own: ratings, and questions to who wants items."""
 
     def answer(seen: servers.Seen) -> servers.Answer:
-        if "Rate" in seen.text or "rate" in seen.text or "Context" in seen.text:
-            return servers.rating(seen)
-        return servers.Answer(servers.completion('["What is a pole?", "Why is it so?"]'))
+        if "Generate" in seen.text:
+            return servers.Answer(servers.completion('["What is a pole?", "Why is it so?"]'))
+        return servers.rating(seen)
 
     with servers.FaultServer(answer, delay=0.002) as server:
         ready.send(server.url)

@@ -694,7 +694,7 @@ def test_the_command_writes_and_reads_files(tmp_path: Path, exampp_command: Comm
     some = tmp_path / "some"
     some.write_text("\n".join(whole[:3]))
     part = exampp_command(*asked, "--replies", str(some))
-    assert "the file has no reply to them; out: r.jsonl (8 requests) written)" in part.err
+    assert "the file has no clear reply to them; out: r.jsonl (8 requests) written)" in part.err
     assert exampp_command(*asked, "--replies", str(replies)).code == 0
 
 

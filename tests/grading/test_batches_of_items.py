@@ -358,13 +358,37 @@ def test_files_have_lines_of_several_items(path: Path, tmp_path: Path) -> None:
         batch = provider.add("", {one["custom_id"]: one["body"] for one in lines})
         found = [provider.line(one, Outcome("")) for one in batch.requests]
         replies.write_text("".join(json.dumps(one) + "\n" for one in reversed(found)))
-        assert grade(exam, provider, batches=Batches(replies=replies)).done == CELLS - 12
+        options = {"base_url": provider.url, **OPTIONS, **PRICES}
+        run = exam.grading("openai", batches=Batches(replies=replies), **options)
+        assert [progress.done for progress in run.steps()][-1] == CELLS - 12
+        why = "the file has no clear reply to them; write requests for them with --batch-file"
+        assert run.why_stopped == why
         assert len(ratings(exam)) == CELLS - 12
         assert ratings(exam) == expected(exam)
         # another run knows what is requested alone
         grade(exam, provider, batches=Batches(file=more))
         lines = [json.loads(line) for line in more.read_text().splitlines()]
         assert [items_of(provider.text_of(line["body"])) for line in lines] == [1] * 12
+
+
+def test_replies_to_a_dropped_file_are_not_those_to_other_items(path: Path, tmp_path: Path) -> None:
+    """A request of the next file may begin with the same item, and has other ones."""
+    first, second, replies = (tmp_path / f"{name}.jsonl" for name in ("one", "two", "replies"))
+    with Provider() as provider, exampp.Collection(path) as exam:
+        grade(exam, provider, batches=Batches(file=first))
+        grade(exam, provider, batches=Batches(cancel=True))
+        for number in range(ITEMS):
+            if number % 2:
+                exam.bank("main").edit("reword", f"q0-i{number}", f"new {number}?", author="me")
+        grade(exam, provider, batches=Batches(file=second))
+        lines = [json.loads(line) for line in first.read_text().splitlines()]
+        batch = provider.add("", {one["custom_id"]: one["body"] for one in lines})
+        found = [provider.line(one, Outcome("")) for one in batch.requests]
+        replies.write_text("".join(json.dumps(one) + "\n" for one in found))
+        grade(exam, provider, batches=Batches(replies=replies))
+        assert wrong(exam) == []
+        # the texts of the other query have not changed
+        assert len(ratings(exam)) == ITEMS * PASSAGES
 
 
 def test_the_dry_run_has_the_price(path: Path) -> None:

@@ -168,6 +168,34 @@ def test_an_estimate_by_hand() -> None:
     assert _from_replays(replayed[:2], RequestLoad(requests=100), 10)[1:] == (None, None)
 
 
+@pytest.mark.parametrize("ranked", [(6, 6, 6), (6, 5, 4)])
+def test_an_estimate_lies_within_the_limits(tmp_path: Path, ranked: tuple[int, ...]) -> None:
+    """One passage of each graded query closes its item; the others have two passages at most."""
+    passages = [*ranked, *[2] * 10]
+    names = {
+        f"q{query}": [f"q{query}-p{n}" for n in range(count)]
+        for query, count in enumerate(passages)
+    }
+    with exampp.create(tmp_path / "my.exam") as made:
+        made.add(
+            queries={query: f"query {query}" for query in names},
+            passages={one: f"text of {one}" for mine in names.values() for one in mine},
+            runs={"s": names},
+            bank=[{"query_id": query, "question": f"What is {query}?"} for query in names],
+        )
+        cover: dict[str, Any] = {
+            "measures": ["Cover@6"],
+            "model": "m",
+            "decode": "text",
+            "prompt": ONE,
+        }
+        with server(lambda *_: 5) as plain:
+            made.grade("openai", base_url=plain.url, max_queries=len(ranked), **cover)
+        way = next(one for one in made.grading_costs("openai", **cover).ways if one.target)
+    assert way.requests.value == 10
+    assert (way.requests.low or 10, way.requests.high or 10) == (10, 10)
+
+
 def test_failed_requests_do_not_make_the_rest_seem_cheap(copy: Path) -> None:
     answered = iter(range(15))
 

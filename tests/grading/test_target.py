@@ -319,6 +319,21 @@ def test_a_file_of_grades_has_their_target(tmp_path: Path, grader: ScriptedGrade
         assert exam.grades().gradebook.target is None
 
 
+@pytest.mark.parametrize("graded_in_part", ["main", "other"])
+def test_a_file_has_the_target_of_one_of_two_banks(
+    tmp_path: Path, grader: ScriptedGrader, graded_in_part: str
+) -> None:
+    questions = tmp_path / "other.csv"
+    questions.write_text("query_id,item_id,question\nq1,o1,Is it a pole?\nq2,o2,Is it hot?\n")
+    with exams.make(tmp_path) as exam:
+        exam.import_files(questions, bank="other")
+        for bank in ("main", "other"):
+            more: dict[str, Any] = {"measures": ["Cover"]} if bank == graded_in_part else {}
+            exam.grade(grader, bank=bank, **more)
+        exam.export(tmp_path / "graded.jsonl")
+    assert '"for":' in (tmp_path / "graded.jsonl").read_text()
+
+
 @pytest.mark.parametrize(
     "stated", [1, [], {}, {"measures": "Cover"}, {"measures": [], "min_ratings": []}]
 )

@@ -32,6 +32,7 @@ from exampp.graders.openai.batches import (
     FileBatches,
     OpenAIBatches,
     TruncatedResults,
+    line_id,
     read_replies,
     request_id,
 )
@@ -370,7 +371,7 @@ class Outbox:
     def _waiting(self, row: BatchRow) -> dict[str, list[str]]:
         """Return the cells of the requests of a batch without a reply, by the id of the request."""
         waiting = kept.requests_of(self._connection, row.batch, waiting=True)
-        return {cells[0]: cells for cells in waiting}
+        return {line_id(cells): cells for cells in waiting}
 
     def _store(
         self,
@@ -401,12 +402,13 @@ class Outbox:
         """
         rows = self.out(grader)
         waiting = [self._waiting(row) for row in rows]
+        awaited = set().union(*waiting)
         download, bad, is_known = _Download(), list[int](), False
         for some in in_parts(read_replies(path)):
             bad += [line for line in some if isinstance(line, int)]
             lines = [line for line in some if isinstance(line, BatchLine)]
             is_known = is_known or any(
-                kept.stored_request(self._connection, line.request) for line in lines
+                line.request in awaited or self._has_reply(line.request) for line in lines
             )
             for row, requests in zip(rows, waiting, strict=True):
                 self._store(row, requests, lines, download)
@@ -425,6 +427,10 @@ class Outbox:
                     kept.drop_requests(self._connection, cells)
             if not kept.requests_of(self._connection, row.batch, waiting=True):
                 self._close(row, COLLECTED, "read")
+
+    def _has_reply(self, request: str) -> bool:
+        stored = kept.stored_request(self._connection, request.partition("-")[0])
+        return stored is not None and stored.reply is not None
 
     # ---- ending ---------------------------------------------------------------------------------
 
@@ -704,7 +710,7 @@ class BatchGrader(Grader):
         texts = [message["content"] for message in body["messages"]]
         worst = self._budget.worst(texts, self.mode.max_written)
         if not (self._budget.exhausted() or self._budget.reserve(worst)):
-            line = outbox.service.line(cells[0], self._adapter.path, body)
+            line = outbox.service.line(line_id(cells), self._adapter.path, body)
             pending.add(cells, line, worst)
         full = len(pending.requests) >= outbox.most
         if pending.requests and (full or pending.bytes > outbox.service.most_bytes):
@@ -757,8 +763,11 @@ class BatchGrader(Grader):
                 new = f"{why}, so {batches.file} is not written; {running}"
             return f"{new}; read the replies with --replies"
         why = self._why or self._outbox.why
-        if why or batches.replies:
-            return "; ".join(filter(None, (why or "the file has no reply to them", running)))
+        if batches.replies and not why:
+            why = "the file has no clear reply to them"
+            running = running or "write requests for them with --batch-file"
+        if why:
+            return "; ".join(filter(None, (why, running)))
         if rows:
             return ""
         if batches.cancel:

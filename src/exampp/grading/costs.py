@@ -735,9 +735,12 @@ def _way(
         least, most, mean, low, high = (None if one is None else value(*one) for one in loads)
         if least is None or most is None or least == most:
             return Interval(most)
-        if mean is None or low is None or high is None or low == high:
-            return Interval(mean) if mean is not None else Interval(None, least, most)
-        return Interval(mean, max(least, low), min(most, high))
+        if mean is None:
+            return Interval(None, least, most)
+        # the graded queries may be unlike the others
+        if low is None or high is None or low == high:
+            return Interval(min(max(mean, least), most))
+        return Interval(*(min(max(one, least), most) for one in (mean, low, high)))
 
     grader = run.grading.grader
     has_batches = grader.share == 1 and isinstance(getattr(grader, "mode", None), Mode)

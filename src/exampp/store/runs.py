@@ -153,12 +153,12 @@ def targets_of(connection: sqlite3.Connection) -> dict[int, GradingTarget]:
     banks: dict[int, set[str]] = {}
     for grader, bank in rows.fetchall():
         banks.setdefault(grader, set()).update([bank] if bank is not None else ())
-    found = {
-        grader: target_of(connection, grader, bank)
+    return {
+        grader: target
         for grader, named in banks.items()
-        for bank in named or {""}
+        for bank in sorted(named or {""})
+        if (target := target_of(connection, grader, bank)) is not None
     }
-    return {grader: target for grader, target in found.items() if target is not None}
 
 
 def put_target(connection: sqlite3.Connection, grader: int, target: GradingTarget, at: str) -> None:

@@ -38,8 +38,8 @@ from exampp.store.runs import FILE
 
 LONGEST_LINE = 2**25
 """Maximum bytes of a reply; no valid reply is so long."""
-REQUEST_CHARACTERS = 32
-"""Length of a request id."""
+REQUEST_CHARACTERS, OTHERS_CHARACTERS = 32, 16
+"""Length of the id of a cell, and of what its request adds for several cells."""
 PARTIAL = ".partial"
 METADATA = "exampp"
 """Metadata field with the key of a batch."""
@@ -190,6 +190,12 @@ def request_id(grader: str, body: Mapping[str, Any]) -> str:
     """Return the id of a cell of a grader, from its request alone; equal cells are sent once."""
     text = json.dumps([grader, body], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:REQUEST_CHARACTERS]
+
+
+def line_id(cells: Sequence[str]) -> str:
+    """Return the id of the request for some cells, which begins with the id of the first."""
+    others = hashlib.sha256("".join(cells).encode()).hexdigest()[:OTHERS_CHARACTERS]
+    return cells[0] if len(cells) == 1 else f"{cells[0]}-{others}"
 
 
 class OpenAIBatches:
