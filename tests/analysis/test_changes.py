@@ -139,6 +139,21 @@ def test_effects_add_up_and_mirror(seed: int, measure: str) -> None:
     assert sums == [[one.removed, one.added, one.changed, one.same] for one in back.content]
 
 
+def test_a_system_that_answers_some_queries_is_unchanged() -> None:
+    unanswered = make_query([[5, 0]], query_id="q2")
+    book = make_book(make_query([[5, 0]], make_ranking("s", [0]), query_id="q1"), unanswered)
+    found = compared(book, book)
+    assert found.is_empty
+    # a useless answer to the other query scores nothing, too, but it is a change
+    answered = replace(unanswered, ratings=unanswered.ratings * 0)
+    after = replace(answered, rankings=(make_ranking("s", [0]),))
+    (system,) = compared(
+        replace(book, queries=(book.queries[0], answered)),
+        replace(book, queries=(book.queries[0], after)),
+    ).systems
+    assert (system.outcome, system.difference.value) == ("not significant", 0)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_version_compared_with_itself(seed: int) -> None:
     book = random_version(np.random.default_rng(seed), 4)
@@ -345,6 +360,35 @@ def exampp_json(exam: exampp.Collection, path: Path, *options: str) -> bool:
     return path.write_text(table.to_json()) > 0
 
 
+def test_selected_systems_are_selected_in_both_versions(
+    graded: exampp.Collection, tmp_path: Path
+) -> None:
+    first, *others = graded.grades().gradebook.systems
+    last, scores = copied(graded, tmp_path / "last.exam"), tmp_path / "last.json"
+    assert exampp_json(graded, scores, "--per-query")
+    for grades in (graded.grades(systems=[f"{first[:-1]}?"]), graded.grades(without=others)):
+        for earlier in (last, scores):
+            found = grades.changes(earlier)
+            assert [(one.system, one.rank_before) for one in found.systems] == [(first, 1)]
+            assert found.is_empty
+    # a removed system is reported if the selection has its name
+    graded.systems.remove(first)
+    for earlier in (last, scores):
+        found = graded.grades(systems=["*"]).changes(earlier)
+        assert {one.system: one.outcome for one in found.systems}[first] == "removed"
+    run = tmp_path / "new.run"
+    run.write_text("q1 Q0 p1 1 1.0 new\n")
+    with pytest.raises(InputError, match="has none of the selected systems"):
+        graded.grades(runs=[run], systems=["new"]).changes(scores)
+
+
+def test_run_files_before_a_date(graded: exampp.Collection, tmp_path: Path) -> None:
+    run = tmp_path / "new.run"
+    run.write_text("q1 Q0 p1 1 1.0 new\n")
+    found = graded.grades(runs=[run]).changes("2999-11-03")
+    assert [(one.system, one.outcome) for one in found.systems] == [("new", "unchanged")]
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
@@ -395,7 +439,9 @@ def test_texts_of_sealed_items_are_not_listed(graded: exampp.Collection, tmp_pat
     assert {one.what: one.changed for one in found.content}["items"] == 1
     assert found.edits is not None
     assert found.edits.rows == ()
-    assert "1 changes of sealed items" in next(with_code(found.notes, "changes-sealed"))
+    assert "Changes of sealed items are counted, but not listed: 1." in next(
+        with_code(found.notes, "changes-sealed")
+    )
 
 
 def test_command(exampp_command: Commands, graded: exampp.Collection, tmp_path: Path) -> None:

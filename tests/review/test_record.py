@@ -152,6 +152,11 @@ def test_an_unknown_query_or_system_is_an_error(exam: exampp.Collection) -> None
         exam.record("Why is the sky blue?", ["bad"])
 
 
+def test_a_system_named_twice_is_shown_once(exam: exampp.Collection) -> None:
+    record = graded(exam).record("Why is the sky blue?", ["good", "good"])
+    assert [one.system for one in record.systems] == ["good"]
+
+
 def test_a_system_of_passages_has_no_answer(small_exam: exampp.Collection) -> None:
     record = small_exam.record("q1", ["alpha"])
     (alpha,) = record.systems

@@ -14,7 +14,7 @@ have been made (the Shapley value), so that the effects add up to the difference
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeGuard
@@ -569,11 +569,14 @@ def _outcome(pair: Pair) -> Outcome:
 
 
 def _returned_the_same(
-    system: str, exams: Iterable[str], earlier: VersionScores, later: VersionScores
+    system: str, exams: Sequence[str], earlier: VersionScores, later: VersionScores
 ) -> bool:
-    """Return whether a system is known to have returned the same passages for all queries."""
-    pairs = [(one.rankings.get((system, q)) for one in (earlier, later)) for q in exams]
-    return bool(pairs) and all(old == new is not None for old, new in pairs)
+    """Return whether a system is known to have returned the same passages for all queries.
+
+    A query without a ranking is unanswered; without any ranking, nothing is known.
+    """
+    old, new = ([one.rankings.get((system, query)) for query in exams] for one in (earlier, later))
+    return old == new and any(new)
 
 
 def _swaps(earlier: VersionScores, later: VersionScores) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,14 +28,16 @@ from exampp.measures.exams import SubtopicChoice, resolve_subtopics
 from exampp.measures.leaderboard import default_measures, default_min_rating, missing_prerequisite
 from exampp.measures.names import Measure
 from exampp.measures.qrels import Labelling
-from exampp.records.gradebook import choose_systems
+from exampp.records.gradebook import Gradebook, choose_systems, systems_named
 from exampp.records.graders import grader_label
+from exampp.records.systems import systems_matching
 from exampp.results.notes import listed, note
 from exampp.sanitize import check_path, or_default
 from exampp.store.bank import bank_names, bank_of_kind
 from exampp.store.connection import connect, is_collection, is_graded_file
 from exampp.store.grades import StoredGrader, graders, graders_with_grades
 from exampp.store.history import connect_before
+from exampp.store.inputs import system_names
 
 
 def changes_of_grades(
@@ -63,10 +65,12 @@ def changes_of_grades(
             when = _time(since) if isinstance(since, str | Path) else ""
             name = str(since) if when else earlier.path.name
             found = compare_versions(_version(earlier, name), after, settings)
-            told = [note("changes-history", when=f"before {since} (UTC)")] if when else []
-            return replace(found, notes=(*told, *found.notes))
+            history = [note("changes-history", when=f"{since} (UTC)")] if when else []
+            return replace(found, notes=(*history, *found.notes))
     name = Path(since).name if isinstance(since, str | Path) else "the other leaderboard"
     of_measure, stored = _of_measure(scores, chosen, least, name)
+    selected = _selected(grades, {one.system for one in of_measure}, name)
+    of_measure = [one for one in of_measure if one.system in selected]
     if stored is not None:
         settings = replace(settings, min_rating=grades.grader.threshold(stored))
     return compare_scores(VersionScores.of_file(name, of_measure), after, settings)
@@ -190,17 +194,39 @@ def earlier_grades(grades: ChosenGrades, since: Earlier) -> Iterator[ChosenGrade
             connection=connection,
             stored=stored,
             bank=bank_of_kind(connection, known, kind, path),
-            runs=(),
+            # an earlier state has the systems of now
+            runs=grades.runs if when else (),
             systems=(),
             without=(),
         )
         book = earlier.gradebook
-        left = [
-            one
-            for one in book.systems
-            if (not grades.systems or one in grades.systems) and one not in grades.without
-        ]
-        yield earlier.using(choose_systems(book, left, ()))
+        left = _selected(grades, book.systems, path.name, book)
+        yield earlier.using(choose_systems(book, sorted(left), ()))
+
+
+def _selected(
+    grades: ChosenGrades, known: Collection[str], name: str, book: Gradebook | None = None
+) -> set[str]:
+    """Return the systems of an earlier version that are selected now, or would be if not removed.
+
+    Raises:
+        InputError: There are none.
+    """
+    now = grades.gradebook.systems
+    removed = {*known} - {*now, *(() if grades.runs else system_names(grades.connection))}
+    only, without = (
+        set[str]().union(*(systems_matching(one, removed) for one in names))
+        for names in (
+            systems_named(book, of) if book else of for of in (grades.systems, grades.without)
+        )
+    )
+    found = ({*known} & {*now}) | ((only if grades.systems else removed) - without)
+    if known and not found:
+        raise InputError(
+            f"{name} has none of the selected systems",
+            hint=f"Its systems: {listed(sorted(known))}",
+        )
+    return found
 
 
 def _same_grader(

@@ -311,9 +311,17 @@ class Grades(ChosenGrades, GradesBase):
     ) -> Changes:
         """Return what changed since an earlier version of the exam, and how far it is noise.
 
-        `since` is a collection or its path, graded passages, a file of scores or a leaderboard. The
-        measure is by default that of the scores, or Cover@20. See `analysis.changes`. Raises
-        InputError if the versions have no query in common, or the measure is not in the file.
+        Args:
+            since: Other grades, or a leaderboard. The path of a collection, of graded passages or
+                of scores. A date or time (UTC): the bank and the decisions were as before it.
+            measure: By default that of the scores, or Cover@20. See `analysis.changes`.
+            min_rating: The lowest rating that covers an item.
+            subtopics: See `evaluate`.
+            labelling: See `evaluate`.
+
+        Raises:
+            InputError: The versions have no query or no selected system in common, or the measure
+                is not in the file.
         """
         from exampp.grades.changing import changes_of_grades
 

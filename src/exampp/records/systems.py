@@ -23,14 +23,19 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(re.escape(text).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
 
 
-def systems_like(wanted: Iterable[str], known: Collection[str]) -> set[str]:
-    """Return the systems of these names and patterns; `*` is any text, `?` is any character.
+def systems_matching(name: str, known: Collection[str]) -> set[str]:
+    """Return the systems of a name or pattern; `*` is any text, `?` is any character.
 
-    A name that is known is never a pattern. Raises InputError for a name or pattern without system.
+    A name that is known is never a pattern.
     """
+    return {name} if name in known else {one for one in known if _pattern(name).fullmatch(one)}
+
+
+def systems_like(wanted: Iterable[str], known: Collection[str]) -> set[str]:
+    """Return the systems of names and patterns; InputError for one without a system."""
     found: set[str] = set()
     for name in wanted:
-        some = {name} if name in known else {s for s in known if _pattern(name).fullmatch(s)}
+        some = systems_matching(name, known)
         if not some:
             what = "no system matches" if re.search(r"[*?]", name) else "unknown system"
             near = f"{suggest(name, known)} " if what.startswith("unknown") else ""

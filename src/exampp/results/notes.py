@@ -791,7 +791,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "changes-interact": (
         _N,
         "Causes interact: the effect of a cause depends on the other changes, by up to {size} for "
-        "{system}. Shown is the mean over all orders of the changes.",
+        "{system}. The table shows the mean over all orders of the changes.",
     ),
     "changes-causes": (
         _D,
@@ -804,11 +804,11 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "higher, lower: these limits show it; different: only the randomisation test shows a "
         "change (alpha {alpha}, Holm's correction over {systems}).",
     ),
-    "changes-sealed": (_N, "{count} changes of sealed items are counted, but not listed."),
+    "changes-sealed": (_N, "Changes of sealed items are counted, but not listed: {count}."),
     "changes-history": (
         _N,
-        "Bank and decisions are those of {when}. Systems and grades are those of now: their times "
-        "are not stored.",
+        "Bank and decisions are as they were before {when}. Systems and grades are those of now, "
+        "because their times are not stored.",
     ),
     "rows-left-out": (_N, "{rows} more rows: exampp analyze changes --format csv lists all."),
     # smaller exams

@@ -151,19 +151,19 @@ class QueryRecord(Result):
         found = []
         for at, one in enumerate(self.systems):
             covered = [self.covered(item.answers[at]) for item in self.items]
-            had = [self.covered(item.contexts[at]) for item in self.items]
-            said = f"covers {sum(covered)} of {counted(len(self.items), 'item')}"
+            retrieved = [self.covered(item.contexts[at]) for item in self.items]
+            sentence = f"covers {sum(covered)} of {counted(len(self.items), 'item')}"
             if one.answer and one.contexts:
-                pairs = list(zip(covered, had, strict=True))
+                pairs = list(zip(covered, retrieved, strict=True))
                 alone = {
                     "not in the answer": pairs.count((False, True)),
                     "in no context": pairs.count((True, False)),
                 }
                 details = ", ".join(f"{count} {where}" for where, count in alone.items() if count)
-                said += f", its contexts {sum(had)}{f' ({details})' * bool(details)}"
+                sentence += f", its contexts {sum(retrieved)}{f' ({details})' * bool(details)}"
             elif one.contexts:
-                said = said.replace(f"covers {sum(covered)}", f"retrieves {sum(had)}")
-            found.append(f"{one.system} {said}.")
+                sentence = sentence.replace(f"covers {sum(covered)}", f"retrieves {sum(retrieved)}")
+            found.append(f"{one.system} {sentence}.")
         return " ".join(found)
 
     def covered(self, rating: BestRating | None) -> bool:
@@ -292,16 +292,16 @@ def query_record(
         if name not in kinds:
             raise InputError(f"unknown system {name!r}", hint=f"Known: {', '.join(kinds)}")
     record = _Record(dossier, min_rating)
-    parts = [record.system(name, kinds, citations) for name in systems]
+    parts = [record.system(name, kinds, citations) for name in dict.fromkeys(systems)]
     grades = dossier.grades
     judged = np.flatnonzero(grades.judgments.max(axis=0, initial=MISSING) >= min_relevant).tolist()
     same = {one.strip() for one in references}
-    said = [
+    repeating = [
         at
         for at, text in enumerate(dossier.texts)
         if text is not None and text.text.strip() in same
     ]
-    of_reference = dict.fromkeys([*judged, *said])
+    of_reference = dict.fromkeys([*judged, *repeating])
     items = tuple(
         RecordItem(
             number,
