@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import live, pages
 from support.live import Client
 
 import exampp
+from exampp.grades.grades import Grades
 from exampp.measures.board import per_query
 
 
@@ -106,9 +109,31 @@ def test_files_that_are_no_version(exam: Path, content: bytes) -> None:
         page = client.get("/changes?since=odd.exam")
         assert page.status == 200
         assert 'class="notice warn" role="alert"' in page.text
+        assert "exampp-uploads-" not in page.text
 
 
 def test_assessors_cannot_upload(exam: Path) -> None:
     with live.visiting(exam, role="assessor") as client:
         assert "Upload" not in client.get("/changes").text
         assert upload(client, "last.exam", exam.with_name("last.exam").read_bytes()).status == 403
+
+
+def test_a_file_of_the_same_name_is_not_shown_with_earlier_changes(
+    exam: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find, may_go = Grades.changes, threading.Event()
+
+    def slow(grades: Grades, since: str | Path, **options: Any) -> Any:
+        assert may_go.wait(60)
+        return find(grades, since, **options)
+
+    earlier, now = (exam.with_name(name).read_bytes() for name in ("last.exam", "scores.json"))
+    with live.visiting(exam) as client:
+        upload(client, "last", earlier)
+        assert "What does air scatter?" in client.get("/changes?since=last").text
+        upload(client, "last", now)
+        monkeypatch.setattr(Grades, "changes", slow)
+        answer = client.request("GET", "/changes?since=last")
+        assert "Computing the results" in answer.text
+        may_go.set()
+        assert "Nothing changed since last." in client.get("/changes?since=last").text

@@ -88,3 +88,12 @@ def test_unknown_names_are_a_sentence(client: Client, wrong: dict[str, str]) -> 
     answer = client.get("/judge/all", **{"query": "q", **wrong})
     assert answer.status == 400
     assert "Traceback" not in answer.text
+
+
+def test_a_passage_without_text_has_no_rows(client: Client) -> None:
+    named = {"query": "q", "by": "passage", "passage": "gone"}
+    assert "No passage of this query has a text" in client.get("/judge/all", **named).text
+    answer = client.request(
+        "GET", "/judge/all?query=q&by=passage&passage=gone", {"hx-request": "true"}
+    )
+    assert (answer.status, "no text to judge" in answer.text) == (400, True)

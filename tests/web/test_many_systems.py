@@ -13,9 +13,12 @@ from support import live
 from support.live import Client
 
 import exampp
+from exampp.errors import Unfinished
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.results.plots import lines
+from exampp.results.plots.figure import Figure
+from exampp.web import rendering
 from exampp.web.rendering import render_figure
 
 if TYPE_CHECKING:
@@ -197,12 +200,42 @@ def test_the_leaderboard_shows_all_measures(client: Client, browser: Browser, wi
     context.close()
 
 
+def scatter() -> Figure:
+    """A small figure."""
+    return lines.rank_scatter([lines.RankPair("a", 1, 1), lines.RankPair("b", 2, 2)], "AP")
+
+
 def test_pictures_drawn_in_another_process_are_those_of_the_figure() -> None:
-    figure = lines.rank_scatter([lines.RankPair("a", 1, 1), lines.RankPair("b", 2, 2)], "AP")
+    figure = scatter()
     assert render_figure(figure, "svg", "dark") == figure.svg("dark").encode()
     # what cannot be drawn raises its error here
     with pytest.raises(ValueError, match=r"(?i)vega"):
         render_figure(replace(figure, spec={"mark": "none", "width": 1}), "svg", "light")
+
+
+@pytest.mark.parametrize(
+    "code", ["import time; time.sleep(600)", "import os; os.kill(os.getpid(), 9)"]
+)
+def test_a_process_that_hangs_or_is_killed_does_not_stop_other_plots(
+    monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    figure = scatter()
+    with monkeypatch.context() as patched:
+        patched.setattr(rendering, "_DRAW", code)
+        patched.setattr(rendering, "DRAWING_SECONDS", 1)
+        with pytest.raises(Unfinished, match="not drawn"):
+            render_figure(figure, "svg", "light")
+    assert render_figure(figure, "svg", "light").startswith(b"<svg")
+
+
+def test_drawing_runs_no_file_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pickle.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    figure = scatter()
+    assert render_figure(figure, "svg", "light").startswith(b"<svg")
+    assert [one.name for one in tmp_path.iterdir()] == ["pickle.py"]
 
 
 def test_charts_answer_to_the_pointer_and_to_keys(client: Client, browser: Browser) -> None:

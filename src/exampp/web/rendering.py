@@ -23,7 +23,7 @@ from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from exampp.errors import InputError
+from exampp.errors import InputError, Unfinished
 from exampp.records.graders import grader_label
 from exampp.records.wording import cut_text
 from exampp.results.html import view_html
@@ -299,7 +299,8 @@ FIGURE_TYPES = {
 }
 """The media types of figure files, by suffix."""
 _drawing = threading.Lock()
-
+DRAWING_SECONDS = 60
+"""Maximum seconds to draw one picture."""
 
 _DRAW = """
 import pickle, sys
@@ -313,11 +314,25 @@ def render_figure(figure: Figure, kind: str, theme: Theme) -> bytes:
     """Render a figure as one of the `FIGURE_TYPES`; one figure at a time.
 
     Drawing holds the interpreter for up to a second, so pictures are drawn in another process.
+
+    Raises:
+        Unfinished: That process was stopped, or takes longer than `DRAWING_SECONDS`.
     """
     with _drawing:
         if FIGURE_TYPES[kind].startswith(("image", "application/pdf")):
             given = pickle.dumps((figure, kind, theme))
-            drawn = subprocess.run([sys.executable, "-c", _DRAW], input=given, capture_output=True)
+            try:
+                drawn = subprocess.run(
+                    # -P: not the modules of the folder in which the server was started
+                    [sys.executable, "-P", "-c", _DRAW],
+                    input=given,
+                    capture_output=True,
+                    timeout=DRAWING_SECONDS,
+                )
+            except subprocess.TimeoutExpired:
+                drawn = None
+            if drawn is None or drawn.returncode < 0:
+                raise Unfinished("the plot was not drawn: its process was stopped. Reload the page")
             if drawn.returncode == 0:
                 return drawn.stdout
         # data, or what failed: drawn here, it raises its error

@@ -16,7 +16,7 @@ from exampp.errors import InputError
 from exampp.store.connection import is_collection
 from exampp.store.history import change_days
 from exampp.web.page_request import (
-    PATIENCE,
+    PICTURES,
     CurrentRequest,
     PageRequest,
     StillComputing,
@@ -49,9 +49,10 @@ def _page(request: PageRequest, since: str, status: int = 200, trouble: str = ""
     found = None
     if since:
         try:
-            found = _changes(request, since)
+            found = _changes(request, since, request.patience)
         except InputError as error:
-            trouble = f"{sentence(error)}."
+            folder = f"{request.live.uploads.folder(_uploader(request))}/"
+            trouble = f"{sentence(error)}.".replace(folder, "")
     return request.render(
         "changes.html",
         status,
@@ -66,8 +67,8 @@ def _page(request: PageRequest, since: str, status: int = 200, trouble: str = ""
     )
 
 
-def _changes(request: PageRequest, since: str) -> Changes:
-    """Return the changes, from the cache if the collection is the same."""
+def _changes(request: PageRequest, since: str, patience: float | None) -> Changes:
+    """Return the changes, from the cache if the collection and the file are the same."""
     snapshot, file = request.snapshot, _files(request).get(since)
 
     def find() -> Changes:
@@ -80,8 +81,8 @@ def _changes(request: PageRequest, since: str) -> Changes:
         days = {one.day for one in change_days(collection.connection)}
     if file is None and since not in days:
         raise InputError(f"no earlier version {since!r}", hint="Choose a day, or upload a file")
-    state = (file.stat().st_mtime_ns, request.assessor) if file else None
-    found = snapshot.cache.soon(("changes", since), find, PATIENCE, state)
+    version = (request.assessor, file.stat().st_mtime_ns) if file else None
+    found = snapshot.cache.soon(("changes", since, version), find, patience)
     if found is None:
         raise StillComputing
     return found
@@ -104,12 +105,13 @@ def add(
 
 
 @router.get("/changes/differences.{kind}")
+@limited_by(PICTURES)
 def picture(request: CurrentRequest, kind: str, since: str, theme: Theme = "light") -> Response:
     """Return the figure of the differences as a file."""
     if kind not in FIGURE_TYPES:
         raise HTTPException(404)
     try:
-        figure = _changes(request, since).plot()
+        figure = _changes(request, since, None).plot()
     except InputError:
         raise HTTPException(404) from None
     return figure_file(render_figure(figure, kind, theme), figure.name, kind)

@@ -12,6 +12,7 @@ from typing import Literal
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from exampp.errors import InputError
 from exampp.records.gradebook import Cell, Dossier
 from exampp.review.evidence import passage_order
 from exampp.web.cells import (
@@ -63,6 +64,8 @@ def judge_all(
         at = cells.index(start) if start in cells else 0
     listing = page_of(cells, page or at // ROWS + 1, ROWS)
     if request.wants_part:
+        if not cells:
+            raise InputError("the passage has no text to judge", field="passage")
         listing = page_of(cells, at + 1, 1)
     shares, blind, rows = assignment(request), request.is_blind, []
     for number, (row, column) in enumerate(listing.entries, listing.first + 1):
