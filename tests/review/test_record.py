@@ -159,6 +159,15 @@ def test_an_unknown_query_or_system_is_an_error(exam: exampp.Collection) -> None
         exam.record("Why is the sky blue?", ["bad"])
 
 
+def test_a_system_that_skips_the_query_returns_nothing(exam: exampp.Collection) -> None:
+    other = {"question": "Why is dusk red?", "system": "late", "answer": "Light is scattered."}
+    exam.add([other])
+    graded(exam)
+    assert exam.record("Why is the sky blue?", ["late"]).headline == "late returns nothing."
+    both = exam.record("Why is the sky blue?", ["poor", "late"])
+    assert both.headline == "poor covers 0 of 4 items. late returns nothing."
+
+
 def test_a_system_named_twice_is_shown_once(exam: exampp.Collection) -> None:
     record = graded(exam).record("Why is the sky blue?", ["good", "good"])
     assert [one.system for one in record.systems] == ["good"]
