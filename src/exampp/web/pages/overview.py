@@ -222,10 +222,9 @@ def _about_ties(ties: Significance) -> str:
     if rest < 1 or not ties.tied:
         return ""
     if lower == rest:
-        return "Every other system is significantly lower."
-    return (
-        f"{lower or 'None'} of the other {rest} {'is' if lower < 2 else 'are'} significantly lower."
-    )
+        return "Every other system differs significantly from it."
+    differ = "differs" if lower < 2 else "differ"
+    return f"{lower or 'None'} of the other {rest} {differ} significantly from it."
 
 
 def _strip(
