@@ -313,7 +313,9 @@ def test_ties_are_those_of_the_significance_tests(demo_exam: Path) -> None:
         assert page.count('class="tied"') == len(found.tied) > 1
         assert f"{len(found.tied)} of {len(found.systems)} systems are tied" in text_of(page)
         lower = len(found.systems) - len(found.tied)
-        assert f"{lower} of the other {len(found.systems) - 1} differ significantly from it." in page
+        assert (
+            f"{lower} of the other {len(found.systems) - 1} differ significantly from it." in page
+        )
         # one band for each letter, with one square for each system
         letters = [one.letters or "" for one in found.systems]
         assert page.count('class="band on"') == sum(map(len, letters))

@@ -77,8 +77,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         sniff: A file is from the program if it has a field of every set of one alternative;
-            `@query` means the fields of the query. A preset named by `--as` needs neither `sniff`
-            nor `name`.
+            `@query` means the fields of the query, `sample/output` a field of an object. A
+            preset named by `--as` needs neither `sniff` nor `name`.
         rows: Places of the records in an object.
         separator: Separator of lists in a cell.
         system: Parts that name the system.
@@ -244,10 +244,12 @@ def _preset(value: dict[str, Any], path: str | Path) -> Preset:
 def record_names(row: Mapping[str, Any]) -> frozenset[str]:
     """Return the names by which a record is recognised.
 
-    They are its fields, the first parts of dotted names, and the fields of objects around it.
+    They are its fields, the first parts of dotted names, and the fields of objects: `sample/output`
+    is in an object of the record, `$.model` in one around it.
     """
     names = {*row, *(name.partition(".")[0] for name in row if "." in name)} - {OUTER}
-    return frozenset((*names, *(f"{OUTER}.{name}" for name in row.get(OUTER) or ())))
+    inside = (f"{name}/{one}" for name, of in row.items() if isinstance(of, Mapping) for one in of)
+    return frozenset((*names, *inside, *(f"{OUTER}.{name}" for name in row.get(OUTER) or ())))
 
 
 def fitting_presets(names: Collection[str]) -> list[tuple[Preset, int]]:

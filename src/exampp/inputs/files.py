@@ -45,7 +45,7 @@ from exampp.formats.lines import (
     reading_from_memory,
     system_of,
 )
-from exampp.formats.preset import Fields, Preset, preset_of, presets
+from exampp.formats.preset import OUTER, Fields, Preset, preset_of, presets
 from exampp.formats.rag import RagRecord
 from exampp.formats.read_warnings import add_warning, note_preset
 from exampp.formats.tables import named_rows
@@ -607,14 +607,15 @@ def _answers_preset(source: GivenFile, renaming: Renaming) -> Preset | None:
     """
     answers = presets()["answers"]
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+        is_response = source.role == "responses"
+        if not is_response and _strict_kind(source) is not None:
+            return None
         record = record_rows.first_record(source.path)
-        names = renaming.long_names(record_rows.first_columns(source.path))
+        names = renaming.long_names([name for name in record if name != OUTER])
         among = ("question", "reference", "query_id", "answer", "system", "contexts")
         roles = roles_of(names, {k: v for k, v in renaming.columns.items() if v in names}, among)
-        if source.role == "responses":
+        if is_response:
             return answers if {"question", "answer"} <= roles.keys() else None
-        if _strict_kind(source) is not None:
-            return None
         if "question" not in roles or _has_several_per_query(source.path, roles):
             return None
         if systems := rag.system_fields(record):
