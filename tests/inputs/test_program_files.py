@@ -1000,6 +1000,24 @@ def test_the_id_of_a_request_is_not_its_query(
     assert contents(empty_exam, tmp_path) == Contents(judgments=(("a", 3),))
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("queries.jsonl", lines({"query_id": "1", "text": " "}, {"query_id": "2", "text": "Why?"})),
+        ("queries.csv", "query_id,text\n1,\n2,Why?\n"),
+        ("queries.json", '{"1": "", "2": "Why?"}'),
+    ],
+)
+def test_queries_without_text_are_counted(
+    tmp_path: Path, empty_exam: exampp.Collection, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    report = empty_exam.import_files(tmp_path / name)
+    assert [one.partition(": ")[2] for one in report.remarks] == [
+        "1 query without text, the first is '1'"
+    ]
+
+
 def test_a_line_break_in_a_header_is_a_sentence(
     tmp_path: Path, empty_exam: exampp.Collection
 ) -> None:

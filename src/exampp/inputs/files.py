@@ -45,7 +45,7 @@ from exampp.formats.lines import (
     reading_from_memory,
     system_of,
 )
-from exampp.formats.preset import Fields, Preset, preset_of, presets
+from exampp.formats.preset import OUTER, Fields, Preset, preset_of, presets
 from exampp.formats.rag import RagRecord
 from exampp.formats.read_warnings import add_warning, note_preset
 from exampp.formats.tables import named_rows
@@ -608,7 +608,7 @@ def _answers_preset(source: GivenFile, renaming: Renaming) -> Preset | None:
     answers = presets()["answers"]
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
         record = record_rows.first_record(source.path)
-        names = renaming.long_names(record_rows.first_columns(source.path))
+        names = renaming.long_names([name for name in record if name != OUTER])
         among = ("question", "reference", "query_id", "answer", "system", "contexts")
         roles = roles_of(names, {k: v for k, v in renaming.columns.items() if v in names}, among)
         if source.role == "responses":
