@@ -802,6 +802,14 @@ FORMS: dict[str, Form] = {
         "braintrust",
         "acr",
     ),
+    "Langfuse, results that are no passages": Form(
+        "log.jsonl",
+        lines({"traceId": "t", "type": "SPAN", "startTime": "x", "input": ASKED,
+               "output": {"answer": SAID, "results": [0.5, {"score": 1}]}}),
+        "langfuse",
+        "a",
+        ["startTime"],
+    ),
     "TruLens, the table of records": Form(
         "log.csv",
         table({"app_id": "rag", "record_id": "r", "input": json.dumps(ASKED),
