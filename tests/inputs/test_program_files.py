@@ -788,6 +788,56 @@ FORMS: dict[str, Form] = {
     "ragas, lists of columns": Form(
         "log.json", whole({name: [value] for name, value in ROW.items()}), "ragas", "acr"
     ),
+    "ragas, contexts as numpy writes them": Form(
+        "log.csv",
+        table({"user_input": ASKED, "retrieved_contexts": f"['{CATS}'\n '{LIGHT}']",
+               "response": SAID, "reference": KEY}),
+        "ragas",
+        "acr",
+    ),
+    "Braintrust, documents in the output": Form(
+        "log.jsonl",
+        lines({**BRAINTRUST, "output": {"answer": SAID, "documents": [CATS, LIGHT]},
+               "metadata": None, "scores": None}),
+        "braintrust",
+        "acr",
+    ),
+    "TruLens, the table of records": Form(
+        "log.csv",
+        table({"app_id": "rag", "record_id": "r", "input": json.dumps(ASKED),
+               "output": json.dumps(SAID)}),
+        "trulens",
+        "a",
+        ["record_id"],
+        system="rag",
+    ),
+    "Giskard, a report": Form(
+        "log.csv",
+        table({"question": ASKED, "reference_answer": KEY, "agent_answer": SAID,
+               "correctness": "True"}),
+        "answers",
+        "ar",
+        ["correctness"],
+    ),
+    "LangChain in JavaScript": Form(
+        "log.jsonl",
+        lines({"query": ASKED, "result": SAID,
+               "source_documents": [{"pageContent": CATS}, {"pageContent": LIGHT}]}),
+        "answers",
+        "ac",
+    ),
+    "LangSmith, a call of a tool between": Form(
+        "log.jsonl",
+        lines({"inputs": {"messages": [{"role": "system", "content": "Be kind."},
+                                       {"role": "user", "content": ASKED}]},
+               "outputs": {"messages": [
+                   {"role": "user", "content": ASKED},
+                   {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+                   {"role": "tool", "content": CATS},
+                   {"role": "assistant", "content": SAID}]}}),
+        "langsmith",
+        "a",
+    ),
     "ragas, under an unknown key": Form(
         "log.json", whole({"run": "x", "detailed_results": [ROW]}), "ragas", "acr", ["$.run"]
     ),
@@ -935,6 +985,19 @@ def test_a_fault_in_a_record_is_named_by_line_and_field(
         empty_exam.import_files(tmp_path / "log.jsonl")
     report = empty_exam.import_files(tmp_path / "log.jsonl", on_error="skip")
     assert (report.skipped, len(empty_exam.query_texts())) == (1, 1)
+
+
+def test_the_id_of_a_request_is_not_its_query(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    rated = {"id": "q1", "ratings": [{"_id": "a", "rating": 3}]}
+    requests = [{**rated, "request": {"query": {"match": {"text": ASKED}}}}]
+    (tmp_path / "log.json").write_text(whole({"requests": requests}))
+    with pytest.raises(InputError, match=r"log\.json:.*missing question \(any of query, params"):
+        empty_exam.import_files(tmp_path / "log.json")
+    columns = {"question": "request.query.match.text"}
+    empty_exam.import_files(tmp_path / "log.json", columns=columns)
+    assert contents(empty_exam, tmp_path) == Contents(judgments=(("a", 3),))
 
 
 def test_a_line_break_in_a_header_is_a_sentence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,12 @@ def test_sentences_are_marked_by_evidence_that_a_context_covers_too(
     assert record.headline == (
         "good covers 2 of 4 items, its contexts 1 (1 in no context). poor covers 0 of 4 items."
     )
+    ungraded = replace(
+        record, items=tuple(one._replace(contexts=(None, None)) for one in record.items)
+    )
+    assert ungraded.headline == (
+        "good covers 2 of 4 items; its contexts have no grades. poor covers 0 of 4 items."
+    )
 
 
 def test_items_have_the_best_rating_of_each_part(exam: exampp.Collection) -> None:
@@ -150,6 +157,15 @@ def test_an_unknown_query_or_system_is_an_error(exam: exampp.Collection) -> None
         exam.record("q9")
     with pytest.raises(InputError, match="unknown system 'bad'"):
         exam.record("Why is the sky blue?", ["bad"])
+
+
+def test_a_system_that_skips_the_query_returns_nothing(exam: exampp.Collection) -> None:
+    other = {"question": "Why is dusk red?", "system": "late", "answer": "Light is scattered."}
+    exam.add([other])
+    graded(exam)
+    assert exam.record("Why is the sky blue?", ["late"]).headline == "late returns nothing."
+    both = exam.record("Why is the sky blue?", ["poor", "late"])
+    assert both.headline == "poor covers 0 of 4 items. late returns nothing."
 
 
 def test_a_system_named_twice_is_shown_once(exam: exampp.Collection) -> None:

@@ -365,7 +365,9 @@ def test_pages_equal_rows_after_kills_of_processes_that_write_together(tmp_path:
         ]
         until = time.monotonic() + 0.6 + 0.1 * seed
         # on a busy machine a pair may take longer to edit the bank
-        while time.monotonic() < until or not edited(exam.path, edits):
+        while all(one.is_alive() for one in workers) and (
+            time.monotonic() < until or not edited(exam.path, edits)
+        ):
             with exampp.open(exam.path) as reader:
                 try:
                     grades = reader.grades("rater", bank=BANK)

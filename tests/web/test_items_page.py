@@ -10,6 +10,7 @@ from support.waiting import wait_for
 
 import exampp
 from exampp.analysis.items import item_list
+from exampp.graders.scripted import ScriptedGrader
 from exampp.review.lists import item_errors
 from exampp.review.query_view import QueryView
 
@@ -116,3 +117,19 @@ def test_an_item_of_another_kind_leads_nowhere(tmp_path: Path) -> None:
         # nobody is said to have decided the cells that there are not
         end = text_of(client.get("/judge", order="item", query=query, item="n1").text)
         assert "You have decided all cells, or there are none." in end
+
+
+def test_an_exam_with_skipped_cells_lists_its_items(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        grader = ScriptedGrader(lambda _: "5", name="some", record=False)
+        exam.grade(grader, measures=["Cover@2"], may_miss=0.02)
+        item = exam.bank().items("q1")[0].item_id
+    with live.visiting(tmp_path / "my.exam") as client:
+        page = client.get(f"/items?query=q1&item={item}")
+        assert page.status == 200
+        assert len(titles(page.text)) == sum(map(len, exams.QUESTIONS.values()))
+        text = text_of(page.text)
+        assert "No statistics: tests and intervals are not known to hold: cells are skipped" in text
+        # the filter has these words, too
+        assert text.count("not graded") == 1
+        assert "Edit in the bank" in text

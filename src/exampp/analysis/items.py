@@ -791,7 +791,7 @@ class ItemList(Result):
 def item_list(
     texts: BankTexts, book: Gradebook | None = None, analysis: ItemAnalysis | None = None
 ) -> ItemList:
-    """List the items of a bank, with statistics if there are grades."""
+    """List the items of a bank; with statistics if there is an analysis."""
     known = {(row.query_id, row.item_id): row for row in analysis.items} if analysis else {}
     cells: dict[Key, tuple[int, int]] = {}
     evidence: Mapping[Key, ItemEvidence] = {}
@@ -820,7 +820,8 @@ def item_list(
                 worst=row.worst if row.why else None,
             )
         else:
-            one = one._replace(state=("not graded", *tags))
+            is_analyzed = book is None or analysis is not None
+            one = one._replace(state=(*("not graded",) * is_analyzed, *tags))
         items.append(one)
     return ItemList(tuple(items), book is not None and book.is_graded)
 

@@ -43,8 +43,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         "response actual_output generated_answer model_answer system_answer bot_answer rag_answer "
         "predicted_answer prediction model_output generation completion generated generated_text "
         "generated_response model_response system_response bot_response rag_response llm_answer "
-        "llm_response llm_output final_answer answer_text response_text bot_reply bot_message "
-        "assistant reply answer",
+        "llm_response llm_output agent_answer agent_response final_answer answer_text "
+        "response_text bot_reply bot_message assistant reply answer",
         "output result",
     ),
     "contexts": _tiers(

@@ -18,7 +18,7 @@ Document = tuple[str, str]
 
 _TEXT_KEYS = (
     *("text", "content", "page_content", "context", "kwargs.content", "data.content"),
-    *("chunk", "passage", "contents", "body", "message.content", "parts"),
+    *("pageContent", "chunk", "passage", "contents", "body", "message.content", "parts"),
 )
 _ID_KEYS = (
     *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
@@ -124,6 +124,8 @@ def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
         return value.strip()
     if isinstance(value, dict):
         key, inside = find_value(value, _TEXT_KEYS)
+        if not key and any(name in value for name in _TEXT_KEYS):
+            return ""
         if not key:
             raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
         return message_text(inside, f"{field}.{key}", is_question=is_question)
@@ -149,10 +151,11 @@ def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
             raise InputError("has no user message", field=field)
         return _turns(messages[: users[-1] + 1], field)
     after = messages[users[-1] :] if users else messages
-    replies = [message_text(one, field) for one in after if _role(one) in _SYSTEMS]
+    texts = (message_text(one, field) for one in after if _role(one) in _SYSTEMS)
+    replies = [text for text in texts if text]
     if len(replies) > 1 and not users:
         raise InputError(f"has {len(replies)} texts instead of one", field=field)
-    return next(filter(None, reversed(replies)), "")
+    return replies[-1] if replies else ""
 
 
 def _turns(messages: Sequence[Any], field: str) -> str:

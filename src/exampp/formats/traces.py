@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from tokenize import NL, STRING, TokenError, generate_tokens
 from typing import Any, NamedTuple
 
 from exampp.formats.preset import OUTER, Fields, Paths, Preset, Spans
@@ -17,6 +20,7 @@ _CARRIED = ("query_id", "reference", "relevant", "relevant_ids")
 """Fields of a record that the root of a trace has."""
 _TYPED = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue")
 """Names of a value in OTLP, by its type."""
+_SIDE_BY_SIDE = re.compile(r"""["']\s+["']""")
 
 
 def joined_preset(preset: Preset) -> Preset:
@@ -84,7 +88,13 @@ def _row_of_trace(
     # the output of a retriever is not an answer; the response of the whole trace is one
     if root in retrieved and not answer_path.startswith(f"{OUTER}."):
         answer_path, response = "", None
-    contexts_at = (find_value(span, preset.paths("contexts"), in_lists=True) for span in retrieved)
+    paths = preset.paths("contexts")
+    if not retrieved:  # the output of the root is an answer, unless a field of it has the documents
+        retrieved, paths = (
+            [root],
+            tuple(one for one in paths if one not in preset.paths("response")),
+        )
+    contexts_at = (find_value(span, paths, in_lists=True) for span in retrieved)
     found = {
         "query": query_path,
         "contexts": next((path for path, _ in contexts_at if path), ""),
@@ -92,7 +102,9 @@ def _row_of_trace(
     }
     row = {
         "query": query,
-        "contexts": [document for span in retrieved for document in _documents(span, preset)],
+        "contexts": [
+            document for span in retrieved for document in _documents(span, preset, paths)
+        ],
         "response": response,
         **{name: find_value(root, preset.paths(name), in_lists=True)[1] for name in _CARRIED},
         **{f"system {at}": find_value(root, one)[1] for at, one in enumerate(preset.system)},
@@ -116,9 +128,8 @@ def _root(
     return next(chain(used, whole, tops), of_trace[0])
 
 
-def _documents(span: Row, preset: Preset) -> list[Any]:
+def _documents(span: Row, preset: Preset, paths: Paths) -> list[Any]:
     """Return the documents of a span; LangChain and LlamaIndex may nest them in an object."""
-    paths = preset.paths("contexts")
     # the whole output comes before a field of each document, which may have another type
     path, value = find_value(span, paths)
     value = value if path else find_value(span, paths, in_lists=True)[1]
@@ -135,10 +146,23 @@ def _documents(span: Row, preset: Preset) -> list[Any]:
 def literal(text: str) -> Any:
     """Return a literal list, object or quoted text; otherwise the text itself."""
     if text.lstrip()[:1] in ("{", "[", '"'):
-        for read_value in (json.loads, ast.literal_eval):
-            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        for read_value in (json.loads, _python_literal):
+            with suppress(ValueError, SyntaxError, TokenError, MemoryError, RecursionError):
                 return read_value(text.strip())
     return text
+
+
+def _python_literal(text: str) -> Any:
+    """Return the value of a literal, in which texts side by side are separate, as numpy writes."""
+    if not _SIDE_BY_SIDE.search(text):
+        return ast.literal_eval(text)
+    tokens = [one for one in generate_tokens(io.StringIO(text).readline) if one.type != NL]
+    pairs = zip(tokens, [None, *tokens], strict=False)
+    parts = (
+        ("," if before and before.type == one.type == STRING else "") + one.string
+        for one, before in pairs
+    )
+    return ast.literal_eval(" ".join(parts).strip())
 
 
 def opened_fields(row: Any, paths: Paths) -> Any:

@@ -146,14 +146,19 @@ class QueryRecord(Result):
         if not self.systems:
             return "No system answers this query."
         graded = [rating for one in self.items for rating in (*one.answers, *one.contexts)]
-        if not any(graded):
+        if not any(graded) and any(one.answer or one.contexts for one in self.systems):
             return "No grades yet." if self.items else "No items yet."
         found = []
         for at, one in enumerate(self.systems):
+            if not (one.answer or one.contexts):
+                found.append(f"{one.system} returns nothing.")
+                continue
             covered = [self.covered(item.answers[at]) for item in self.items]
             retrieved = [self.covered(item.contexts[at]) for item in self.items]
             sentence = f"covers {sum(covered)} of {counted(len(self.items), 'item')}"
-            if one.answer and one.contexts:
+            if one.answer and one.contexts and not any(item.contexts[at] for item in self.items):
+                sentence += "; its contexts have no grades"
+            elif one.answer and one.contexts:
                 pairs = list(zip(covered, retrieved, strict=True))
                 alone = {
                     "not in the answer": pairs.count((False, True)),

@@ -39,6 +39,7 @@ from exampp.records.gradebook import (
     PassageKind,
     choose_systems,
     passage_kinds,
+    untestable,
     without_decisions,
 )
 from exampp.records.graders import choose_grader, grader_label
@@ -329,6 +330,8 @@ class Snapshot:
             texts = collection.bank(bank).texts()
         if bank != self.choice.bank or not self.gradebook.is_graded:
             return item_list(texts)
+        if untestable(self.gradebook):
+            return item_list(texts, self.gradebook)
         k = default_cutoff(self.gradebook)
         with self.grades() as grades:
             # the list shows no split halves, and drawing many takes long

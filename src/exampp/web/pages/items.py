@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis.items import ItemList, ListedItem, item_list
 from exampp.errors import InputError
-from exampp.records.gradebook import Dossier, check_all_items_graded
+from exampp.records.gradebook import Dossier, check_all_items_graded, untestable
 from exampp.records.inputs import relevance_threshold
 from exampp.review.answers import AnswerDifferences
 from exampp.review.evidence import BASES, Criteria
@@ -125,6 +125,7 @@ def items(
     return request.render(
         "items.html",
         statistics=statistics,
+        trouble=untestable(request.snapshot.gradebook) if request.choices else None,
         listing=page_of(rows, page, PAGE),
         columns=COLUMNS,
         filters=FILTERS,
