@@ -301,6 +301,23 @@ def test_a_comparison_in_a_sentence() -> None:
     )
 
 
+def test_a_difference_that_missing_grades_may_change_is_called_partial() -> None:
+    rankings = make_ranking("old", [0]), make_ranking("new", [1])
+    found = explained(
+        make_book(
+            make_query([[5, None], [0, None]], *rankings, query_id="q1"),
+            make_query([[5, 5], [0, 0]], *rankings, query_id="q2"),
+        ),
+        "Cover@1",
+        k=1,
+    )
+    # old covers 0.5 to 1 and 1, new 0 to 0.5 and 0
+    assert found.headline == (
+        "Partial: -0.750 Cover@1 \u22654, new compared with old; missing grades allow -1.000 to "
+        "-0.500. Grade the rest first: exampp grade."
+    )
+
+
 def test_whole_quotes_are_those_of_the_grader_and_none_of_the_lowest_rating() -> None:
     query = make_query(
         [[0], [4]], make_ranking("old", [0]), make_ranking("new", [1]), query_id="q1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,12 @@ def test_sentences_are_marked_by_evidence_that_a_context_covers_too(
     assert record.references == (REFERENCE,)
     assert record.headline == (
         "good covers 2 of 4 items, its contexts 1 (1 in no context). poor covers 0 of 4 items."
+    )
+    ungraded = replace(
+        record, items=tuple(one._replace(contexts=(None, None)) for one in record.items)
+    )
+    assert ungraded.headline == (
+        "good covers 2 of 4 items; its contexts have no grades. poor covers 0 of 4 items."
     )
 
 

@@ -272,6 +272,10 @@ class SystemComparison(Result):
         if difference is None or pair.p is None:
             reason = pair.difference.reason or TOO_FEW_SHARED_QUERIES
             return f"The difference of {second} and {first} is undefined, because {reason}."
+        if (ends := self._open_ends()) is not None:
+            size = f"{difference:+.3f} {self.column.name}, {second} compared with {first}"
+            allowed = f"missing grades allow {ends[0]:+.3f} to {ends[1]:+.3f}"
+            return f"Partial: {size}; {allowed}. Grade the rest first: exampp grade."
         if difference == 0:
             same = " and returned the same passages" * (pair.difference.high == 0)
             return f"{second} and {first} have the same mean{same}."
@@ -288,6 +292,14 @@ class SystemComparison(Result):
         few = fewest_differing(_ALPHA)
         needed = f", and at least {few} must differ" * (pair.exact and better + worse < few)
         return f"Not significant: {size}. They differ on {better + worse} of them{needed}."
+
+    def _open_ends(self) -> tuple[float, float] | None:
+        """Return the lowest and highest difference over all missing grades; None if few miss."""
+        bounds = dict(zip(self.board.column_systems, self.column.bounds(), strict=True))
+        a, b = bounds[self.first], bounds[self.second]
+        if a is None or b is None or (a[0] == a[1] and b[0] == b[1]):
+            return None
+        return b[0] - a[1], b[1] - a[0]
 
     def plot(self, queries: int = 40) -> Figure:
         """Plot the difference of the systems on every query, the largest first.

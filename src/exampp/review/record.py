@@ -156,7 +156,9 @@ class QueryRecord(Result):
             covered = [self.covered(item.answers[at]) for item in self.items]
             retrieved = [self.covered(item.contexts[at]) for item in self.items]
             sentence = f"covers {sum(covered)} of {counted(len(self.items), 'item')}"
-            if one.answer and one.contexts:
+            if one.answer and one.contexts and not any(item.contexts[at] for item in self.items):
+                sentence += "; its contexts have no grades"
+            elif one.answer and one.contexts:
                 pairs = list(zip(covered, retrieved, strict=True))
                 alone = {
                     "not in the answer": pairs.count((False, True)),
