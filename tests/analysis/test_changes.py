@@ -346,6 +346,14 @@ def test_stored_scores(graded: exampp.Collection, tmp_path: Path) -> None:
         row["mean"] = row["mean"] / 2 + 0.1
     means.write_text(json.dumps(scores))
     assert "this may be noise" in grades.changes(means).headline
+    # a query without a value is unknown, not unchanged
+    unknown = json.loads(whole.read_text())
+    unknown["rows"] = [{**row, "value": None} for row in unknown["rows"]]
+    none = tmp_path / "none.json"
+    none.write_text(json.dumps(unknown))
+    found = grades.changes(none)
+    assert {one.outcome for one in found.systems} == {"untested"}
+    assert found.headline == "No system has a score both now and in none.json."
     with pytest.raises(InputError, match=r"last.json has no nDCG@20"):
         grades.changes(whole, "nDCG@20")
     with pytest.raises(InputError, match=r"no Cover@20 at minimum rating 5"):

@@ -802,6 +802,14 @@ FORMS: dict[str, Form] = {
         "braintrust",
         "acr",
     ),
+    "Langfuse, results that are no passages": Form(
+        "log.jsonl",
+        lines({"traceId": "t", "type": "SPAN", "startTime": "x", "input": ASKED,
+               "output": {"answer": SAID, "results": [0.5, {"score": 1}]}}),
+        "langfuse",
+        "a",
+        ["startTime"],
+    ),
     "TruLens, the table of records": Form(
         "log.csv",
         table({"app_id": "rag", "record_id": "r", "input": json.dumps(ASKED),
@@ -998,6 +1006,24 @@ def test_the_id_of_a_request_is_not_its_query(
     columns = {"question": "request.query.match.text"}
     empty_exam.import_files(tmp_path / "log.json", columns=columns)
     assert contents(empty_exam, tmp_path) == Contents(judgments=(("a", 3),))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("queries.jsonl", lines({"query_id": "1", "text": " "}, {"query_id": "2", "text": "Why?"})),
+        ("queries.csv", "query_id,text\n1,\n2,Why?\n"),
+        ("queries.json", '{"1": "", "2": "Why?"}'),
+    ],
+)
+def test_queries_without_text_are_counted(
+    tmp_path: Path, empty_exam: exampp.Collection, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    report = empty_exam.import_files(tmp_path / name)
+    assert [one.partition(": ")[2] for one in report.remarks] == [
+        "1 query without text, the first is '1'"
+    ]
 
 
 def test_a_line_break_in_a_header_is_a_sentence(

@@ -651,7 +651,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
         {"retrieved_contexts": [], "response": None},
         "response: the system returned nothing: response is empty. --on-error skip",
     ),
-    "a blank question": ({"user_input": " "}, r".*missing question \(any of user_input"),
+    "a blank question": ({"user_input": " "}, r".*user_input: the question is empty"),
     "no question": ({"user_input": None}, r".*missing question"),
 }
 

@@ -118,22 +118,44 @@ def test_assessors_cannot_upload(exam: Path) -> None:
         assert upload(client, "last.exam", exam.with_name("last.exam").read_bytes()).status == 403
 
 
-def test_a_file_of_the_same_name_is_not_shown_with_earlier_changes(
-    exam: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def delayed(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Let no changes be computed until the event is set."""
     find, may_go = Grades.changes, threading.Event()
 
     def slow(grades: Grades, since: str | Path, **options: Any) -> Any:
         assert may_go.wait(60)
         return find(grades, since, **options)
 
+    monkeypatch.setattr(Grades, "changes", slow)
+    return may_go
+
+
+def test_a_file_of_the_same_name_is_not_shown_with_earlier_changes(
+    exam: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     earlier, now = (exam.with_name(name).read_bytes() for name in ("last.exam", "scores.json"))
     with live.visiting(exam) as client:
         upload(client, "last", earlier)
         assert "What does air scatter?" in client.get("/changes?since=last").text
         upload(client, "last", now)
-        monkeypatch.setattr(Grades, "changes", slow)
+        may_go = delayed(monkeypatch)
         answer = client.request("GET", "/changes?since=last")
         assert "Computing the results" in answer.text
         may_go.set()
         assert "Nothing changed since last." in client.get("/changes?since=last").text
+
+
+def test_two_tabs_that_wait_do_not_reload_without_a_pause(
+    exam: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go = delayed(monkeypatch)
+    tabs = "/changes?since=2999-11-03", "/changes?since=last.exam"
+    with live.visiting(exam) as client:
+        upload(client, "last.exam", exam.with_name("last.exam").read_bytes())
+        client.get("/queries")
+        delays = [
+            re.findall(r'content="(\d);url=', client.request("GET", tab).text)
+            for tab in (*tabs, *tabs)
+        ]
+        may_go.set()
+    assert delays == [["0"], ["0"], ["1"], ["1"]]

@@ -205,7 +205,7 @@ class Changes(Result):
         """The systems that score significantly higher or lower, and the order, in words."""
         if self.is_empty:
             return f"Nothing changed since {self.since}."
-        both = len(self.systems) - self.count("added", "removed")
+        both = sum(one.difference.value is not None for one in self.systems)
         if not both:
             return f"No system has a score both now and in {self.since}."
         sizes = [abs(one.difference.value or 0.0) for one in self.systems]
@@ -492,6 +492,7 @@ def system_changes(
     same = [
         same_exam
         and not differences[at].any()
+        and (counts_old[at] == counts_new[at]).all()
         and _returned_the_same(system, exams, earlier, later)
         for at, system in enumerate(shared)
     ]

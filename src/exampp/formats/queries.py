@@ -43,6 +43,7 @@ from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys, add_warning
 from exampp.formats.tables import table_rows
 from exampp.records import Query, Subtopic
+from exampp.records.wording import counted
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
 """Names of a query id, the preferred one first."""
@@ -64,13 +65,24 @@ _STARTS_A_QUERY = re.compile(
 def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[Query]:
     """Yield the queries of a file in file order; the first line decides the layout.
 
-    A text may be empty if only the id is known. Two columns are separated by a tab, comma or
-    semicolon; a header (such as `query_id`, `text`) is skipped.
+    A text may be empty if only the id is known, with a warning. Two columns are separated by a tab,
+    comma or semicolon; a header (such as `query_id`, `text`) is skipped.
 
     Raises:
         InputError: A query has no id or no text key, an id occurs twice, or a line does not have
             two columns.
     """
+    without_text: list[str] = []
+    for query in _read(path, on_error):
+        if not query.text.strip():
+            without_text.append(query.query_id)
+        yield query
+    if without_text:
+        what = counted(len(without_text), "query")
+        add_warning(path, None, f"{what} without text, the first is {brief(without_text[0])}")
+
+
+def _read(path: str | Path, on_error: OnError) -> Iterator[Query]:
     start, head = next(read_lines(path))
     if head.lstrip().startswith(b"<") and is_topics(read_text(path)[:_START]):
         topics = read_topics(path, on_error)

@@ -544,8 +544,9 @@ def _query(row: Row, preset: Preset, used: set[str], source: tuple[str, Any]) ->
     if not query:
         known = ", ".join(map(str, row))
         names = preset.paths("query")
+        missing = f"missing question{_any_of(names)}; fields found: {known}"
         raise InputError(
-            f"missing question{_any_of(names)}; fields found: {known}", field=next(iter(names), "")
+            "the question is empty" if place else missing, field=place or next(iter(names), "")
         )
     return query
 

@@ -89,22 +89,21 @@ def _row_of_trace(
     if root in retrieved and not answer_path.startswith(f"{OUTER}."):
         answer_path, response = "", None
     paths = preset.paths("contexts")
-    if not retrieved:  # the output of the root is an answer, unless a field of it has the documents
-        retrieved, paths = (
-            [root],
-            tuple(one for one in paths if one not in preset.paths("response")),
-        )
+    documents = [document for span in retrieved for document in _documents(span, preset, paths)]
+    if not retrieved:  # a field of the root's output may have the documents, or anything else
+        paths = tuple(one for one in paths if one not in preset.paths("response"))
+        retrieved, keys = [root], preset.document_text
+        found_texts = _documents(root, preset, paths)
+        documents = [one for one in found_texts if isinstance(one, str) or holds_text(one, keys)]
     contexts_at = (find_value(span, paths, in_lists=True) for span in retrieved)
     found = {
         "query": query_path,
-        "contexts": next((path for path, _ in contexts_at if path), ""),
+        "contexts": next((path for path, _ in contexts_at if path and documents), ""),
         "response": answer_path,
     }
     row = {
         "query": query,
-        "contexts": [
-            document for span in retrieved for document in _documents(span, preset, paths)
-        ],
+        "contexts": documents,
         "response": response,
         **{name: find_value(root, preset.paths(name), in_lists=True)[1] for name in _CARRIED},
         **{f"system {at}": find_value(root, one)[1] for at, one in enumerate(preset.system)},

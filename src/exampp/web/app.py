@@ -124,7 +124,7 @@ def _opening(request: Request, _error: Exception) -> HTMLResponse:
     """Return a page that reloads itself until the results are ready."""
     page = page_request(request)
     answer = page.render("opening.html", delay=int(page.is_waiting), to=page.here())
-    page.set_cookie(answer, WAITING, page.address_digest, WAITING_SECONDS)
+    page.set_cookie(answer, WAITING, page.waiting(), WAITING_SECONDS)
     return answer
 
 

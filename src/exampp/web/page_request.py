@@ -41,8 +41,9 @@ GLANCE = 0.1
 PATIENCE = 3.0
 """Seconds to wait when this page reloads itself; the browser shows it meanwhile."""
 WAITING = "waiting"
-"""The cookie that names the page that reloads itself."""
+"""The cookie that names the pages that reload themselves."""
 WAITING_SECONDS = 60
+WAITING_PAGES = 7
 CHOICE = "choice"
 """Cookie with the selected grades; a URL parameter or header overrides it for one page."""
 CHOICE_HEADER = "x-choice"
@@ -208,7 +209,12 @@ class PageRequest:
     @property
     def is_waiting(self) -> bool:
         """Return whether this page said that results are being computed, and reloads itself."""
-        return self.cookie(WAITING) == self.address_digest
+        return self.address_digest in self.cookie(WAITING).split(".")
+
+    def waiting(self) -> str:
+        """Return the value of `WAITING` with this page: other tabs may wait as well."""
+        earlier = self.cookie(WAITING).split(".")[:WAITING_PAGES]
+        return ".".join(dict.fromkeys((self.address_digest, *earlier)))
 
     @property
     def patience(self) -> float:
