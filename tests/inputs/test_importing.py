@@ -312,9 +312,9 @@ def test_a_file_is_opened_to_be_told_read_and_digested(
     opened: list[Path] = []
     real = Path.open
 
-    def counted(path: Path, *how: Any) -> Any:
+    def counted(path: Path, *how: Any, **more: Any) -> Any:
         opened.append(path)
-        return real(path, *how)
+        return real(path, *how, **more)
 
     files = exams.write_files(tmp_path / "files")
     monkeypatch.setattr(Path, "open", counted)
