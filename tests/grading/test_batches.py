@@ -617,7 +617,7 @@ def test_replies_that_are_not_all_there(tmp_path: Path) -> None:
         list(run.steps())
         assert len(cells(exam)) == 2
         assert "1 line cannot be read, the first at line 4" in run.late_note
-        assert "no reply to them" in run.why_stopped
+        assert "no clear reply to them" in run.why_stopped
         replies.write_text("\n".join(whole))
         assert exam.grade("openai", batches=Batches(replies=replies), **FILE_OPTIONS).done == 6
         exam.bank("main").edit("reword", first_item(exam), "Another question?", reason="a test")
