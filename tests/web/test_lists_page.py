@@ -114,7 +114,7 @@ def test_decisions_are_listed_and_can_be_taken_back_by_who_made_them(
     with exampp.Collection(path) as collection:
         last = collection.decisions.list()[-1].decision
     assert (last.author, last.rating) == ("ada", 3)
-    for refused in (first, third, 99):
+    for refused in (first, third, 99, f"{third},{second}"):
         answer = client.post("/history/undo", {"number": str(refused)}, what="decisions")
         assert answer.status == 409
         assert "Undo failed" in answer.text
@@ -126,6 +126,8 @@ def test_edits_of_the_bank_are_listed_and_can_be_undone(path: Path, client: Clie
         item = collection.grades().gradebook.queries[0].item_ids[0]
         collection.bank().edit("reword", item, "A better question?", query_id="q1", author="grace")
         number = int(str(collection.bank().log().rows[-1][0]))
+    unknown = client.get("/history", what="edits", bank="none")
+    assert (unknown.status, "has no bank" in unknown.text) == (400, True)
     page = client.get("/history", what="edits").text
     assert "A better question?" in page
     assert client.post("/history/undo", {"number": str(number)}, what="edits").status == 303

@@ -258,13 +258,16 @@ def test_many_cells_on_one_page_by_keyboard(page: Page, path: Path, by: str) -> 
     assert current.get_attribute("id") == "cell-2"
 
 
-def test_many_decisions_arrive_in_order_though_the_server_pauses(page: Page, path: Path) -> None:
+@pytest.mark.parametrize("status", [0, 502, 504])
+def test_many_decisions_arrive_in_order_though_the_server_pauses(
+    page: Page, path: Path, status: int
+) -> None:
     tries = []
 
     def fail_twice(route: Route) -> None:
         tries.append(route)
         if len(tries) < 3:
-            route.abort()
+            route.fulfill(status=status) if status else route.abort()
         else:
             route.continue_()
 
@@ -287,6 +290,30 @@ def test_a_refused_decision_is_open_again(page: Page, path: Path) -> None:
     page.wait_for_selector("#cell-2[data-state=open][aria-current]")
     assert page.locator("#cell-2 [aria-pressed=true]").count() == 0
     assert decided(path) == []
+
+
+@pytest.mark.parametrize("refused", [0, 1])
+def test_of_two_quick_ratings_the_stored_one_is_marked(
+    page: Page, path: Path, refused: int
+) -> None:
+    page.goto("/judge/all?query=q")
+    asked: list[Route] = []
+    page.route("**/judge/decide**", lambda route: asked.append(route))
+    page.keyboard.press("2")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("4")
+    for number in range(2):
+        while len(asked) <= number:
+            page.wait_for_timeout(20)
+        if number == refused:
+            asked[number].fulfill(status=400, body="No.")
+        else:
+            asked[number].continue_()
+    page.wait_for_selector("#cell-1[data-state=decided]")
+    stored = "42"[refused]
+    assert page.locator("#cell-1 [aria-pressed=true]").inner_text() == stored
+    assert page.locator("#judged").inner_text() == "Not saved: No."
+    assert [rating for _, _, rating, _ in decided(path)] == [int(stored)]
 
 
 def test_no_grade_is_on_a_blind_page_even_of_decided_cells(page: Page, path: Path) -> None:

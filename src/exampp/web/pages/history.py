@@ -54,7 +54,6 @@ def history(
 ) -> HTMLResponse:
     """List decisions, or the edits of a bank, newest first."""
     query, author, item = query or None, author or None, item or None
-    bank = bank or request.bank
     banks: tuple[str, ...] = ()
     listing: PageOfEntries[CellDecision] | PageOfEntries[Edits]
     undoable: frozenset[int] = frozenset()
@@ -66,6 +65,9 @@ def history(
             undoable = _undoable(request, collection, query)
         else:
             banks = tuple(str(row[0]) for row in collection.banks().rows)
+            if bank and bank not in banks:
+                raise InputError(f"the collection has no bank {bank!r}", field="bank")
+            bank = bank or request.bank
             log = collection.bank(bank).log(query)
             listing = page_of(grouped_edits(log, author, item), page, PAGE)
     return request.render(
@@ -139,6 +141,8 @@ def undo(
     with request.open() as collection:
         try:
             if what == "decisions":
+                if len(numbers) > 1:
+                    raise InputError("decisions are undone one at a time", field="number")
                 undo_decision(request, collection, numbers[0])
             else:
                 undone = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")

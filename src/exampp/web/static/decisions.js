@@ -7,7 +7,7 @@
   if (!status) return;
   let sending = Promise.resolve();
   let unsent = 0;
-  let lost = false;
+  let refused = 0;
 
   function announce(text, isTrouble = false) {
     status.textContent = text;
@@ -19,7 +19,8 @@
     const body = await answer.text();
     if (!answer.ok) {
       const trouble = new Error(body.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim());
-      trouble.lasts = !answer.headers.has("retry-after");
+      // a proxy that lost the server answers in its place
+      trouble.lasts = !answer.headers.has("retry-after") && ![502, 504].includes(answer.status);
       throw trouble;
     }
     return body;
@@ -39,13 +40,15 @@
 
   function send(address, body) {
     unsent += 1;
+    const before = refused;
     sending = sending.then(async () => {
       try {
         const html = await post(address, body);
-        if (status.classList.contains("is-trouble")) announce("");
+        // the refusal of an earlier decision stays until a later one is made
+        if (before === refused && status.classList.contains("is-trouble")) announce("");
         return html;
       } catch (error) {
-        lost = true;
+        refused += 1;
         throw error;
       } finally {
         unsent -= 1;
@@ -67,12 +70,12 @@
 
   // leave the page when every decision is stored; stay if one was refused, to show it
   async function leave(go) {
-    lost = false;
+    const before = refused;
     while (unsent) {
       announce("Saving …");
       await sending;
     }
-    if (!lost) go();
+    if (refused === before) go();
   }
 
   // undo the last decision, then show its cell

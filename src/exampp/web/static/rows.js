@@ -44,22 +44,23 @@
   async function decide(row, rating) {
     const form = row?.querySelector("form");
     if (!form) return;
-    const { state, rating: before = "" } = row.dataset;
     const body = new URLSearchParams(new FormData(form));
     body.set("rating", rating);
-    row.dataset.rating = rating;
+    // of several ratings in a row, the last one stored counts, whichever are refused
+    row.stored ??= { state: row.dataset.state, rating: row.dataset.rating ?? "" };
+    row.unsent = (row.unsent ?? 0) + 1;
     show(row, "sent", rating);
     goTo(row);
     next();
     try {
       replace(await send(form.getAttribute("action"), body));
-      // another rating may have been typed meanwhile
-      if (row.dataset.rating === rating) show(row, "decided", rating);
+      row.stored = { state: "decided", rating };
     } catch (error) {
       announce(`Not saved: ${error.message}`, true);
-      row.dataset.rating = before;
-      show(row, state === "sent" ? "open" : state, before);
       goTo(row);
+    } finally {
+      row.unsent -= 1;
+      if (!row.unsent) show(row, row.stored.state, row.stored.rating);
     }
   }
 
