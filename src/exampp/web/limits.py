@@ -30,6 +30,8 @@ READING_SECONDS = 60.0
 """Seconds that a client may leave a response unread."""
 LINES, PER_SECONDS = 20, 60.0
 """Maximum lines of one logger in a span of seconds."""
+STOPPING = "Cancel %s running task"
+"""A line that is no error: the requests that it counts are answered by a page that says so."""
 LOGGERS = ("uvicorn.error", "asyncio", "exampp.web")
 
 
@@ -113,6 +115,8 @@ class LineLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a line is printed."""
+        if str(record.msg).startswith(STOPPING):
+            return False
         admitted = self.admits()
         if self.dropped:
             record.msg = f"{record.getMessage()} ({self.dropped} lines before were dropped)"

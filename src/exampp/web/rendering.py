@@ -299,6 +299,9 @@ FIGURE_TYPES = {
 }
 """The media types of figure files, by suffix."""
 _drawing = threading.Lock()
+_drawers: set[subprocess.Popen[bytes]] = set()
+drawing_ended = threading.Event()
+"""Set while the server stops: nothing more is drawn."""
 DRAWING_SECONDS = 60
 """Maximum seconds to draw one picture."""
 
@@ -308,6 +311,13 @@ from exampp.results.plots.figure import FORMATS
 figure, kind, theme = pickle.load(sys.stdin.buffer)
 sys.stdout.buffer.write(FORMATS["." + kind](figure, theme))
 """
+
+
+def end_drawing() -> None:
+    """Stop the process that draws, and start no other."""
+    drawing_ended.set()
+    for process in tuple(_drawers):
+        process.kill()
 
 
 def render_figure(figure: Figure, kind: str, theme: Theme) -> bytes:
@@ -320,23 +330,37 @@ def render_figure(figure: Figure, kind: str, theme: Theme) -> bytes:
     """
     with _drawing:
         if FIGURE_TYPES[kind].startswith(("image", "application/pdf")):
-            given = pickle.dumps((figure, kind, theme))
-            try:
-                drawn = subprocess.run(
-                    # -P: not the modules of the folder in which the server was started
-                    [sys.executable, "-P", "-c", _DRAW],
-                    input=given,
-                    capture_output=True,
-                    timeout=DRAWING_SECONDS,
-                )
-            except subprocess.TimeoutExpired:
-                drawn = None
-            if drawn is None or drawn.returncode < 0:
+            code, drawn = _draw(pickle.dumps((figure, kind, theme)))
+            if code < 0:
                 raise Unfinished("the plot was not drawn: its process was stopped. Reload the page")
-            if drawn.returncode == 0:
-                return drawn.stdout
+            if code == 0:
+                return drawn
         # data, or what failed: drawn here, it raises its error
         return FORMATS[f".{kind}"](figure, theme)
+
+
+def _draw(given: bytes) -> tuple[int, bytes]:
+    """Return the exit status of the process that draws, negative if it was stopped, and a file."""
+    if drawing_ended.is_set():
+        return -1, b""
+    with subprocess.Popen(
+        # -P: not the modules of the folder in which the server was started
+        [sys.executable, "-P", "-c", _DRAW],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        _drawers.add(process)
+        if drawing_ended.is_set():
+            process.kill()
+        drawn = b""
+        try:
+            drawn, _ = process.communicate(given, DRAWING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        finally:
+            _drawers.discard(process)
+    return process.returncode, drawn
 
 
 def figure_file(content: bytes, name: str, kind: str) -> Response:

@@ -210,13 +210,16 @@ def prepare(
 
     from exampp.web.app import create_app
     from exampp.web.limits import AccessLog, LimitedProtocol, limit_logs
+    from exampp.web.rendering import drawing_ended, end_drawing
 
     class Server(uvicorn.Server):
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             # only once: a second signal would cut the orderly shutdown short
             if not self.should_exit:
+                end_drawing()
                 super().handle_exit(sig, frame)
 
+    drawing_ended.clear()
     port = listener.getsockname()[1]
     access = Access(
         people,
