@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,7 +56,7 @@ def test_a_damaged_file_is_closed_again(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("exampp.store.history.connect", kept)
     with pytest.raises(InputError, match="the file is damaged"):
         connect_before(path, "2999-11-03")
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+    with pytest.raises(InputError, match="is closed"):
         opened[0].execute("SELECT 1")
 
 
