@@ -31,7 +31,7 @@ READING_SECONDS = 60.0
 LINES, PER_SECONDS = 20, 60.0
 """Maximum lines of one logger in a span of seconds."""
 STOPPING = "Cancel %s running task"
-"""A line that is no error: the requests that it counts are answered by a page that says so."""
+"""A line about requests that were answered, by a page that says that the server stopped."""
 LOGGERS = ("uvicorn.error", "asyncio", "exampp.web")
 
 
