@@ -39,7 +39,9 @@ WEIGHT = """() => {
   return [page.encodedBodySize, page.decodedBodySize, sum("transferSize"), sum("decodedBodySize")];
 }"""
 """Bytes of the page, and with all its files; compressed and not."""
-COMPUTING = "() => !document.body.innerText.includes('Computing the results')"
+COMPUTED = """() => document.readyState === "complete"
+  && !document.body.innerText.includes("Computing the results")"""
+"""Whether a page is complete; while it reloads itself, its document is empty at first."""
 
 
 def visit(browser: Browser, address: str, path: str) -> tuple[list[Any], list[Any]]:
@@ -58,7 +60,7 @@ def visit(browser: Browser, address: str, path: str) -> tuple[list[Any], list[An
         with suppress(Error):
             # a page that is being computed reloads itself
             page.goto(base + path, wait_until="load")
-        page.wait_for_function(COMPUTING, timeout=120_000)
+        page.wait_for_function(COMPUTED, timeout=120_000)
         page.wait_for_load_state()
         while all(at is None for _, at in paints):
             page.wait_for_timeout(20)

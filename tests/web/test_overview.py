@@ -7,25 +7,24 @@ import json
 import math
 import re
 import shutil
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from support import favoured, live, pages
 from support.likely import LikelyExam
 from support.live import Client
-from support.waiting import wait_for
+from support.waiting import SECONDS, wait_for
 
 import exampp
+from exampp.analysis.grader_bias import GraderBias
 from exampp.graders.scripted import ScriptedGrader
+from exampp.grades.grades import Grades
 from exampp.measures.names import parse_measure
 from exampp.measures.values import Mean, MeasureColumn, masked, standard_error_bar
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.pages.overview import error_bar as bar_of
-
-if TYPE_CHECKING:
-    pass
 
 
 def text_of(page: str) -> str:
@@ -148,6 +147,27 @@ def test_figures_above_the_leaderboard_are_those_of_the_analyses(tmp_path: Path)
     }
     assert f"{tau:.2f}" in behind
     assert "--official FILE" in behind
+
+
+def test_the_leaderboard_does_not_wait_for_the_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, find = threading.Event(), Grades.bias
+
+    def wait_and_find(grades: Grades, depth: int = 20) -> GraderBias:
+        assert seen.wait(SECONDS)
+        return find(grades, depth)
+
+    monkeypatch.setattr(Grades, "bias", wait_and_find)
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(favoured.write(tmp_path / "g.jsonl", {3: 5}))
+    with live.visiting(tmp_path / "my.exam") as client:
+        first = client.get("/")
+        seen.set()
+        assert first.status == 200
+        assert "Leaderboard table" in first.text
+        assert "favours s3" not in first.text
+        assert "The grader favours s3 (+" in complete(client)
 
 
 def test_a_figure_that_is_missing_has_its_reason(tmp_path: Path) -> None:

@@ -174,6 +174,7 @@ def _context(
     if untested:
         apart = not_yet(APART, "", untested)
     strip = _strip(snapshot, apart, missing)
+    bias = strip["bias"]
     ticks, systems = ranked_systems(board, column)
     shown = narrowed.of([one.system for one in systems])
     row_of = {one.system: one for one in systems}
@@ -194,8 +195,8 @@ def _context(
         "untested": untested,
         "missing": missing if partial else None,
         "best": f"{best.answer} {_about_ties(ties)}".strip() if best and ties else "",
-        "strip": [(*STRIP[key], one) for key, one in strip.items()],
-        "favoured": snapshot.bias.headline if snapshot.bias.found else "",
+        "strip": [(*about, strip[key]) for key, about in STRIP.items()],
+        "favoured": snapshot.bias.headline if bias and bias.known and snapshot.bias.found else "",
         "waiting": None in strip.values(),
         "letters": {one.system: one.letters or "" for one in ties.systems} if ties else {},
         "bands": _bands(ties) if ties else (),
@@ -233,7 +234,8 @@ def _strip(
     """Return the answers in the strip above the leaderboard; None: being computed."""
     return {
         "differences": apart,
-        **answers_soon(snapshot, [key for key in STRIP if key in QUESTIONS], 0.0),
+        # bias first: a favoured system is a warning
+        **answers_soon(snapshot, sorted(filter(QUESTIONS.get, STRIP), key="bias".__ne__), 0.0),
         "missing": about_missing(missing),
     }
 

@@ -66,7 +66,7 @@ QUESTIONS: Mapping[str, Question] = {
         "Does the grader favour a system?",
         "ratings of each system's passages compared with human judgments",
         "agreement",
-        lambda grades, _: verdict.about_bias(grades.bias()),
+        lambda _, of: verdict.about_bias(of.bias),
         ("/agreement", "Agreement with people"),
     ),
     "official": Question(
