@@ -41,7 +41,7 @@ from exampp.formats.preset import (
     record_names,
 )
 from exampp.formats.rag_values import (
-    PassageText,
+    SourcedText,
     check_dotted_path,
     check_single_turn,
     decoded_json,
@@ -97,10 +97,10 @@ class RagRecord(NamedTuple):
 
     query_id: str
     query: str
-    contexts: tuple[PassageText, ...] = ()
+    contexts: tuple[SourcedText, ...] = ()
     response: str = ""
     references: tuple[str, ...] = ()
-    relevant: tuple[PassageText, ...] = ()
+    relevant: tuple[SourcedText, ...] = ()
     system: str = ""
     items: tuple[tuple[str, float], ...] = ()
     judgments: tuple[tuple[str, int], ...] = ()
@@ -481,7 +481,7 @@ def _record(
     references = text_values(value, place)
     place, value = first("relevant")
     relevant, no_text = documents_of(value, place, *keys, None, shared)
-    relevant += tuple(PassageText(name, "") for name in ids_of(*first("relevant_ids")))
+    relevant += tuple(SourcedText(name, "") for name in ids_of(*first("relevant_ids")))
     items = tuple(_items(first("items"), preset))
     judgments = tuple(_judgments(first("judgments")))
     if not contexts and not response:

@@ -14,7 +14,7 @@ from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.read_warnings import is_empty
 
 
-class PassageText(NamedTuple):
+class SourcedText(NamedTuple):
     """A passage; the id is the MD5 of the text if the file has none, `source` what it is from."""
 
     passage_id: str
@@ -341,7 +341,7 @@ def documents_of(
     text_keys: Sequence[str] = (),
     ids: Any = None,
     shared: Collection[str] = (),
-) -> tuple[tuple[PassageText, ...], int]:
+) -> tuple[tuple[SourcedText, ...], int]:
     """Return the distinct documents in order, and the number of those without text.
 
     The text of an object is under `text_keys` or a usual name. Its id is the one at the same
@@ -356,7 +356,7 @@ def documents_of(
     if ids is not None and (not isinstance(ids, list) or len(ids) != len(many)):
         count = len(ids) if isinstance(ids, list) else "no list of"
         raise InputError(f"{len(many)} texts, but {count} ids", field=field)
-    documents: dict[str, PassageText] = {}
+    documents: dict[str, SourcedText] = {}
     keys = _own_keys(id_keys, shared)
     blank = 0
     for number, one in enumerate(many):
@@ -371,7 +371,7 @@ def documents_of(
         own = find_value(one, keys)[1] if ids is None else ids[number]
         name = id_of(own, place) or text_digest(text)
         source = id_of(find_value(one, [*shared])[1], place)
-        if documents.setdefault(name, PassageText(name, text, source)).text != text:
+        if documents.setdefault(name, SourcedText(name, text, source)).text != text:
             raise InputError(f"the id {brief(name)} has two different texts", field=place)
     return tuple(documents.values()), blank
 
