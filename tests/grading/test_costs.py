@@ -14,7 +14,14 @@ from support.servers import Answer, FaultServer, Seen
 import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.batches import Batches
-from exampp.grading.costs import RequestLoad, WayToGrade, _from_replays, _middle, estimate
+from exampp.grading.costs import (
+    GradingCosts,
+    RequestLoad,
+    WayToGrade,
+    _from_replays,
+    _middle,
+    estimate,
+)
 from exampp.prompts import load_grading_prompt
 from exampp.results.view import Interval
 
@@ -280,6 +287,22 @@ def test_graders_without_shared_requests_have_a_target_alone(exam: Path) -> None
         costs = opened.grading_costs("draft", price_hour=2.0, depth=DEPTH)
     assert [(way.items, bool(way.target)) for way in costs.ways] == [(1, False), (1, True)]
     assert all(way.batch_cost == (None, None, None) for way in costs.ways)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (Interval(None, 0.6, 1.4), "1 s"),
+        (Interval(1.0, 0.6, 1.4), "1 s"),
+        (Interval(None, 0.6, 1.6), "1 s to 2 s"),
+        (Interval(1.0, 0.6, 1.6), "1 s [1 s, 2 s]"),
+    ],
+)
+def test_limits_that_look_equal_are_shown_once(seconds: Interval, shown: str) -> None:
+    one = Interval(1.0)
+    way = WayToGrade(ONE, 1, "", one, one, one, one, seconds, one, one)
+    table = GradingCosts((way,)).tables()["ways"]
+    assert shown in table.rows[0]
 
 
 def test_some_of_many_queries_are_enough(exam: Path, monkeypatch: pytest.MonkeyPatch) -> None:
