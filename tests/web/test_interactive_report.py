@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,6 +77,9 @@ def test_systems_and_queries_sort_and_filter(browser: Browser, exam: Path) -> No
     with opened(browser, exam) as page:
         systems, evil = ["alpha", "beta", f"gamma{EVIL}"], f"{HEBREW} {EVIL}"
         heads = page.locator("#explore .rows").first.locator("thead button")
+        means = page.locator("#explore .rows").first.locator("tbody td").all_text_contents()
+        assert [one for one in means if "." in one]
+        assert all(re.fullmatch(r"[01]\.\d{3}", one) for one in means if "." in one)
         heads.first.click()
         assert shown(page, 0) == systems
         heads.first.click()

@@ -97,3 +97,10 @@ def test_a_passage_without_text_has_no_rows(client: Client) -> None:
         "GET", "/judge/all?query=q&by=passage&passage=gone", {"hx-request": "true"}
     )
     assert (answer.status, "no text to judge" in answer.text) == (400, True)
+
+
+@pytest.mark.parametrize("address", ["/judge/all?query=q", "/judge/end", "/judge/guidelines"])
+def test_pages_of_judging_belong_to_the_queue(client: Client, address: str) -> None:
+    page = pages.read(client.request("GET", address).text)
+    current = [one.text for one in page.all("a") if one.attributes.get("aria-current") == "page"]
+    assert "Queue" in current

@@ -258,6 +258,20 @@ def test_many_cells_on_one_page_by_keyboard(page: Page, path: Path, by: str) -> 
     assert current.get_attribute("id") == "cell-2"
 
 
+def test_undo_stays_in_sight_on_a_phone(page: Page, path: Path) -> None:
+    page.set_viewport_size({"width": 390, "height": 700})
+    page.goto("/judge/all?query=q")
+    page.keyboard.press("4")
+    settle(page, 1)
+    page.evaluate("() => scrollTo(0, document.documentElement.scrollHeight)")
+    undo = page.locator("#undo button:enabled")
+    box = undo.bounding_box()
+    assert box is not None
+    assert 0 <= box["y"] <= 700 - box["height"]
+    undo.click()
+    page.wait_for_selector("#cell-1[data-state=open]")
+
+
 def test_many_decisions_arrive_in_order_though_the_server_pauses(page: Page, path: Path) -> None:
     tries = []
 

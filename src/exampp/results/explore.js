@@ -25,7 +25,7 @@
     return node;
   };
   const name = (text) => make("bdi", {}, text);
-  const figure = (value) => (value === null || value === undefined ? "\u2013" : value.toFixed(3).replace(/^(-?)0\./, "$1."));
+  const figure = (value) => (value === null || value === undefined ? "\u2013" : value.toFixed(3));
   const [lowest, highest] = data.scale;
   const counts = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
   // words that a text must have; * is any text and ? any character, as in a filter of the pages

@@ -94,12 +94,11 @@ PLACE_OF = {
     "/cell": "/queries",
     "/bank": "/queries",
     "/judge": "/queue",
-    "/judge/all": "/queue",
     "/duplicates": "/items",
     "/write": "/items",
     "/grade": "/runs",
 }
-"""The navigation entry of pages that are not listed in it."""
+"""The navigation entry of pages that are not listed in it, and of the pages below them."""
 
 
 class StillComputing(Exception):
@@ -324,7 +323,9 @@ class PageRequest:
     def is_at(self, path: str) -> bool:
         """Return whether this page belongs to an entry of the navigation."""
         here = self.http.url.path
-        return path in (here, PLACE_OF.get(here)) or (path != "/" and here.startswith(f"{path}/"))
+        return path in (here, PLACE_OF.get("/".join(here.split("/")[:2]))) or (
+            path != "/" and here.startswith(f"{path}/")
+        )
 
     def cookie(self, name: str) -> str:
         """Return a cookie of this server; "" if the browser has none."""
