@@ -335,15 +335,16 @@ def test_the_bounds_of_a_run_are_those_of_its_way(exam: Path) -> None:
 
 def test_a_measure_that_has_all_its_grades_is_said(copy: Path) -> None:
     with exampp.Collection(copy) as opened:
-        opened.grade("draft", depth=DEPTH, measures=["Cover@5"])
-        said = opened.grading_costs("draft", depth=DEPTH).headline
+        opened.grade(ScriptedGrader("5"), name="m", depth=DEPTH, measures=["Cover@5"])
+        said = opened.grading_costs(ScriptedGrader("5"), name="m", depth=DEPTH).headline
     assert said.startswith("Nothing is pending for Cover@5 at min rating 4; tokens to read for all")
 
 
 def test_nothing_pending_is_said(copy: Path) -> None:
     with exampp.Collection(copy) as opened:
-        opened.grade("draft", depth=DEPTH)
-        assert opened.grading_costs("draft", depth=DEPTH).headline == "Nothing is pending."
+        opened.grade(ScriptedGrader("5"), name="m", depth=DEPTH)
+        said = opened.grading_costs(ScriptedGrader("5"), name="m", depth=DEPTH).headline
+    assert said == "Nothing is pending."
 
 
 def test_the_command_prints_the_table(exam: Path, exampp_command: Commands) -> None:
