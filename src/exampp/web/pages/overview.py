@@ -27,6 +27,7 @@ from exampp.measures.names import heading
 from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import DecisionChoice, Dossier, check_testable, without_decisions
 from exampp.records.systems import SystemFilter
+from exampp.results.notes import by_severity
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.results.view import HasInterval
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
@@ -177,10 +178,16 @@ def _context(
     ticks, systems = ranked_systems(board, column)
     shown = narrowed.of([one.system for one in systems])
     row_of = {one.system: one for one in systems}
+    # the bands need a note, too
+    first, others = by_severity(
+        [*(ties.untestable if ties else ()), *board.notes], 2 if ties else 3
+    )
     return {
         "state": f"{snapshot.read_at:.3f}-{counted_at:.3f}-{ties is not None:d}"
         f"-{sum(one is not None for one in strip.values())}",
         "board": board,
+        "first_notes": first,
+        "other_notes": others,
         "headings": [heading(str(one.measure), one.min_rating) for one in board.columns],
         "chosen": column,
         "ticks": ticks,
