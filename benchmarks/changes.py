@@ -1,4 +1,4 @@
-"""How often two versions seem to differ although only chance separates them.
+"""Measure the false alarms between two versions that differ by chance alone.
 
 python benchmarks/changes.py [--draws 1000] [--systems 10]
 

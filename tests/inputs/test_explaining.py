@@ -1,4 +1,4 @@
-"""What `--explain` says of files, and that it imports nothing."""
+"""Explain files with `--explain`, without an import."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ DOORS = Path(__file__).parents[3] / "shared" / "data" / "doors"
 
 
 class Contents(NamedTuple):
-    """What a collection holds, by texts."""
+    """The contents of a collection, by texts."""
 
     queries: Sequence[str] = (ASKED,)
     contexts: Mapping[str, Sequence[str]] = {}

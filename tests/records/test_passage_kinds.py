@@ -29,7 +29,7 @@ def test_names_and_ids_tell_answers_from_contexts() -> None:
         "bm25": "contexts",
         "mixed": "contexts",
     }
-    # an answer with an id of its own is one by the name of its contexts
+    # an answer with an imported id is recognised by the ranking of its contexts
     assert passage_kinds(book_of(("a", [2]), ("a:cited", [2])))["a"] == "answers"
 
 

@@ -15,7 +15,7 @@ _PATH = "/usr/sbin:/usr/local/sbin:/usr/bin:/bin"
 
 
 def missing(proxy: str = "nginx") -> str:
-    """Why a proxy cannot be started; "" if it can."""
+    """Return the reason why a proxy cannot be started; "" if it can."""
     packages = {"nginx": "nginx-light", "caddy": "caddy"}
     for name in (proxy, "openssl"):
         if shutil.which(name, path=_PATH) is None:
@@ -98,7 +98,7 @@ def caddy(folder: Path, port: int, upstream: int, *, removes_path: bool) -> Iter
 
 @contextmanager
 def _started(command: list[str], folder: Path, port: int) -> Iterator[None]:
-    """A proxy that listens, with a certificate of its own in the folder."""
+    """Start a proxy with a self-signed certificate in the folder, and wait until it listens."""
     subject = ["-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST},IP:127.0.0.1"]
     files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
     make = ["openssl", "req", "-x509", "-days", "2", "-newkey", "rsa:2048", "-nodes"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 SECONDS = 120
-"""How long a test waits before it fails: far longer than any machine should need."""
+"""The longest wait before a test fails: far longer than any machine should need."""
 
 
 def wait_for(find: Callable[[], Found], holds: Callable[[Found], object] = bool) -> Found:

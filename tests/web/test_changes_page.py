@@ -1,4 +1,4 @@
-"""What changed since a day or an uploaded version: one call, shown as tables."""
+"""Changes since a day or an uploaded version: one call, shown as tables."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 needs_nginx = pytest.mark.skipif(bool(missing()), reason=missing())
 needs_caddy = pytest.mark.skipif(bool(missing("caddy")), reason=missing("caddy"))
 CADDY = {"caddy": False, "caddy, path removed": True}
-"""Whether caddy removes the path from requests."""
+"""The proxies with caddy; true if caddy removes the path from requests."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What changed between two versions of an exam, and whether it is more than noise.
+"""Compare two versions of an exam, and test whether they differ by more than noise.
 
 The score of a system before and after is compared query by query, on the queries of both versions,
 by the tests of two systems (`stats.significance`), with Holm's correction over the systems that
@@ -196,7 +196,7 @@ class Changes(Result):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing differs, as far as it is known."""
+        """Return whether nothing is known to differ."""
         differs = any(one.added or one.removed or one.changed for one in self.content)
         return not differs and self.count("unchanged") == len(self.systems) and not self.swaps
 

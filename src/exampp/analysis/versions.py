@@ -271,7 +271,7 @@ class VersionPair:
 
     @property
     def is_partial(self) -> bool:
-        """Whether only the cells that a measure needs are graded in one of the versions."""
+        """Return whether one version has grades only of the cells that a measure needs."""
         return any(one.book.target is not None for one in self.versions)
 
     @cached_property

@@ -22,7 +22,7 @@ _WIDTH = 80
 
 @dataclass(frozen=True, slots=True)
 class FileExplanation:
-    """How one file is read.
+    """The kind, fields and first record of one file.
 
     Attributes:
         file: The file.
@@ -45,7 +45,7 @@ class FileExplanation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Result):
-    """How files are read; nothing is imported."""
+    """Explanations of files; nothing is imported."""
 
     files: tuple[FileExplanation, ...]
 

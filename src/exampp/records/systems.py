@@ -75,7 +75,7 @@ class ShownSystems(NamedTuple):
 
 
 class SystemFilter(NamedTuple):
-    """What is shown of a list of systems.
+    """A selection from a list of systems.
 
     A name must contain every word of `find` (patterns, in any case). `group` is a group, BEST for
     the best system of each, or "" for all. The systems of `pin` are always shown.
