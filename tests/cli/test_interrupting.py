@@ -198,7 +198,16 @@ def test_a_signal_to_any_command_says_what_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     number: signal.Signals,
 ) -> None:
-    monkeypatch.setattr(exampp.Collection, "contents", lambda _: signal.raise_signal(number))
-    ran = exampp_command("status", graded)
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(exampp.Collection, "grading", interrupted)
+    ran = exampp_command("grade", graded, "--grader", "draft")
     assert ran.code == 128 + number
-    assert f"this continues:\n  exampp status {graded}" in ran.err
+    assert f"Finished work is stored; this continues:\n  exampp grade {graded}" in ran.err
+    # commands that store nothing do not continue
+    monkeypatch.setattr(exampp.Collection, "contents", interrupted)
+    monkeypatch.setattr(exampp.Collection, "grades", interrupted)
+    for verb in (["status"], ["evaluate"], ["analyze", "changes", "--since", str(graded)]):
+        ran = exampp_command(*verb, graded)
+        assert (ran.code, ran.err.strip()) == (128 + number, "exampp: interrupted.")

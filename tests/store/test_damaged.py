@@ -10,6 +10,9 @@ from support import exams
 
 import exampp
 from exampp.errors import InputError
+from exampp.store.connection import connect
+from exampp.store.history import connect_before
+from exampp.store.sql import GuardedConnection
 
 READS: dict[str, Callable[[exampp.Collection], object]] = {
     "status": lambda c: c.status(),
@@ -41,6 +44,20 @@ def test_a_damaged_name_in_the_schema_is_damage(tmp_path: Path, name: bytes) -> 
     path.write_bytes(content[:at] + name + content[at + len(name) :])
     said = said_of(path, lambda c: c.bank().log())
     assert "my.exam: is not a readable collection: the file is damaged" in said
+
+
+def test_a_damaged_file_is_closed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, opened = exams.damaged(tmp_path, "item"), []
+
+    def kept(path: Path) -> GuardedConnection:
+        opened.append(connect(path))
+        return opened[-1]
+
+    monkeypatch.setattr("exampp.store.history.connect", kept)
+    with pytest.raises(InputError, match="the file is damaged"):
+        connect_before(path, "2999-11-03")
+    with pytest.raises(InputError, match="is closed"):
+        opened[0].execute("SELECT 1")
 
 
 def said_of(path: Path, read: Callable[[exampp.Collection], object]) -> str:

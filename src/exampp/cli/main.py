@@ -127,6 +127,14 @@ the verb runs or its own help is shown; the help of `exampp` itself uses these l
 
 RENAMED = {"pool": "exampp status COLLECTION --pool"}
 """Former commands, and what to type instead."""
+CONTINUES = "Finished work is stored; this continues"
+STORED: Mapping[str, str] = {
+    "grade": CONTINUES,
+    "bank generate": CONTINUES,
+    "serve": CONTINUES,
+    "import": "An import is all or nothing; run it again",
+}
+"""What an interrupted command has stored; commands that are not here store nothing by parts."""
 GARBAGE = 100_000
 """New objects between two searches for reference cycles."""
 COMPLETING = "_EXAMPP_COMPLETE"
@@ -256,7 +264,5 @@ def _run() -> int:
 
 
 def _interrupted(code: int) -> tuple[int, str]:
-    stored = "Finished work is stored; this continues"
-    if sys.argv[1:2] == ["import"]:
-        stored = "An import is all or nothing; run it again"
-    return code, f"interrupted. {stored}:\n  {this_command()}"
+    told = STORED.get(" ".join(sys.argv[1:2])) or STORED.get(" ".join(sys.argv[1:3]))
+    return code, f"interrupted. {told}:\n  {this_command()}" if told else "interrupted."

@@ -63,7 +63,11 @@ def connect_before(path: Path, when: str) -> GuardedConnection:
     `when` is a time in UTC as it is stored, or the start of one. The file is not changed.
     """
     connection = connect(path)
-    refuse_unsound(connection)
-    for statement in _EARLIER:
-        connection.execute(statement, {"when": when})
+    try:
+        refuse_unsound(connection)
+        for statement in _EARLIER:
+            connection.execute(statement, {"when": when})
+    except BaseException:
+        connection.close()
+        raise
     return connection
