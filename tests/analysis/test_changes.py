@@ -360,6 +360,36 @@ def test_stored_scores(graded: exampp.Collection, tmp_path: Path) -> None:
         grades.changes(whole, min_rating=5)
 
 
+@pytest.mark.parametrize(
+    ("content", "line", "value"),
+    [
+        (
+            "system\tmeasure\tquery_id\tvalue\nalpha\tCover@20\tq1\t0.5\nalpha\tCover\tq2\t5.0\n",
+            3,
+            5,
+        ),
+        ("runid\tall\talpha\nP_20\tq1\t-0.5\n", 2, -0.5),
+        ("alpha q1 AP 1.5\nalpha all AP 1.5\n", 1, 1.5),
+    ],
+)
+def test_stored_scores_outside_the_range_of_their_measure(
+    graded: exampp.Collection, tmp_path: Path, content: str, line: int, value: float
+) -> None:
+    path = tmp_path / "last.tsv"
+    path.write_text(content)
+    grades = graded.grades()
+    for read in (lambda: grades.changes(path), lambda: grades.gate(baseline=path, margin=0.1)):
+        with pytest.raises(InputError, match=f"is {value:g}, not from 0 to 1") as refused:
+            read()
+        assert (refused.value.line, refused.value.field) == (line, "value")
+        assert refused.value.file == str(path)
+    # the number of returned passages is not a share, and digits of sums are not errors
+    path.write_text("alpha q1 NumRet 5\nalpha all NumRet 5\n")
+    assert grades.changes(path).measure == "NumRet"
+    path.write_text("alpha q1 AP 1.0000000000000002\nalpha all AP 1.0000000000000002\n")
+    assert grades.changes(path).measure.startswith("AP")
+
+
 def exampp_json(exam: exampp.Collection, path: Path, *options: str) -> bool:
     from exampp.measures import board as boards
 

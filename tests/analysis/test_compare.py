@@ -316,6 +316,13 @@ def test_a_difference_that_missing_grades_may_change_is_called_partial() -> None
         "Partial: -0.750 Cover@1 \u22654, new compared with old; missing grades allow -1.000 to "
         "-0.500. Grade the rest first: exampp grade."
     )
+    assert found.possible_difference == (-1.0, -0.5)
+    # people see no test of scores that may change, and programs the same columns as ever
+    table = found.tables()["total"]
+    shown = str(table).split("\n* ")[0]
+    assert "difference" in shown
+    assert not {"low", "p", "d_z"} & {*shown.split()}
+    assert {"95% low", "high", "p"} <= set(table.for_programs()[0])
 
 
 def test_whole_quotes_are_those_of_the_grader_and_none_of_the_lowest_rating() -> None:

@@ -14,7 +14,14 @@ from support.servers import Answer, FaultServer, Seen
 import exampp
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.batches import Batches
-from exampp.grading.costs import RequestLoad, WayToGrade, _from_replays, _middle, estimate
+from exampp.grading.costs import (
+    GradingCosts,
+    RequestLoad,
+    WayToGrade,
+    _from_replays,
+    _middle,
+    estimate,
+)
 from exampp.prompts import load_grading_prompt
 from exampp.results.view import Interval
 
@@ -282,6 +289,22 @@ def test_graders_without_shared_requests_have_a_target_alone(exam: Path) -> None
     assert all(way.batch_cost == (None, None, None) for way in costs.ways)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (Interval(None, 0.6, 1.4), "1 s"),
+        (Interval(1.0, 0.6, 1.4), "1 s"),
+        (Interval(None, 0.6, 1.6), "1 s to 2 s"),
+        (Interval(1.0, 0.6, 1.6), "1 s [1 s, 2 s]"),
+    ],
+)
+def test_limits_that_look_equal_are_shown_once(seconds: Interval, shown: str) -> None:
+    one = Interval(1.0)
+    way = WayToGrade(ONE, 1, "", one, one, one, one, seconds, one, one)
+    table = GradingCosts((way,)).tables()["ways"]
+    assert shown in table.rows[0]
+
+
 def test_some_of_many_queries_are_enough(exam: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = planned(exam)
     monkeypatch.setattr("exampp.grading.costs.SIMULATED_QUERIES", 3)
@@ -312,15 +335,16 @@ def test_the_bounds_of_a_run_are_those_of_its_way(exam: Path) -> None:
 
 def test_a_measure_that_has_all_its_grades_is_said(copy: Path) -> None:
     with exampp.Collection(copy) as opened:
-        opened.grade("draft", depth=DEPTH, measures=["Cover@5"])
-        said = opened.grading_costs("draft", depth=DEPTH).headline
+        opened.grade(ScriptedGrader("5"), name="m", depth=DEPTH, measures=["Cover@5"])
+        said = opened.grading_costs(ScriptedGrader("5"), name="m", depth=DEPTH).headline
     assert said.startswith("Nothing is pending for Cover@5 at min rating 4; tokens to read for all")
 
 
 def test_nothing_pending_is_said(copy: Path) -> None:
     with exampp.Collection(copy) as opened:
-        opened.grade("draft", depth=DEPTH)
-        assert opened.grading_costs("draft", depth=DEPTH).headline == "Nothing is pending."
+        opened.grade(ScriptedGrader("5"), name="m", depth=DEPTH)
+        said = opened.grading_costs(ScriptedGrader("5"), name="m", depth=DEPTH).headline
+    assert said == "Nothing is pending."
 
 
 def test_the_command_prints_the_table(exam: Path, exampp_command: Commands) -> None:

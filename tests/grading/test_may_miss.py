@@ -211,6 +211,17 @@ def test_few_drawn_items_give_no_interval(tmp_path: Path) -> None:
     assert one.no_interval == "fewer than 3 of the open items are drawn"
 
 
+@pytest.mark.parametrize("queries", [1, 2, 6])
+def test_the_value_is_known_if_every_open_item_is_drawn(tmp_path: Path, queries: int) -> None:
+    book = book_by_hand(tmp_path)
+    few = replace(book, queries=book.queries[:queries])
+    (column,) = cover(few, [4], k=2, measures=[parse_measure("Cover@2")]).columns
+    (one,) = corrected_cover(few, column, "query")
+    # the first items of queries 0 to 4, and the second ones of even queries
+    value = (min(queries, 5) + -(-queries // 2)) / (2 * queries)
+    assert (one.value, one.low, one.high) == pytest.approx((value, value, value))
+
+
 @pytest.mark.parametrize(("chance", "expected"), [(0.066, False), (0.067, True)])
 def test_without_an_expected_missed_item_there_is_no_interval(
     tmp_path: Path, chance: float, expected: bool

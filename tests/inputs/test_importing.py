@@ -52,6 +52,22 @@ def test_everything_arrives_in_any_order_of_files(tmp_path: Path) -> None:
         }
 
 
+def test_an_import_leaves_the_cache_as_it_was(
+    tmp_path: Path, small_exam: exampp.Collection
+) -> None:
+    def cache() -> object:
+        return small_exam.connection.execute("PRAGMA main.cache_size").fetchone()[0]
+
+    before = cache()
+    file = tmp_path / "queries.jsonl"
+    file.write_text("query,text\n1,one\n")
+    with pytest.raises(InputError):
+        small_exam.import_files(file)
+    assert cache() == before
+    small_exam.import_files(*exams.write_files(tmp_path / "files"))
+    assert cache() == before
+
+
 def test_importing_again_changes_nothing(tmp_path: Path, small_exam: exampp.Collection) -> None:
     files = exams.write_files(tmp_path / "files")
     before = exams.tables(small_exam.path)

@@ -430,6 +430,51 @@ FORMS: dict[str, Form] = {
         "langsmith",
         Contents((TRANSCRIPT,), answers={"log": (SAID,)}),
     ),
+    "ragas, a conversation with its answer": Form(
+        "log.jsonl",
+        lines(
+            {
+                "user_input": [
+                    *TALK,
+                    {"type": "human", "content": ASKED},
+                    {"type": "ai", "content": SAID},
+                ],
+                "retrieved_contexts": [CATS, LIGHT],
+            }
+        ),
+        "ragas",
+        Contents((TRANSCRIPT,), {"log:contexts": (CATS, LIGHT)}, {"log": (SAID,)}),
+    ),
+    "LangChain, passages of one source": Form(
+        "log.jsonl",
+        lines(
+            {
+                "query": ASKED,
+                "result": SAID,
+                "source_documents": [
+                    {"page_content": text, "metadata": {"source": "a.pdf"}}
+                    for text in (CATS, LIGHT)
+                ],
+            }
+        ),
+        "",
+        "ac",
+    ),
+    "LlamaIndex, nodes": Form(
+        "log.jsonl",
+        lines(
+            {
+                "query": ASKED,
+                "response": SAID,
+                "source_nodes": [
+                    {"node": {"id_": str(at), "text": text}, "score": 0.5}
+                    for at, text in enumerate((CATS, LIGHT))
+                ],
+            }
+        ),
+        "",
+        "ac",
+    ),
     "ragas, a conversation": Form(
         "log.jsonl",
         lines({**ROW, "user_input": [*TALK, {"role": "user", "content": ASKED}]}),
@@ -902,6 +947,41 @@ def test_a_form_is_read_rightly(tmp_path: Path, empty_exam: exampp.Collection, n
     assert (
         not form.kind or empty_exam.import_files(tmp_path / form.name, kind=form.kind).changes == 0
     )
+
+
+@pytest.mark.parametrize("key", ["source", "doc_id"])
+def test_an_id_of_several_texts_is_the_source_of_passages(
+    tmp_path: Path, empty_exam: exampp.Collection, key: str
+) -> None:
+    """Passages of one file, in one record or over several, and one text of two files."""
+
+    def record(question: str, *passages: tuple[str, str]) -> dict[str, Any]:
+        contexts = [{"content": text, key: name} for name, text in passages]
+        return {"question": question, "answer": SAID, "contexts": contexts}
+
+    (tmp_path / "log.jsonl").write_text(
+        lines(record(ASKED, ("a.pdf", CATS)), record("Why?", ("a.pdf", LIGHT), ("b.pdf", CATS)))
+    )
+    report = empty_exam.import_files(tmp_path / "log.jsonl")
+    assert [one.split(": ")[1] for one in report.remarks] == [f"{key} 'a.pdf' has several texts"]
+    assert contents(empty_exam, tmp_path).contexts == {"log:contexts": (CATS, LIGHT, CATS)}
+    rows = map(json.loads, (tmp_path / "texts.jsonl").read_text().splitlines())
+    found = {row["passage_id"]: row.get("source") for row in rows}
+    assert found == {digest(CATS): "a.pdf", digest(LIGHT): "a.pdf", digest(SAID): None}
+
+
+def test_passages_have_the_first_id_that_is_theirs(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    contexts = [
+        {"document_id": 7, "chunk_id": f"7-{at}", "text": text, "source": "a.pdf"}
+        for at, text in enumerate((CATS, LIGHT))
+    ]
+    (tmp_path / "log.jsonl").write_text(lines({"question": ASKED, "retrieved_contexts": contexts}))
+    empty_exam.import_files(tmp_path / "log.jsonl")
+    empty_exam.export(tmp_path / "out.jsonl", "passages")
+    rows = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert [(row["passage_id"], row["source"]) for row in rows] == [("7-0", "7"), ("7-1", "7")]
 
 
 REEFS = "What builds reefs?"

@@ -90,6 +90,14 @@ def test_sentences_are_marked_by_evidence_that_a_context_covers_too(
     assert ungraded.headline == (
         "good covers 2 of 4 items; its contexts have no grades. poor covers 0 of 4 items."
     )
+    some = tuple(one._replace(answers=(one.answers[0], None)) for one in record.items)
+    assert replace(record, items=some).headline.endswith("poor has no grades.")
+    some = tuple(one._replace(answers=(None, None)) for one in record.items)
+    assert replace(record, items=some).headline == (
+        "good retrieves 1 of 4 items; its answer has no grades. poor has no grades."
+    )
+    some = (record.items[0]._replace(answers=(None, None)), *record.items[1:])
+    assert "poor covers 0 of 4 items (1 without a grade)." in replace(record, items=some).headline
 
 
 def test_items_have_the_best_rating_of_each_part(exam: exampp.Collection) -> None:

@@ -359,7 +359,15 @@ def test_a_leaderboard_with_missing_grades_is_partial_and_shows_no_open_place(
     bounds = dict(zip(board.column_systems, column.bounds(), strict=True))
     with live.visiting(path, grader="ScriptedGrader") as client:
         page = pages.read(client.get("/").text)
+        pair = {"a": board.systems[0], "b": board.systems[1]}
+        compared = text_of(client.get("/compare", **pair).text)
+    assert "Possible with the missing grades" in compared
+    assert "95% interval" not in compared
+    assert "better \u00b7 equal \u00b7 worse" not in compared
     said = " ".join(page.text.split())
+    (panel,) = [one for one in page.all("section") if one.text.strip().startswith("Leaderboard")]
+    folded = [one.text for details in panel.all("details") for one in details.all("p")]
+    assert 1 <= len([one for one in panel.all("p", class_="note") if one.text not in folded]) <= 3
     assert "Leaderboard PARTIAL" in said
     assert "cells behind a score have no grade" in said
     assert "share a letter" not in said

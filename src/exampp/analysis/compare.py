@@ -28,7 +28,7 @@ from exampp.records.gradebook import MISSING, Dossier, Gradebook, check_testable
 from exampp.records.wording import counted, suggest
 from exampp.results.notes import note
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column
+from exampp.results.view import Cell, Column, Readers
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.significance import (
@@ -272,7 +272,7 @@ class SystemComparison(Result):
         if difference is None or pair.p is None:
             reason = pair.difference.reason or TOO_FEW_SHARED_QUERIES
             return f"The difference of {second} and {first} is undefined, because {reason}."
-        if (ends := self._open_ends()) is not None:
+        if (ends := self.possible_difference) is not None:
             size = f"{difference:+.3f} {self.column.name}, {second} compared with {first}"
             allowed = f"missing grades allow {ends[0]:+.3f} to {ends[1]:+.3f}"
             return f"Partial: {size}; {allowed}. Grade the rest first: exampp grade."
@@ -293,8 +293,9 @@ class SystemComparison(Result):
         needed = f", and at least {few} must differ" * (pair.exact and better + worse < few)
         return f"Not significant: {size}. They differ on {better + worse} of them{needed}."
 
-    def _open_ends(self) -> tuple[float, float] | None:
-        """Return the lowest and highest difference over all missing grades; None if few miss."""
+    @property
+    def possible_difference(self) -> tuple[float, float] | None:
+        """The lowest and highest difference over all missing grades; None if few are missing."""
         bounds = dict(zip(self.board.column_systems, self.column.bounds(), strict=True))
         a, b = bounds[self.first], bounds[self.second]
         if a is None or b is None or (a[0] == a[1] and b[0] == b[1]):
@@ -406,14 +407,12 @@ def total(comparison: SystemComparison) -> Table:
         *(difference.value, difference.low, difference.high, pair.p, pair.effect.value),
         *(pair.queries, better, worse, equal, *provenance_values(comparison.board)),
     ]
-    columns: list[str | Column] = [
-        "measure",
-        comparison.first,
-        comparison.second,
-        "difference",
-        "95% low",
-    ]
-    columns += ["high", Column("p", 5), "d_z", "queries", "better", "worse", "equal"]
+    # people see no test of scores that missing grades may change: the verdict has the limits
+    tested: Readers = "programs" if comparison.possible_difference else "all"
+    columns: list[str | Column] = ["measure", comparison.first, comparison.second, "difference"]
+    columns += [Column(name, readers=tested) for name in ("95% low", "high")]
+    columns += [Column("p", 5, readers=tested), Column("d_z", readers=tested), "queries"]
+    columns += [Column(name, readers=tested) for name in ("better", "worse", "equal")]
     title = f"{comparison.second} compared with {comparison.first}, {caption(comparison.board)}"
     return Table.of(
         [*columns, *PROVENANCE_COLUMNS],

@@ -477,6 +477,14 @@ def with_cutoff(name: str) -> Measure:
     return measure.cut(CUTOFF) if measure.kind.cover else measure
 
 
+def range_of(measure: str) -> tuple[float, float] | None:
+    """Return the smallest and largest possible value of a named measure; None where unknown."""
+    try:
+        return (0.0, 1.0) if with_cutoff(measure).kind.share else None
+    except InputError:
+        return None
+
+
 def _all_systems(book: Gradebook, baseline: EarlierScores | None) -> list[str]:
     """Return all systems but the baseline, and those that only the baseline has."""
     if baseline is None:
@@ -664,7 +672,7 @@ class _RequirementCheck:
         if why := self.baseline.faults.get((str(column.measure), other)):
             raise _NotComparableError(f"the baseline {other}: {why}")
         rows = [one for one in self.baseline.scores if one.system == other]
-        rows = [one for one in rows if _canonical(one.measure) == str(column.measure)]
+        rows = [one for one in rows if canonical(one.measure) == str(column.measure)]
         if not rows:
             raise _NotComparableError(f"the baseline has no {column.measure} of {other}")
         for what, name, mine in (
@@ -771,7 +779,8 @@ def _at_worst(plain: GateRow, ends: Sequence[GateRow], share: float, measure: st
     )
 
 
-def _canonical(measure: str) -> str:
+def canonical(measure: str) -> str:
+    """Return the name of a measure as leaderboards have it; unknown names as they are."""
     try:
         return str(with_cutoff(measure))
     except InputError:

@@ -50,7 +50,7 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "contexts": _tiers(
         "contexts retrieved_contexts retrieved_context retrieval_context retrieved_documents "
         "retrieved_docs documents docs retrieved_passages passages retrieved_chunks chunks "
-        "retrieved_texts retrieved source_documents context_chunks search_results",
+        "retrieved_texts retrieved source_documents source_nodes context_chunks search_results",
         "context",
         "chunk passage document snippet",
     ),

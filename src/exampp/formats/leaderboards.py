@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +38,9 @@ from exampp.sanitize import check_path
 Scores = Mapping[str, Mapping[str, float]]
 """Measure -> system -> score."""
 _Lines = Sequence[tuple[int, list[str]]]
+_Range = tuple[float, float]
+_SLACK = 1e-9
+"""Sums of floating-point numbers may exceed the range of a measure by their last digits."""
 _COLUMNS = {"system": SYSTEM, "query_id": TOPIC, "measure": MEASURE, "value": VALUE}
 """The columns of scores and their accepted names."""
 _OF_MEASURE = ("method", "bank", "min_rating")
@@ -82,40 +86,54 @@ class QueryScore(NamedTuple):
     ranking: str | None = None
 
 
-def read_query_scores(path: str | Path, *, means: bool = False) -> Sequence[QueryScore] | None:
+def read_query_scores(
+    path: str | Path, within: Callable[[str], _Range | None], *, means: bool = False
+) -> Sequence[QueryScore] | None:
     """Return the scores of a file by query; None if the file is not a table of scores.
 
-    With `means`, a file without scores of queries gives its means, with an empty query id.
+    `within` gives the smallest and largest possible value of a measure, None if unknown. With
+    `means`, a file without scores of queries gives its means, with an empty query id.
 
     JSON, tsv and csv files of exampp include the grader, the bank and the min rating; tables of
     other programs do not.
 
     Raises:
-        InputError: The table has only means, or a value is not a number.
+        InputError: The table has only means, or a value is not a number or impossible.
     """
     rows = _rows(path, frozenset(_COLUMNS)) or (_rows(path) if means else None)
     if rows is None:
         return None
-    scores = [_query_score(row, path) for row in rows if row.topic is not None]
-    if means and not scores:
-        return [_query_score(row, path) for row in rows]
-    if not scores:
+    of_queries = [row for row in rows if row.topic is not None]
+    if not of_queries and not means:
         raise InputError(
             "the file has only means, no scores of single queries",
             file=path,
             hint="Create it with: exampp evaluate COLLECTION --per-query --format json",
         )
-    return scores
+    within = cache(within)
+    return [_query_score(row, path, within) for row in of_queries or rows]
 
 
-def _query_score(row: _Row, path: str | Path) -> QueryScore:
+def _query_score(row: _Row, path: str | Path, within: Callable[[str], _Range | None]) -> QueryScore:
     cells, threshold = row.cells, row.cells.get("min_rating")
+    value = row.value(path) if cells["value"] else None
+    ends = within(cells["measure"])
+    if value is not None and ends and not ends[0] - _SLACK <= value <= ends[1] + _SLACK:
+        where = f" for topic {brief(row.topic)}" if row.topic else ""
+        raise InputError(
+            f"{cells['measure']} of system {brief(cells['system'])}{where} is {value:g}, not from "
+            f"{ends[0]:g} to {ends[1]:g}",
+            file=path,
+            line=row.line,
+            field="value",
+            hint="Correct it; divide percentages by 100",
+        )
     return QueryScore(
         cells["system"],
         cells["measure"],
         int(_number(threshold, "min_rating", path, row.line)) if threshold else None,
         row.topic or "",
-        row.value(path) if cells["value"] else None,
+        value,
         *(cells.get(name) or None for name in ("grader_key", "bank", "ranking")),
     )
 

@@ -41,7 +41,7 @@ from exampp.formats.preset import (
     record_names,
 )
 from exampp.formats.rag_values import (
-    Document,
+    SourcedText,
     check_dotted_path,
     check_single_turn,
     decoded_json,
@@ -53,6 +53,7 @@ from exampp.formats.rag_values import (
     is_history,
     message_text,
     opened_text,
+    shared_keys,
     text_values,
     with_history,
 )
@@ -96,10 +97,10 @@ class RagRecord(NamedTuple):
 
     query_id: str
     query: str
-    contexts: tuple[Document, ...] = ()
+    contexts: tuple[SourcedText, ...] = ()
     response: str = ""
     references: tuple[str, ...] = ()
-    relevant: tuple[Document, ...] = ()
+    relevant: tuple[SourcedText, ...] = ()
     system: str = ""
     items: tuple[tuple[str, float], ...] = ()
     judgments: tuple[tuple[str, int], ...] = ()
@@ -340,11 +341,12 @@ def _records(
     fields_of |= dict.fromkeys(chain(*preset.system), "system")
     fields_of |= {one: name for name, paths in asdict(preset.fields).items() for one in paths}
     required = (*preset.paths("contexts"), *preset.paths("response"))
+    shared = _shared_keys(path, preset, rows)
     is_bank = not any(_has_result(row, required) for _, row in rows)
     for number, row in rows:
         used: set[str] = set()
         try:
-            record, blank = _record(row, preset, used, is_bank=is_bank)
+            record, blank = _record(row, preset, used, shared, is_bank=is_bank)
             inside = (row[name] for name in preset.objects() if isinstance(row.get(name), dict))
             for holder in () if preset.spans else (row, *inside):
                 check_single_turn(holder, record.query, number, conversations)
@@ -433,24 +435,53 @@ def _has_result(row: Row, required: Paths) -> bool:
     )
 
 
-def _record(row: Row, preset: Preset, used: set[str], *, is_bank: bool) -> tuple[RagRecord, int]:
+def _shared_keys(
+    path: str | Path, preset: Preset, rows: Iterable[tuple[int, Row]]
+) -> Mapping[str, str]:
+    """Return the fields of documents that do not identify a passage, with a warning about each."""
+    if preset.document_id and not preset.name:  # the user says that they do
+        return {}
+    values = (
+        find_value(row, preset.paths(field), in_lists=True)[1]
+        for _, row in rows
+        for field in ("contexts", "relevant")
+        if field == "relevant" or not find_value(row, preset.paths("ids"), in_lists=True)[0]
+    )
+    documents = (one for value in values for one in (value if isinstance(value, list) else [value]))
+    shared = shared_keys(documents, preset.document_id, preset.document_text)
+    for key, name in shared.items():
+        add_warning(
+            path,
+            None,
+            f"{key} {brief(name)} has several texts: passages are identified by another field or "
+            f"their text, and {key} is stored as `source`",
+        )
+    return shared
+
+
+def _record(
+    row: Row, preset: Preset, used: set[str], shared: Mapping[str, str], *, is_bank: bool
+) -> tuple[RagRecord, int]:
     """Return the record of a row, and the number of its contexts without text."""
 
     def first(field: str) -> tuple[str, Any]:
         return _first(row, preset, preset.paths(field), used)
 
-    query = _query(row, preset, used, first("query"))
+    asked_at, asked = first("query")
+    query = _query(row, preset, used, (asked_at, asked))
     place, value = first("contexts")
     keys = preset.document_id, preset.document_text
-    contexts, blank = documents_of(value, place, *keys, ids=first("ids")[1])
+    contexts, blank = documents_of(value, place, *keys, first("ids")[1], shared)
     response = _response(row, preset, used)
+    if not response and isinstance(asked, list):  # messages may end with the answer
+        response = message_text(asked, asked_at)
     place, value = first("query_id")
     query_id = id_of(value, place)
     place, value = first("reference")
     references = text_values(value, place)
     place, value = first("relevant")
-    relevant, no_text = documents_of(value, place, *keys)
-    relevant += tuple((name, "") for name in ids_of(*first("relevant_ids")))
+    relevant, no_text = documents_of(value, place, *keys, None, shared)
+    relevant += tuple(SourcedText(name, "") for name in ids_of(*first("relevant_ids")))
     items = tuple(_items(first("items"), preset))
     judgments = tuple(_judgments(first("judgments")))
     if not contexts and not response:

@@ -5,24 +5,31 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.read_warnings import is_empty
 
-Document = tuple[str, str]
-"""(id, text); the id is the MD5 of the text if the file has none."""
+
+class SourcedText(NamedTuple):
+    """A passage; the id is the MD5 of the text if the file has none, `source` what it is from."""
+
+    passage_id: str
+    text: str
+    source: str = ""
+
 
 _TEXT_KEYS = (
     *("text", "content", "page_content", "context", "kwargs.content", "data.content"),
     *("pageContent", "chunk", "passage", "contents", "body", "message.content", "parts"),
+    *("node.text", "node.text_resource.text"),
 )
 _ID_KEYS = (
     *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
-    *("metadata.id", "metadata.source"),
+    *("metadata.id", "metadata.source", "node.id_"),
 )
 _USERS = frozenset({"user", "human"})
 _SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
@@ -333,11 +340,12 @@ def documents_of(
     id_keys: Sequence[str] = (),
     text_keys: Sequence[str] = (),
     ids: Any = None,
-) -> tuple[tuple[Document, ...], int]:
-    """Return the distinct (id, text) pairs in order, and the number of documents without text.
+    shared: Collection[str] = (),
+) -> tuple[tuple[SourcedText, ...], int]:
+    """Return the distinct documents in order, and the number of those without text.
 
     The text of an object is under `text_keys` or a usual name. Its id is the one at the same
-    position in `ids`, or is under `id_keys`.
+    position in `ids`, or is under `id_keys`, of which the `shared` ones have its source.
 
     Raises:
         InputError: A value is not a text, or an id has two texts.
@@ -348,7 +356,8 @@ def documents_of(
     if ids is not None and (not isinstance(ids, list) or len(ids) != len(many)):
         count = len(ids) if isinstance(ids, list) else "no list of"
         raise InputError(f"{len(many)} texts, but {count} ids", field=field)
-    documents: dict[str, str] = {}
+    documents: dict[str, SourcedText] = {}
+    keys = _own_keys(id_keys, shared)
     blank = 0
     for number, one in enumerate(many):
         place = f"{field}[{number}]"
@@ -359,11 +368,39 @@ def documents_of(
         if not text:
             blank += 1
             continue
-        own = find_value(one, id_keys or _ID_KEYS)[1] if isinstance(one, dict) else None
-        name = id_of(own if ids is None else ids[number], place) or text_digest(text)
-        if documents.setdefault(name, text) != text:
+        own = find_value(one, keys)[1] if ids is None else ids[number]
+        name = id_of(own, place) or text_digest(text)
+        source = id_of(find_value(one, [*shared])[1], place)
+        if documents.setdefault(name, SourcedText(name, text, source)).text != text:
             raise InputError(f"the id {brief(name)} has two different texts", field=place)
-    return tuple(documents.items()), blank
+    return tuple(documents.values()), blank
+
+
+def _own_keys(id_keys: Sequence[str], shared: Collection[str]) -> list[str]:
+    return [key for key in id_keys or _ID_KEYS if key not in shared]
+
+
+def shared_keys(
+    documents: Iterable[Any], id_keys: Sequence[str], text_keys: Sequence[str]
+) -> Mapping[str, str]:
+    """Return the fields of ids that do not identify a passage, each with an id of several texts.
+
+    They name what passages are from, as the file of its chunks.
+    """
+    shared: dict[str, str] = {}
+    many = [one for one in documents if isinstance(one, dict)]
+    while True:
+        keys, known = _own_keys(id_keys, shared), dict[str, tuple[str, str]]()
+        found: dict[str, str] = {}
+        for one in many if keys else ():
+            key = find_value(one, keys)[0]
+            with suppress(InputError):  # such a record is refused where it is read
+                for name, text, _ in documents_of(one, "", id_keys, text_keys, None, shared)[0]:
+                    other, earlier = known.setdefault(name, (key, text))
+                    found |= dict.fromkeys((key, other) if earlier != text else (), name)
+        if not found:
+            return shared
+        shared |= found
 
 
 def id_of(value: Any, field: str) -> str:

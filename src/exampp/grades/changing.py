@@ -15,13 +15,13 @@ from exampp.analysis.changes import (
     compare_scores,
     compare_versions,
 )
-from exampp.analysis.gate import scores_of, with_cutoff
+from exampp.analysis.gate import canonical, with_cutoff
 from exampp.analysis.versions import ExamVersion
 from exampp.errors import InputError
-from exampp.formats.leaderboards import QueryScore, read_query_scores
+from exampp.formats.leaderboards import QueryScore
 from exampp.formats.lines import read_lines
 from exampp.grades.base import ChosenGrades
-from exampp.grades.gating import Earlier
+from exampp.grades.gating import Earlier, stored_scores
 from exampp.inputs.graded_file import GradedFile
 from exampp.measures.board import Leaderboard
 from exampp.measures.exams import SubtopicChoice, resolve_subtopics
@@ -51,9 +51,11 @@ def changes_of_grades(
 ) -> Changes:
     """See `Grades.changes`."""
     after = _version(grades, grades.path.name)
-    scores = _stored_scores(since)
+    scores = _scores_of_version(since)
     least = None if min_rating is None else grades.grader.threshold(min_rating)
-    chosen = with_cutoff(measure or _first_measure(scores) or default_measures(after.book)[0])
+    chosen = with_cutoff(
+        measure or (scores[0].measure if scores else default_measures(after.book)[0])
+    )
     settings = ChangeSettings(
         str(chosen),
         default_min_rating(after.book) if least is None else least,
@@ -83,11 +85,11 @@ def _version(grades: ChosenGrades, name: str) -> ExamVersion:
     return ExamVersion(name, grades.gradebook, grades.bank_texts(), identities)
 
 
-def _stored_scores(since: Earlier) -> Sequence[QueryScore] | None:
+def _scores_of_version(since: Earlier) -> Sequence[QueryScore] | None:
     """Return the scores of a leaderboard or a file of them; None for grades."""
-    if isinstance(since, Leaderboard):
-        return scores_of(since)
-    if isinstance(since, ChosenGrades) or is_collection(since) or _time(since):
+    if not isinstance(since, str | Path):
+        return stored_scores(since)
+    if is_collection(since) or _time(since):
         return None
     if not check_path(since).exists():
         raise InputError(
@@ -96,8 +98,9 @@ def _stored_scores(since: Earlier) -> Sequence[QueryScore] | None:
             hint="Name a collection, stored scores, or a date such as 2026-11-03",
         )
     _, first = next(read_lines(since))
-    scores = None if first.lstrip().startswith(b"[") else read_query_scores(since, means=True)
-    if not scores and not first.lstrip().startswith(b"["):
+    if first.lstrip().startswith(b"["):
+        return None
+    if not (scores := stored_scores(since, means=True)):
         raise InputError(
             "is neither a collection, nor graded passages, nor a file of scores",
             file=since,
@@ -117,10 +120,6 @@ def _time(since: str | Path) -> str:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
 
 
-def _first_measure(scores: Sequence[QueryScore] | None) -> str | None:
-    return scores[0].measure if scores else None
-
-
 def _of_measure(
     scores: Sequence[QueryScore], measure: Measure, min_rating: int | None, name: str
 ) -> tuple[list[QueryScore], int | None]:
@@ -129,7 +128,7 @@ def _of_measure(
     Raises:
         InputError: The measure or the minimum rating is not among them, or there are several.
     """
-    found = [one for one in scores if _same_measure(one.measure, measure)]
+    found = [one for one in scores if canonical(one.measure) == str(measure)]
     if not found:
         known = listed(list(dict.fromkeys(one.measure for one in scores)))
         raise InputError(f"{name} has no {measure}", hint=f"Choose with -m from: {known}")
@@ -148,13 +147,6 @@ def _of_measure(
         )
     fitting = [one for one in found if min_rating is None or one.min_rating in (None, min_rating)]
     return fitting, fitting[0].min_rating
-
-
-def _same_measure(name: str, measure: Measure) -> bool:
-    try:
-        return with_cutoff(name) == measure
-    except InputError:
-        return False
 
 
 @contextmanager

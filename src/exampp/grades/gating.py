@@ -15,6 +15,7 @@ from exampp.analysis.gate import (
     judge_systems,
     missing_at,
     missing_of,
+    range_of,
     required,
     scores_of,
     with_bounds,
@@ -45,7 +46,7 @@ def gate_grades(
 ) -> GateResult:
     """See `Grades.gate`."""
     compares = baseline is not None or baseline_system is not None
-    scores = _stored_scores(baseline)
+    scores = stored_scores(baseline) or ()
     measures = dict.fromkeys(one.measure for one in scores) or (DEFAULT_MEASURE,)
     requirements = required(require, margin, baseline=compares, measures=measures)
     settings = or_default("settings", settings, GateSettings)
@@ -59,11 +60,13 @@ def gate_grades(
     )
 
 
-def _stored_scores(baseline: Earlier | None) -> Sequence[QueryScore]:
-    """Return the scores of a baseline that holds scores; none of a run or grades."""
-    if isinstance(baseline, Leaderboard):
-        return scores_of(baseline)
-    return (read_query_scores(baseline) or ()) if isinstance(baseline, str | Path) else ()
+def stored_scores(earlier: Earlier | None, *, means: bool = False) -> Sequence[QueryScore] | None:
+    """Return the scores of a leaderboard or a file (see `read_query_scores`); None of others."""
+    if isinstance(earlier, Leaderboard):
+        return scores_of(earlier)
+    if not isinstance(earlier, str | Path):
+        return None
+    return read_query_scores(earlier, range_of, means=means)
 
 
 def _baseline_scores(

@@ -15,9 +15,10 @@ import secrets
 import socket
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -614,6 +615,17 @@ class BatchGrader(Grader):
         """Return the token count from the wrapped grader."""
         return self._inner.length(user, system)
 
+    @cached_property
+    def asks_alone(self) -> Callable[[Request], bool] | None:
+        """Return whether the first request of a run for an item is for it alone; None if for no
+        item.
+        """
+        alone = kept.requests_alone(self._connection)
+        return (lambda request: self._cell_of(request) in alone) if alone else None
+
+    def _cell_of(self, request: Request) -> str:
+        return request_id(self._name, self._adapter.body([request]))
+
     def bind(self, identity: GraderIdentity) -> None:
         """Set the identity of the grader in the collection."""
         self._identity = identity
@@ -633,7 +645,7 @@ class BatchGrader(Grader):
         sends = self._chosen.sends and not blocked
         self._pending, self._bundle, put_off = Pending(), {}, False
         for request in requests:
-            cell = request_id(self._name, self._adapter.body([request]))
+            cell = self._cell_of(request)
             reply = self._reply(request, cell)
             if reply is None and sends and self._outbox.most:
                 self._add(grader, cell, request)

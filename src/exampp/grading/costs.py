@@ -661,6 +661,8 @@ def _shown(way: WayToGrade, name: str) -> str:
     if low is None or high is None:
         return "-" if value is None else form(value)
     limits = form(low), form(high)
+    if limits[0] == limits[1]:
+        return limits[0]
     return " to ".join(limits) if value is None else f"{form(value)} [{', '.join(limits)}]"
 
 

@@ -7,8 +7,9 @@ the answer key, and the probabilities of labels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
@@ -29,6 +30,7 @@ from exampp.records.readings import EVIDENCE_NOT_FOUND, LITTLE_MASS, WITHOUT_EVI
 from exampp.records.wording import quoted
 from exampp.store.cells import PendingCells
 from exampp.store.grades import Rules
+from exampp.store.sql import batches
 
 EXTRACTION = "extraction"
 """The reading of prompts that extract answers."""
@@ -46,10 +48,24 @@ class Grading:
     rules: ReplyRules
 
     def bundles(self, requests: Iterable[PendingCells]) -> Iterator[list[PendingCells]]:
-        """Yield the cells that share a request: items of a passage, as many as the grader takes."""
+        """Yield the cells that share a request: items of a passage, as many as the grader takes.
+
+        Items that batches ask alone, as the reply to several was unclear, share none.
+        """
         for _, group in groupby(requests, key=attrgetter("query", "passage")):
-            while bundle := list(islice(group, self.grader.most_items)):
-                yield bundle
+            shared = list[PendingCells]()
+            for one in group:
+                if self._is_alone(one):
+                    yield [one]
+                else:
+                    shared.append(one)
+            yield from batches(shared, self.grader.most_items)
+
+    def _is_alone(self, one: PendingCells) -> bool:
+        asks_alone = getattr(self.grader, "asks_alone", None)
+        with suppress(InputError):
+            return asks_alone is not None and asks_alone(self.request(0, one).request)
+        return False
 
     def requests(self, bundle: Iterable[PendingCells]) -> list[Request]:
         """Return the requests that are sent as one; raises as `request`."""

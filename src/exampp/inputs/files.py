@@ -727,7 +727,9 @@ def _rows_by_kind(
         name = one.system or system
         right = answers[one.query_id, one.query]
         for kind, row in _rows(one, name, retrieved.format(name), right):
-            parts[kind].setdefault(repr(row), (number, row))
+            # a text may be in several sources
+            same = {name: value for name, value in row.items() if name != "source"}
+            parts[kind].setdefault(repr(same), (number, row))
     return {kind: [*rows.values()] for kind, rows in parts.items() if rows}
 
 
@@ -739,12 +741,14 @@ def _rows(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     of_query = {"query_id": one.query_id}
     yield "queries", {**of_query, "text": one.query}
-    for passage, text in one.relevant:
+    for passage, text, source in (*one.relevant, *(of for of in one.contexts if of.source)):
         if text:
-            yield "passages", {"id": passage, "text": text}
+            origin = {"source": source} if source else {}
+            yield "passages", {"id": passage, "text": text, **origin}
+    for passage, _, _ in one.relevant:
         yield "qrels", {**of_query, "passage_id": passage, "relevance": 1}
     if one.contexts:
-        texts = [{"docid": passage, "doc": {"text": text}} for passage, text in one.contexts]
+        texts = [{"docid": passage, "doc": {"text": text}} for passage, text, _ in one.contexts]
         query = {"qid": one.query_id}
         yield "candidates", {"query": query, "run_id": retrieved, "candidates": texts}
     if one.response:

@@ -18,7 +18,7 @@ from exampp.store import graded_cache
 from exampp.store.bank import Edit, now, put_bank, put_query_items, retire_unmentioned
 from exampp.store.connection import DIGEST, SCHEMA_VERSION, connect_memory, transaction
 from exampp.store.grades import graders
-from exampp.store.inputs import apply_rankings, begin_import, end_import
+from exampp.store.inputs import apply_rankings, begin_import, end_import, import_cache
 from exampp.store.runs import put_step, read_step
 from exampp.store.sql import GuardedConnection, from_json
 from exampp.version import __version__
@@ -95,7 +95,12 @@ class GradedFile:
 
         edit = Edit("exampp", "", now())
         on_error = skipped or raise_error
-        with connection, transaction(connection), count_replacements() as replaced:
+        with (
+            connection,
+            transaction(connection),
+            import_cache(connection),
+            count_replacements() as replaced,
+        ):
             begin_import(connection)
             put_pools(connection, workbench.read(self.path, on_error, scale=scale), edit)
             apply_rankings(connection)

@@ -25,6 +25,7 @@ from exampp.store.inputs import (
     begin_import,
     counts,
     end_import,
+    import_cache,
     next_file,
 )
 from exampp.store.pages import count_pages, write_pages
@@ -191,6 +192,7 @@ def _import_files(
         with (
             importer.connection,
             transaction(importer.connection),
+            import_cache(importer.connection),
             count_replacements() as replacements,
         ):
             report = replace(

@@ -266,8 +266,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "cover-bounds": (
         _W,
-        "More than 1% of the cells that decide {subject} have no grade: brackets show the lowest "
-        "and highest possible score (retry with exampp grade).",
+        "More than 1% of the cells that decide {subject} have no grade: the leaderboard shows the "
+        "lowest and highest possible score in brackets (retry with exampp grade).",
     ),
     "bank-ungraded": (
         _W,

@@ -85,6 +85,10 @@ MARKS: Mapping[str, Mark] = {
 }
 
 
+Readers = Literal["all", "people", "programs"]
+"""Those who see a column."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column: its heading and the number of decimals for people.
@@ -98,7 +102,7 @@ class Column:
     decimals: int = 3
     group: str = ""
     key: str = ""
-    readers: Literal["all", "people", "programs"] = "all"
+    readers: Readers = "all"
     interval: bool = False
 
     @property

@@ -148,28 +148,37 @@ class QueryRecord(Result):
         graded = [rating for one in self.items for rating in (*one.answers, *one.contexts)]
         if not any(graded) and any(one.answer or one.contexts for one in self.systems):
             return "No grades yet." if self.items else "No items yet."
-        found = []
-        for at, one in enumerate(self.systems):
-            if not (one.answer or one.contexts):
-                found.append(f"{one.system} returns nothing.")
-                continue
-            covered = [self.covered(item.answers[at]) for item in self.items]
-            retrieved = [self.covered(item.contexts[at]) for item in self.items]
-            sentence = f"covers {sum(covered)} of {counted(len(self.items), 'item')}"
-            if one.answer and one.contexts and not any(item.contexts[at] for item in self.items):
-                sentence += "; its contexts have no grades"
-            elif one.answer and one.contexts:
-                pairs = list(zip(covered, retrieved, strict=True))
-                alone = {
-                    "not in the answer": pairs.count((False, True)),
-                    "in no context": pairs.count((True, False)),
-                }
-                details = ", ".join(f"{count} {where}" for where, count in alone.items() if count)
-                sentence += f", its contexts {sum(retrieved)}{f' ({details})' * bool(details)}"
-            elif one.contexts:
-                sentence = sentence.replace(f"covers {sum(covered)}", f"retrieves {sum(retrieved)}")
-            found.append(f"{one.system} {sentence}.")
+        found = (f"{one.system} {self._coverage(at)}." for at, one in enumerate(self.systems))
         return " ".join(found)
+
+    def _coverage(self, at: int) -> str:
+        """Return the end of a sentence: the items that the answer and the contexts cover."""
+        one, total = self.systems[at], counted(len(self.items), "item")
+        answers = [item.answers[at] for item in self.items]
+        contexts = [item.contexts[at] for item in self.items]
+        if not (one.answer or one.contexts):
+            return "returns nothing"
+        if not any(answers):
+            if not any(contexts):
+                return "has no grades"
+            sentence = f"retrieves {sum(map(self.covered, contexts))} of {total}"
+            return sentence + "; its answer has no grades" * bool(one.answer)
+        sentence = f"covers {sum(map(self.covered, answers))} of {total}"
+        if ungraded := answers.count(None):
+            sentence += f" ({ungraded} without a grade)"
+        if not one.contexts:
+            return sentence
+        if not any(contexts):
+            return f"{sentence}; its contexts have no grades"
+        both = (pair for pair in zip(answers, contexts, strict=True) if all(pair))
+        pairs = [(self.covered(answer), self.covered(context)) for answer, context in both]
+        alone = {
+            "not in the answer": pairs.count((False, True)),
+            "in no context": pairs.count((True, False)),
+        }
+        details = ", ".join(f"{count} {where}" for where, count in alone.items() if count)
+        sentence += f", its contexts {sum(map(self.covered, contexts))}"
+        return sentence + f" ({details})" * bool(details)
 
     def covered(self, rating: BestRating | None) -> bool:
         """Return whether a rating covers its item."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -226,9 +227,20 @@ def put_passages(
     return versions
 
 
+@contextmanager
+def import_cache(connection: sqlite3.Connection) -> Iterator[None]:
+    """Give a connection the cache of an import, and the usual one however the import ends."""
+    connection.execute(f"PRAGMA main.cache_size = -{IMPORT_CACHE}")
+    try:
+        yield
+    finally:
+        # on a damaged file this fails, too, and what failed first is the reason
+        with suppress(sqlite3.Error):
+            connection.execute(f"PRAGMA main.cache_size = -{USUAL_CACHE}")
+
+
 def begin_import(connection: sqlite3.Connection) -> None:
     """Create the scratch tables of one import; see `end_import`."""
-    connection.execute(f"PRAGMA main.cache_size = -{IMPORT_CACHE}")
     connection.execute(
         "CREATE TEMP TABLE given (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL)"
     )
@@ -239,7 +251,6 @@ def end_import(connection: sqlite3.Connection) -> int:
     """Drop the scratch tables of an import; return the number of writes to them."""
     count = connection.execute("SELECT count(*) FROM given").fetchone()[0]
     connection.execute("DROP TABLE given")
-    connection.execute(f"PRAGMA main.cache_size = -{USUAL_CACHE}")
     return int(count) + end_statements(connection)
 
 

@@ -470,6 +470,12 @@ def set_alone(connection: sqlite3.Connection, cell: str) -> None:
     )
 
 
+def requests_alone(connection: sqlite3.Connection) -> frozenset[str]:
+    """Return the cells that go into the next batch alone."""
+    found = connection.execute("SELECT request FROM batch_request WHERE number = ?", (ALONE,))
+    return frozenset(request for (request,) in found)
+
+
 def close_batch(connection: sqlite3.Connection, batch: int, state: str, status: str) -> None:
     """End a batch; requests without a reply are no longer open."""
     connection.execute(

@@ -23,7 +23,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records import ITEM_KINDS
-from exampp.records.gradebook import PassageKind
+from exampp.records.gradebook import DecisionChoice, PassageKind
 from exampp.records.systems import SystemFilter
 from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.access import Access
@@ -410,8 +410,32 @@ async def _system_filter(
     return SystemFilter(find, group, tuple(dict.fromkeys(pin)))
 
 
-CurrentFilter = Annotated[SystemFilter, Depends(_system_filter)]
-"""The systems that a page shows, from its address."""
+class BoardSelection(NamedTuple):
+    """A leaderboard and the part of it that a page shows: some systems, by one column."""
+
+    systems: SystemFilter
+    by: int
+    min_rating: int | None
+    decisions: DecisionChoice
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Return the parameters of an address with the same leaderboard and systems."""
+        without = {} if self.decisions == "with" else {"decisions": self.decisions}
+        return {**self.systems.parameters, "min_rating": self.min_rating, **without}
+
+
+async def _board_selection(
+    systems: Annotated[SystemFilter, Depends(_system_filter)],
+    by: int = 0,
+    min_rating: int | None = None,
+    decisions: DecisionChoice = "with",
+) -> BoardSelection:
+    return BoardSelection(systems, by, min_rating, decisions)
+
+
+CurrentBoard = Annotated[BoardSelection, Depends(_board_selection)]
+"""The leaderboard and the systems that a page shows, from its address."""
 
 
 async def _page_request(request: Request) -> PageRequest:

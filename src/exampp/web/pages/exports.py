@@ -20,20 +20,20 @@ from exampp.collection import Collection
 from exampp.measures.board import Leaderboard, per_query, tidy, wide_leaderboard
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling
-from exampp.records.gradebook import DecisionChoice
-from exampp.records.systems import ShownSystems, SystemFilter
+from exampp.records.systems import ShownSystems
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Table, render
 from exampp.web.live_collection import Snapshot
 from exampp.web.page_request import (
     EXPORTS,
     PICTURES,
-    CurrentFilter,
+    BoardSelection,
+    CurrentBoard,
     CurrentRequest,
     PageRequest,
     limited_by,
 )
-from exampp.web.pages.overview import ordered_systems, selection
+from exampp.web.pages.overview import ordered_systems
 from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure
 
 router = APIRouter()
@@ -176,22 +176,22 @@ class _Plots:
     """The plots of a page: of a leaderboard by one of its measures, of some systems."""
 
     snapshot: Snapshot
-    narrowed: SystemFilter
-    by: int
-    min_rating: int | None
-    decisions: DecisionChoice
+    selection: BoardSelection
 
     @cached_property
     def board(self) -> Leaderboard:
-        return self.snapshot.leaderboard(self.min_rating, self.decisions)
+        return self.snapshot.leaderboard(self.selection.min_rating, self.selection.decisions)
 
     @cached_property
     def shown(self) -> ShownSystems:
-        return self.narrowed.of([one.system for one in ordered_systems(self.board, self.by)])
+        return self.selection.systems.of(
+            [one.system for one in ordered_systems(self.board, self.selection.by)]
+        )
 
     def figure(self, name: str) -> Figure:
         return self._cached(
-            name, lambda: PLOTS[name](self.snapshot, self.board, self.by, self.shown.names)
+            name,
+            lambda: PLOTS[name](self.snapshot, self.board, self.selection.by, self.shown.names),
         )
 
     def drawn(self, name: str, kind: str, theme: Theme) -> bytes:
@@ -200,31 +200,26 @@ class _Plots:
         )
 
     def _cached(self, name: str, make: Callable[[], T], *form: str) -> T:
-        least = self.snapshot.threshold(self.min_rating)
-        key = ("plot", name, self.by, least, self.decisions, self.shown.names, *form)
+        _, by, min_rating, decisions = self.selection
+        least = self.snapshot.threshold(min_rating)
+        key = ("plot", name, by, least, decisions, self.shown.names, *form)
         return self.snapshot.cache.get(key, make)
 
 
 @router.get("/plots")
-def plots(
-    request: CurrentRequest,
-    narrowed: CurrentFilter,
-    by: int = 0,
-    min_rating: int | None = None,
-    decisions: DecisionChoice = "with",
-) -> HTMLResponse:
+def plots(request: CurrentRequest, selection: CurrentBoard) -> HTMLResponse:
     """Show all plots by one measure."""
-    columns = request.snapshot.leaderboard(min_rating, decisions).columns
-    by = by if 0 <= by < len(columns) else 0
-    of = _Plots(request.snapshot, narrowed, by, min_rating, decisions)
+    columns = request.snapshot.leaderboard(selection.min_rating, selection.decisions).columns
+    by = selection.by if 0 <= selection.by < len(columns) else 0
+    of = _Plots(request.snapshot, selection._replace(by=by))
     return request.render(
         "plots.html",
         plots=[(name, of.figure(name), by if name in BY_MEASURE else None) for name in PLOTS],
         headings=[heading(str(one.measure), one.min_rating) for one in columns],
         by=by,
-        narrowed=narrowed,
+        narrowed=selection.systems,
         shown=of.shown,
-        selected=selection(narrowed, min_rating, decisions),
+        selected=selection.parameters,
     )
 
 
@@ -232,16 +227,13 @@ def plots(
 @limited_by(PICTURES)
 def plot(
     request: CurrentRequest,
-    narrowed: CurrentFilter,
+    selection: CurrentBoard,
     name: str,
     kind: str,
-    by: int = 0,
-    min_rating: int | None = None,
-    decisions: DecisionChoice = "with",
     theme: Theme = "light",
 ) -> Response:
     """Return one plot as a file."""
-    of = _Plots(request.snapshot, narrowed, by, min_rating, decisions)
+    of, by = _Plots(request.snapshot, selection), selection.by
     if name not in PLOTS or kind not in FIGURE_TYPES or not 0 <= by < len(of.board.columns):
         raise HTTPException(404)
     file = f"{name}-{by}" if name in BY_MEASURE else name

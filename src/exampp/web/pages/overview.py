@@ -27,12 +27,14 @@ from exampp.measures.names import heading
 from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import DecisionChoice, Dossier, check_testable, without_decisions
 from exampp.records.systems import SystemFilter
+from exampp.results.notes import by_severity
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.results.view import HasInterval
 from exampp.web.cells import PassageExcerpt, passage_excerpt, read_query, shorten_excerpt
 from exampp.web.page_request import (
     CHOICE,
-    CurrentFilter,
+    BoardSelection,
+    CurrentBoard,
     CurrentRequest,
     PageOfEntries,
     PageRequest,
@@ -95,20 +97,13 @@ class RankedSystem(NamedTuple):
 
 
 @router.get("/")
-def overview(
-    request: CurrentRequest,
-    narrowed: CurrentFilter,
-    by: int = 0,
-    min_rating: int | None = None,
-    decisions: DecisionChoice = "with",
-) -> HTMLResponse:
+def overview(request: CurrentRequest, selection: CurrentBoard) -> HTMLResponse:
     """Show the overview."""
     if not request.choices:
         with request.open() as collection:
             contents = {str(name): count for name, count in collection.contents().rows}
         return request.render("ungraded.html", contents=contents)
-    context = _context(request, narrowed, by, min_rating, decisions)
-    return request.render("overview.html", **context)
+    return request.render("overview.html", **_context(request, selection))
 
 
 @router.get("/overview/started")
@@ -118,16 +113,9 @@ def started(request: CurrentRequest) -> Response:
 
 
 @router.get("/overview/live")
-def live(
-    request: CurrentRequest,
-    narrowed: CurrentFilter,
-    by: int = 0,
-    min_rating: int | None = None,
-    decisions: DecisionChoice = "with",
-    seen: str = "",
-) -> Response:
+def live(request: CurrentRequest, selection: CurrentBoard, seen: str = "") -> Response:
     """Return the current overview; nothing if the page is up to date."""
-    context = _context(request, narrowed, by, min_rating, decisions)
+    context = _context(request, selection)
     if context["state"] == seen:
         return Response(status_code=204)
     return request.render("_overview.html", **context)
@@ -142,18 +130,13 @@ def choose(request: CurrentRequest, code: Annotated[str, Form()]) -> Response:
     return answer
 
 
-def _context(
-    request: PageRequest,
-    narrowed: SystemFilter,
-    by: int,
-    min_rating: int | None,
-    decisions: DecisionChoice,
-) -> dict[str, Any]:
-    """Return the leaderboard by a column, at a threshold; `state` changes with the page.
+def _context(request: PageRequest, selection: BoardSelection) -> dict[str, Any]:
+    """Return the selected part of a leaderboard; `state` changes with the page.
 
     `ties` are None while they are tested, `grading` while it is counted.
     """
     snapshot, counts = request.snapshot, request.counts
+    narrowed, by, min_rating, decisions = selection
     board = snapshot.leaderboard(min_rating, decisions)
     column = by if 0 <= by < len(board.columns) else 0
     ties, partial = None, bool(board.columns) and is_partial(board.columns[column])
@@ -178,16 +161,22 @@ def _context(
     ticks, systems = ranked_systems(board, column)
     shown = narrowed.of([one.system for one in systems])
     row_of = {one.system: one for one in systems}
+    # the bands need a note, too
+    first, others = by_severity(
+        [*(ties.untestable if ties else ()), *board.notes], 2 if ties else 3
+    )
     return {
         "state": f"{snapshot.read_at:.3f}-{counted_at:.3f}-{ties is not None:d}"
         f"-{sum(one is not None for one in strip.values())}",
         "board": board,
+        "first_notes": first,
+        "other_notes": others,
         "headings": [heading(str(one.measure), one.min_rating) for one in board.columns],
         "chosen": column,
         "ticks": ticks,
         "systems": systems,
         "narrowed": narrowed,
-        "selected": selection(narrowed, min_rating, decisions),
+        "selected": selection.parameters,
         "shown": shown,
         "parts": [[row_of[name] for name in names] for names in (shown.pinned, shown.rest) if names]
         or [[]],
@@ -207,14 +196,6 @@ def _context(
         "tasks": tasks(request),
         "notes": status_table(counts.grading).notes if counts else (),
     }
-
-
-def selection(
-    narrowed: SystemFilter, min_rating: int | None, decisions: DecisionChoice
-) -> dict[str, object]:
-    """Return the parameters of an address with the same leaderboard and systems."""
-    without = {} if decisions == "with" else {"decisions": decisions}
-    return {**narrowed.parameters, "min_rating": min_rating, **without}
 
 
 def _about_ties(ties: Significance) -> str:
