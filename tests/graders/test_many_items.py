@@ -226,7 +226,7 @@ def test_clear_ratings_are_stored_if_an_item_is_never_answered_alone(
         assert all(rating == truth(item, passage) for item, passage, _, rating, _ in rows)
 
 
-@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("seed", range(20))
 def test_random_faults_give_no_wrong_rating(seed: int, tmp_path: Path) -> None:
     def reply(seen: Seen) -> str:
         chance = random.Random(f"{seed}{seen.text}{seen.attempt}")

@@ -266,7 +266,7 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(12))
 def test_random_faults_kills_and_edits(
     path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
