@@ -15,6 +15,7 @@ import exampp
 from exampp.errors import InputError
 from exampp.formats import rag, tables
 from exampp.formats.preset import presets
+from exampp.formats.record_rows import first_record
 from exampp.store.bank import bank_names
 
 ASKED, LIGHT, CATS, SAID = "What do plants need?", "Plants need light.", "Cats sleep.", "Light."
@@ -308,7 +309,7 @@ def test_contexts_are_a_system_and_the_answer_is_another(
 ) -> None:
     file, content, kind, query, ids = SAMPLES[name]
     (tmp_path / file).write_text(content)
-    assert rag.detect_preset(tmp_path / file, {})[0] == presets()[kind]
+    assert rag.detect_preset(first_record(tmp_path / file), {})[0] == presets()[kind]
     empty_exam.import_files(tmp_path / file)
     assert empty_exam.query_texts() == {query or digest(ASKED): ASKED}
     expected = [given or digest(text) for given, text in zip(ids, (CATS, LIGHT), strict=True)]

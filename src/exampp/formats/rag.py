@@ -7,7 +7,6 @@ separator. The spans of a trace are merged to one record.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -58,7 +57,7 @@ from exampp.formats.rag_values import (
     with_history,
 )
 from exampp.formats.read_warnings import add_warning, count_fields, count_unused, is_empty
-from exampp.formats.record_rows import Cells, first_record
+from exampp.formats.record_rows import Cells
 from exampp.formats.traces import join_spans, joined_preset, literal, opened_fields
 from exampp.records.wording import counted
 
@@ -107,29 +106,27 @@ class RagRecord(NamedTuple):
 
 
 def detect_preset(
-    path: str | Path,
+    first: Row,
     columns: Mapping[str, str],
     long_names: Callable[[Sequence[str]], Sequence[str]] = tuple,
 ) -> tuple[Preset | None, int]:
-    """Return the preset that fits the first record of a file, or None.
+    """Return the preset that fits the `first` record of a file, or None.
 
     And the place of the alternative that fits. Only the first is sure: for others the caller has to
     rule out that the file is something else. `columns` names fields by what they hold, `long_names`
     are those of a table with one column per system. A table that names systems is read by the
     preset that reads them.
     """
-    with suppress(InputError, OSError, ValueError, RecursionError, csv.Error, StopIteration):
-        names = long_names([*record_names(first_record(path))])
-        fields = frozenset(names).difference(columns.values()).union(columns)
-        fitting = fitting_presets(fields)
-        with_system = [
-            (one, place)
-            for one, place in fitting
-            if one.normalize_names and roles_of(fields, {}, ["system"])
-        ]
-        plain = fitting[:1] if fitting and (fitting[0][0].system or fitting[0][0].variants) else []
-        return next(iter(plain or with_system or fitting), (None, 0))
-    return None, 0
+    names = long_names([*record_names(first)])
+    fields = frozenset(names).difference(columns.values()).union(columns)
+    fitting = fitting_presets(fields)
+    with_system = [
+        (one, place)
+        for one, place in fitting
+        if one.normalize_names and roles_of(fields, {}, ["system"])
+    ]
+    plain = fitting[:1] if fitting and (fitting[0][0].system or fitting[0][0].variants) else []
+    return next(iter(plain or with_system or fitting), (None, 0))
 
 
 # ---- records -------------------------------------------------------------------------------------

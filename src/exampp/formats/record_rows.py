@@ -272,7 +272,7 @@ def _table(
         raise InputError("is a table in Markdown", file=path, line=1, hint="Write it as CSV")
     separator = max(split, key=lambda mark: len(split[mark]))
     if is_sample:
-        yield 1, dict.fromkeys(split[separator], "")
+        yield 1, Cells.fromkeys(split[separator], "")
     for number, row in named_rows(read_text(path), separator, path, on_error):
         yield from _rows_of_cells(number, Cells(row), places)
 

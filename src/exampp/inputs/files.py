@@ -533,9 +533,10 @@ def _parts(
     path = source.path
     # data from memory has no name that could be a system's
     named = system or source.system or ("" if source.data is not None else system_of(path))
-    preset = _preset(source, renaming)
+    first = _first_record(source)
+    preset = preset_of(source.kind or "") if first is None else _preset(source, first, renaming)
     if preset is None:
-        roles = _table_roles(source, renaming)
+        roles = None if first is None else _table_roles(source, first, renaming)
         if roles is None:
             return None
         rows = [*renaming.long_rows(path, record_rows.raw_rows(path, on_error))]
@@ -576,18 +577,25 @@ def _without_repetitions(
             on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
 
 
-def _preset(source: GivenFile, renaming: Renaming) -> Preset | None:
+def _first_record(source: GivenFile) -> Row | None:
+    """Return the first record of a file whose kind is to be found; None if it has none."""
+    is_table = source.role in (None, "passages", *_KIND_OF_TABLE)
+    if is_table and (source.role or not source.kind) and _is_readable(source.path):
+        with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+            return record_rows.first_record(source.path)
+    return None
+
+
+def _preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset | None:
     """Return the preset that reads a file; None if it is not of a RAG program."""
-    if source.kind and not source.role:
-        return preset_of(source.kind)
-    if source.role not in (None, "responses") or not _is_readable(source.path):
+    if source.role not in (None, "responses"):
         return None
-    preset, place = rag.detect_preset(source.path, renaming.columns, renaming.long_names)
+    preset, place = rag.detect_preset(first, renaming.columns, renaming.long_names)
     if preset is None:
-        return _answers_preset(source, renaming)
+        return _answers_preset(source, first, renaming)
     if place == 0 and source.role is None:
         return preset
-    strict = _strict_kind(source)
+    strict = _strict_kind(source, first)
     if strict is None or (
         place == 1 and strict in _MISREAD and not _is_bank(source.path, strict, renaming.columns)
     ):
@@ -599,7 +607,7 @@ _MISREAD = ("passages", "queries", "questions", "plain-bank")
 """Kinds of which a table of question, system and answer has the columns, too."""
 
 
-def _answers_preset(source: GivenFile, renaming: Renaming) -> Preset | None:
+def _answers_preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset | None:
     """Return the preset of usual names for a file that no other preset reads, or None.
 
     It reads answers that are stated to be of a system, records with a field for every system, and
@@ -608,17 +616,16 @@ def _answers_preset(source: GivenFile, renaming: Renaming) -> Preset | None:
     answers = presets()["answers"]
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
         is_response = source.role == "responses"
-        if not is_response and _strict_kind(source) is not None:
+        if not is_response and _strict_kind(source, first) is not None:
             return None
-        record = record_rows.first_record(source.path)
-        names = renaming.long_names([name for name in record if name != OUTER])
+        names = renaming.long_names([name for name in first if name != OUTER])
         among = ("question", "reference", "query_id", "answer", "system", "contexts")
         roles = roles_of(names, {k: v for k, v in renaming.columns.items() if v in names}, among)
         if is_response:
             return answers if {"question", "answer"} <= roles.keys() else None
         if "question" not in roles or _has_several_per_query(source.path, roles):
             return None
-        if systems := rag.system_fields(record):
+        if systems := rag.system_fields(first):
             return replace(answers, systems=systems)
         others = {*names}.difference(*roles.values())
         if roles.keys() & {"system", "contexts"} or (renaming.columns and others):
@@ -651,10 +658,10 @@ def _is_readable(path: Path) -> bool:
     return lines_in_memory(path) is not None or check_path(path).is_file()
 
 
-def _strict_kind(source: GivenFile) -> str | None:
+def _strict_kind(source: GivenFile, first: Row) -> str | None:
     """Return the kind of which a file has all fields; None for none, or several."""
     lines = lines_in_memory(source.path)
-    is_table = not lines and record_rows.is_text_table(source.path)
+    is_table = not lines and isinstance(first, record_rows.Cells)
     if source.role is None or (is_table and source.role in _KIND_OF_TABLE):
         with suppress(InputError):
             if lines:
@@ -665,7 +672,7 @@ def _strict_kind(source: GivenFile) -> str | None:
             is_other = source.role is not None and kind not in of_role(source.role)
             return None if is_named or is_other else kind
         return None
-    names = {normalize_name(name) for name in record_rows.first_columns(source.path)}
+    names = {normalize_name(name) for name in first if name != OUTER}
     has_query = not names.isdisjoint(trec.QUERY_KEYS)
     has_passage = not names.isdisjoint((*trec.PASSAGE_KEYS, *passages.ID_KEYS))
     is_strict = has_query if source.role == "responses" else has_query and has_passage
@@ -694,22 +701,19 @@ def _is_bank(path: Path, kind: str, columns: Mapping[str, str]) -> bool:
     return True
 
 
-def _table_roles(source: GivenFile, renaming: Renaming) -> Roles | None:
+def _table_roles(source: GivenFile, first: Row, renaming: Renaming) -> Roles | None:
     """Return the columns of a custom table that no strict format reads, by role."""
+    names = renaming.long_names([name for name in first if name != OUTER])
+    is_plain = not lines_in_memory(source.path) and _is_known(names, ",")
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
-        is_stated = source.kind is not None and source.role is None
-        is_table = source.role in (None, "passages", *_KIND_OF_TABLE) and not is_stated
-        if is_table and _is_readable(source.path):
-            names = renaming.long_names(record_rows.first_columns(source.path))
-            roles = table_roles(names, renaming.columns)
-            is_plain = not lines_in_memory(source.path) and _is_known(names, ",")
-            if is_plain or roles is None:
-                return None
-            # rows with only the fields of a passage may still be results
-            is_result = roles.keys() & {"rank", "score", "system", "relevance"}
-            strict = _strict_kind(source)
-            is_misread = is_result and source.role is None and strict in ("passages", "queries")
-            return roles if strict is None or is_misread else None
+        roles = table_roles(names, renaming.columns)
+        if is_plain or roles is None:
+            return None
+        # rows with only the fields of a passage may still be results
+        is_result = roles.keys() & {"rank", "score", "system", "relevance"}
+        strict = _strict_kind(source, first)
+        is_misread = is_result and source.role is None and strict in ("passages", "queries")
+        return roles if strict is None or is_misread else None
     return None
 
 
