@@ -301,7 +301,7 @@ def list_duplicates(
     *,
     display: NotesDisplay,
 ) -> None:
-    """List the groups of items that ask one thing, in the same or in other words.
+    """List the groups of items that ask the same thing, in the same or in other words.
 
     Confirm a group with `bank edit COLLECTION same ITEM OTHER`, or reject it with `different`.
     `evaluate --duplicates once` counts the items of a group as one.

@@ -1,4 +1,4 @@
-"""Duplicates in a bank: items of a query that ask one thing, in the same or in other words.
+"""Duplicates in a bank: items of a query that ask the same thing, in the same or in other words.
 
 Two items are equal if they differ in form alone: case, punctuation, articles and other words that
 narrow nothing, the number of a noun, the agreement of a verb. They are a paraphrase if every word
@@ -459,7 +459,7 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
 
 
 class DuplicateGroup(NamedTuple):
-    """Items of a query that ask one thing: the most central one first, and why they are together.
+    """Items of a query that ask the same thing, the most central first, and why they are grouped.
 
     `reason` is "marked" by a person, "equal", or "paraphrase".
     """
