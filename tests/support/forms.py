@@ -1400,7 +1400,7 @@ FORMS |= {
         ),
         "traces",
         "ac",
-        ["op_name"],
+        ["op_name", "spans: without a type"],
     ),
     "Giskard, a test set": Form(
         "log.jsonl",
@@ -1488,7 +1488,7 @@ def contents(exam: exampp.Collection, folder: Path) -> Contents:
     rankings: dict[str, list[str]] = {}
     if counts["passages"]:
         exam.export(folder / "texts.jsonl", "passages")
-        rows = map(json.loads, (folder / "texts.jsonl").read_text().splitlines())
+        rows = map(json.loads, (folder / "texts.jsonl").read_text().rstrip("\n").split("\n"))
         texts = {row["passage_id"]: row["text"] for row in rows}
     if counts["systems"]:
         exam.export(folder / "out.run", "runs")

@@ -235,6 +235,7 @@ def _rows_of_records(
         count_fields(path, one.fields)
         for span in one.spans:
             count_unused(path, sorted({*_unread(span, preset.every_path())}))
+        count_unused(path, [f"spans: {kind}" for kind in one.others])
     return joined_preset(preset), [(one.line, one.row) for one in traces]
 
 
@@ -473,7 +474,7 @@ def _record(
     place, value = first("query_id")
     query_id = id_of(value, place)
     place, value = first("reference")
-    if isinstance(value, dict) and not holds_text(value):
+    if isinstance(value, dict) and not holds_text(value) and find_value(value, _ANSWER_KEYS)[0]:
         value = opened_text(value, _ANSWER_KEYS, place)
     references = text_values(value, place)
     place, value = first("relevant")
