@@ -254,6 +254,11 @@ class FirstRecords:
         """Return whether a key of a small object misspells a field name."""
         return len(self.keys) <= _RECORD and any(near(one, _RECORD_NAMES) for one in self.keys)
 
+    @property
+    def has_spaces(self) -> bool:
+        """Return whether the first keys are texts instead of ids."""
+        return any(" " in one.strip() for one in self.keys[:_RECORD])
+
     def is_dictionary(self, first_values: str) -> bool:
         """Return whether the file is one object from ids to values that start like this.
 
