@@ -233,7 +233,7 @@ PANELS: Mapping[str, str] = {
     "max-failures grace",
     "Cluster": "on workers",
     "Statistics": "alpha correction permutations samples seed steps",
-    "Output": "interactive format notes digits title theme json files toml all",
+    "Output": "github interactive format notes digits title theme json files toml all",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in
 their declarations."""
