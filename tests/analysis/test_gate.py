@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -511,3 +512,85 @@ def test_a_verdict_on_a_measure_without_a_range_says_what_it_assumes(graded: Pat
         (row,) = exam.grades().gate(["alpha_DCG@10>=-5"], systems=["dense"]).rows
     assert row.verdict == "passed"
     assert row.why.endswith("Student's t does not count with rare failures")
+
+
+# ---- items that cost most, and differences ------------------------------------------------------
+
+
+@pytest.fixture
+def lossy(tmp_path: Path) -> exampp.Collection:
+    """Two queries of three questions; of the first, "new" covers one and "old" and "other" all."""
+    exam = exampp.create(tmp_path / "lossy.exam")
+    covered = {
+        "new": ("q1-0", "q2-0"),
+        "old": ("q1-0", "q1-1", "q1-2", "q2-0"),
+        "other": ("q1-0", "q1-1", "q1-2", "q2-0", "q2-1"),
+    }
+    exam.add(queries={"q1": "one", "q2": "two"})
+    rows = [(q, f"{q}-{at}", f"Question {q}-{at}?") for q in ("q1", "q2") for at in range(3)]
+    bank = tmp_path / "bank.tsv"
+    lines = ["query_id\titem_id\tquestion", *("\t".join(row) for row in rows)]
+    bank.write_text("\n".join(lines) + "\n")
+    exam.import_files(bank)
+    runs = tmp_path / "all.run"
+    texts = {f"p-{system}-{q}": (system, q) for system in covered for q in ("q1", "q2")}
+    exam.add(passages=[{"id": name, "text": name} for name in texts])
+    runs.write_text("".join(f"{q} Q0 {name} 1 1 {s}\n" for name, (s, q) in texts.items()))
+    exam.import_files(runs)
+
+    def rate(prompt: str) -> str:
+        (name,) = (one for one in texts if one in prompt)
+        (item,) = (one[1] for one in rows if one[2] in prompt)
+        return "5" if item in covered[texts[name][0]] else "0"
+
+    exam.grade(ScriptedGrader(rate), model="m")
+    return exam
+
+
+def test_the_items_that_cost_most_come_first(lossy: exampp.Collection) -> None:
+    with lossy as exam:
+        grades = exam.grades()
+        plain = grades.gate(["Cover@20>=0.9"], systems=["new"])
+        other = grades.gate(["Cover@20>=baseline-0.1"], baseline_system="other", systems=["new"])
+        passed = grades.gate(["Cover@20>=0"], systems=["new"])
+        ranking = grades.gate(["NumRet>=3"], systems=["new"])
+    # what both others cover, then what one covers, then what nobody covers
+    assert [one.item_id.rpartition("/")[2] for one in plain.lost] == [
+        "q1-1",
+        "q1-2",
+        "q2-1",
+        "q2-2",
+    ]
+    assert [(one.covered_by, one.others) for one in plain.lost] == [(2, 2), (2, 2), (1, 2), (0, 2)]
+    # a third of a query, which is half of the exam
+    assert [one.share for one in plain.lost] == pytest.approx([1 / 6] * 4)
+    assert plain.lost[0].text == "Question q1-1?"
+    assert {one.system for one in other.lost} == {"new"}
+    assert passed.lost == () == ranking.lost
+    assert "Not covered: the items that cost most" in plain.render()
+    assert set(plain.records()) == {"gate"}
+
+
+def test_sealed_items_are_not_shown(lossy: exampp.Collection) -> None:
+    with lossy as exam:
+        exam.bank().split(0.5, seed=1)
+        sealed = exam.grades().bank_texts().sealed or frozenset()
+        lost = exam.grades().gate(["Cover@20>=0.9"], systems=["new"]).lost
+    assert sealed
+    for one in lost:
+        assert (one.text == "(sealed)") == ((one.query_id, one.item_id) in sealed)
+
+
+def test_a_gate_shows_what_changed_since(
+    graded: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(graded)
+    Path("gate.toml").write_text(
+        'collection = "made.exam"\nrequire = ["Cover@20>=0.01", "nDCG@10>=0.01"]\n'
+        'system = ["dense"]\nsince = "last.json"\n'
+    )
+    ran = exampp_command("gate", "gate.toml")
+    assert "No score under Cover@20" in ran.out or "Nothing changed since last.json" in ran.out
+    assert "nDCG@10" in ran.out.partition("since last.json")[2]
+    plain = exampp_command("gate", "made.exam", "-r", "Cover@20>=0.01", "--format", "json")
+    assert set(json.loads(plain.out)) >= {"rows", "verdict"}

@@ -182,6 +182,7 @@ class GateResult(Result):
 
     def check(self) -> None:
         """Raise GateFailed if the gate failed, GateUndecided if it is undecided."""
+        __tracebackhide__ = True  # pytest shows the line of the test
         if self.verdict != "passed":
             raise (GateFailed if self.verdict == "failed" else GateUndecided)(self)
 

@@ -248,8 +248,9 @@ def gate_on_github(
     with tempfile.TemporaryDirectory(prefix="exampp-") as folder:
         try:
             found, remarks = _run(path, options, workflow, Path(folder))
-        except ExamError as error:
-            publish_error(str(error), title, workflow)
+        except Exception as error:
+            known = isinstance(error, ExamError)
+            publish_error(str(error) if known else "see the log of the run", title, workflow)
             raise
     icon, verdict = _VERDICTS[found.verdict]
 
