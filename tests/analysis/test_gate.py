@@ -517,68 +517,58 @@ def test_a_verdict_on_a_measure_without_a_range_says_what_it_assumes(graded: Pat
 # ---- items that cost most, and differences ------------------------------------------------------
 
 
+SCATTER, SUNSETS, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
+MORE = """\
+q1 Q0 p1 1 1 gamma
+q2 Q0 p3 1 1 gamma
+q1 Q0 p1 1 2 delta
+q1 Q0 p2 2 1 delta
+q2 Q0 p4 1 1 delta
+"""
+
+
 @pytest.fixture
-def lossy(tmp_path: Path) -> exampp.Collection:
-    """Two queries of three questions; of the first, "new" covers one and "old" and "other" all."""
-    exam = exampp.create(tmp_path / "lossy.exam")
-    covered = {
-        "new": ("q1-0", "q2-0"),
-        "old": ("q1-0", "q1-1", "q1-2", "q2-0"),
-        "other": ("q1-0", "q1-1", "q1-2", "q2-0", "q2-1"),
-    }
-    exam.add(queries={"q1": "one", "q2": "two"})
-    rows = [(q, f"{q}-{at}", f"Question {q}-{at}?") for q in ("q1", "q2") for at in range(3)]
-    bank = tmp_path / "bank.tsv"
-    lines = ["query_id\titem_id\tquestion", *("\t".join(row) for row in rows)]
-    bank.write_text("\n".join(lines) + "\n")
-    exam.import_files(bank)
-    runs = tmp_path / "all.run"
-    texts = {f"p-{system}-{q}": (system, q) for system in covered for q in ("q1", "q2")}
-    exam.add(passages=[{"id": name, "text": name} for name in texts])
-    runs.write_text("".join(f"{q} Q0 {name} 1 1 {s}\n" for name, (s, q) in texts.items()))
-    exam.import_files(runs)
-
-    def rate(prompt: str) -> str:
-        (name,) = (one for one in texts if one in prompt)
-        (item,) = (one[1] for one in rows if one[2] in prompt)
-        return "5" if item in covered[texts[name][0]] else "0"
-
-    exam.grade(ScriptedGrader(rate), model="m")
-    return exam
+def lossy(small_exam: exampp.Collection, tmp_path: Path) -> exampp.Collection:
+    """Of two questions of q1 and one of q2, alpha covers all, gamma two, delta those of q1."""
+    (tmp_path / "more.run").write_text(MORE)
+    small_exam.import_files(tmp_path / "more.run")
+    words = {SCATTER: "Air scatters", SUNSETS: "sunset", MAGNET: "spins"}
+    small_exam.grade(ScriptedGrader(lambda r: "5" if words[r.item] in r.passage else "0"))
+    return small_exam
 
 
 def test_the_items_that_cost_most_come_first(lossy: exampp.Collection) -> None:
-    with lossy as exam:
-        grades = exam.grades()
-        plain = grades.gate(["Cover@20>=0.9"], systems=["new"])
-        other = grades.gate(["Cover@20>=baseline-0.1"], baseline_system="other", systems=["new"])
-        passed = grades.gate(["Cover@20>=0"], systems=["new"])
-        ranking = grades.gate(["NumRet>=3"], systems=["new"])
-    # what both others cover, then what one covers, then what nobody covers
-    assert [one.item_id.rpartition("/")[2] for one in plain.lost] == [
-        "q1-1",
-        "q1-2",
-        "q2-1",
-        "q2-2",
+    grades = lossy.grades()
+    plain = grades.gate(["Cover@20>=0.9"], systems=["beta"])
+    # what most others cover first, then what counts most: half of the exam, a quarter of it
+    assert [(one.text, one.covered_by, one.others, one.share) for one in plain.lost] == [
+        (SCATTER, 3, 3, 0.25),
+        (MAGNET, 2, 3, 0.5),
+        (SUNSETS, 2, 3, 0.25),
     ]
-    assert [(one.covered_by, one.others) for one in plain.lost] == [(2, 2), (2, 2), (1, 2), (0, 2)]
-    # a third of a query, which is half of the exam
-    assert [one.share for one in plain.lost] == pytest.approx([1 / 6] * 4)
-    assert plain.lost[0].text == "Question q1-1?"
-    assert {one.system for one in other.lost} == {"new"}
-    assert passed.lost == () == ranking.lost
     assert "Not covered: the items that cost most" in plain.render()
     assert set(plain.records()) == {"gate"}
+    # delta covers no more of q2 than beta does
+    against = grades.gate(["Cover@20>=baseline"], baseline_system="delta", systems=["beta"])
+    assert [one.text for one in against.lost] == [SCATTER, SUNSETS, MAGNET]
+    both = grades.gate(["Cover@20>=0.99"], systems=["beta", "gamma"])
+    assert [(one.system, one.text) for one in both.lost][-1] == ("gamma", SUNSETS)
 
 
-def test_sealed_items_are_not_shown(lossy: exampp.Collection) -> None:
-    with lossy as exam:
-        exam.bank().split(0.5, seed=1)
-        sealed = exam.grades().bank_texts().sealed or frozenset()
-        lost = exam.grades().gate(["Cover@20>=0.9"], systems=["new"]).lost
-    assert sealed
-    for one in lost:
-        assert (one.text == "(sealed)") == ((one.query_id, one.item_id) in sealed)
+def test_a_gate_that_passes_or_is_about_rankings_lists_no_items(lossy: exampp.Collection) -> None:
+    grades = lossy.grades()
+    assert grades.gate(["Cover@20>=0"], systems=["beta"]).lost == ()
+    assert grades.gate(["NumRet@20>=3"], systems=["beta"]).lost == ()
+
+
+def test_texts_of_sealed_items_are_not_shown(lossy: exampp.Collection) -> None:
+    lossy.bank().split(0.5, seed=1)
+    grades = lossy.grades()
+    sealed = grades.bank_texts().sealed or frozenset()
+    lost = grades.gate(["Cover@20>=0.9"], systems=["beta"]).lost
+    assert (
+        {(one.query_id, one.item_id) for one in lost if one.text == "(sealed)"} == sealed != set()
+    )
 
 
 def test_a_gate_shows_what_changed_since(

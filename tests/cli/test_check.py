@@ -33,17 +33,18 @@ def test_the_verdict_comes_first_and_the_exit_code_says_the_same(
 
 
 BANK = "query_id\tquestion\nq1\tWhat is a tide?\nq1\tWhat causes tides on most coasts?\n"
+PRESET = "[fields]\nquery = ['a']\n"
 
 
 @pytest.mark.parametrize(
     ("name", "text", "code", "shown"),
     [
         ("bank.tsv", BANK, 0, "bank.tsv can be imported, and no rule finds a fault"),
-        ("bank.tsv", f"{BANK}q1\t\n", 1, "no question"),
+        ("bank.tsv", f"{BANK}q1\t\n", 1, "the item has no text"),
         ("bank.tsv", f"{BANK}q1\tWhat is a tide?\n", 1, "line 4"),
         ("bank.tsv", f"{BANK}q2\tWhat is a ti\u200bde?\nq2\tWhat is a tide?\n", 1, "twin"),
         ("bank.jsonl", '{"query_id": "q1", "question"', 1, "line 1"),
-        ("a.run", "q1 Q0 p1 1 1 s\n", 1, "is a file of run, not a bank"),
+        ("a.run", "q1 Q0 p1 1 1 s\n", 1, "the file has the format run"),
         ("gate.toml", 'collection = "x"\nrequire = ["Cover@20>=0.3"]\n', 0, "valid requirements"),
         ("gate.toml", 'collection = "x"\nrequire = ["Covr@20>=0.3"]\n', 1, "Did you mean Cover?"),
         ("gate.toml", 'collection = "x"\nrequire = ["Cover@20"]\n', 1, "is not a requirement"),
@@ -52,7 +53,9 @@ BANK = "query_id\tquestion\nq1\tWhat is a tide?\nq1\tWhat causes tides on most c
         ("gate.toml", 'require = ["Cover>=0"]\n', 1, "missing collection"),
         ("gate.toml", "collection = \n", 1, "line 1"),
         ("gate.toml", 'collection = "x"\nrequire = ["AP>0"]\nalpha = 1.5\n', 1, "alpha must be"),
-        ("mine.toml", '[fields]\nquery = ["a"]\n', 0, "mine.toml is a valid preset"),
+        ("mine.toml", f"{PRESET}contexts = ['b']\n", 0, "mine.toml is a valid preset"),
+        ("mine.toml", PRESET, 1, "neither contexts nor a response"),
+        ("queries.tsv", "q1\twhat is a tide\n", 1, "the file has the format queries"),
         ("mine.toml", '[fields]\nqueri = ["a"]\n', 1, "queri"),
     ],
 )

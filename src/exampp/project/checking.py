@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from exampp.errors import InputError
+from exampp.formats.detect import detect, of_role
 from exampp.formats.preset import preset_of
 from exampp.inputs.checking import Checked, check_collection_file
 from exampp.items.lint import RULES, Finding
@@ -63,17 +65,24 @@ def _check_gate_file(path: Path, _: bool) -> Checked:
     return Checked(str(path), (), {"requirements": len(found)}, "gate file")
 
 
+def _no_bank(path: Path, kind: str) -> Checked:
+    what = f"the file has the format {kind}, which is no bank, gate file or preset"
+    return Checked(str(path), (Problem("", "", "", "", what),), {}, "bank")
+
+
 def _check_bank_file(path: Path, strict: bool) -> Checked:
     from exampp.collection import create
 
     problems, contents = list[Problem](), {"queries": 0, "items": 0, "hints": 0}
     with TemporaryDirectory(prefix="exampp-") as folder, create(f"{folder}/bank.exam") as exam:
-        report = exam.import_files(path, unknown_passages="keep")
+        of_rankings = {*of_role("runs"), *of_role("qrels")}
+        with suppress(InputError):
+            if (kind := detect(path)) in of_rankings:
+                return _no_bank(path, kind)
+        report = exam.import_files(path)
         banks = exam.banks().rows
         if not banks:
-            kinds = " and ".join(sorted({one.kind for one in report.files}))
-            hint = "Check collections, banks, gate files and presets"
-            raise InputError(f"is a file of {kinds}, not a bank", file=path, hint=hint)
+            return _no_bank(path, " and ".join(sorted({one.kind for one in report.files})))
         for name, _, queries, items, *_ in banks:
             found = exam.bank(str(name)).lint(doubtful=strict).findings
             faults = [one for one in found if strict or RULES[one.rule].precision == 1]
