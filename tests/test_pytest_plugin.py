@@ -119,7 +119,7 @@ def test_a_collection_is_no_gate_file(pytester: pytest.Pytester, demo_exam: Path
     pytester.makepyfile("def test_gate(exam_gate): pass")
     found = run_files(pytester, "--exam", demo_exam)
     found.assert_outcomes(errors=1)
-    assert "is no gate file: pytest --exam gate.toml" in found.stdout.str()
+    assert "is not a gate file: pytest --exam gate.toml" in found.stdout.str()
 
 
 def test_a_project_that_does_not_use_it(pytester: pytest.Pytester) -> None:

@@ -83,7 +83,7 @@ def read_workflow(environ: Mapping[str, str]) -> Workflow:
     """Return the workflow that environment variables and the file of the event describe.
 
     Raises:
-        InputError: This is no workflow of GitHub Actions, or the event cannot be read.
+        InputError: The environment is not a workflow, or the event cannot be read.
     """
     repository = environ.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
@@ -241,7 +241,7 @@ def gate_on_github(
     published in the same comment, and raised.
 
     Raises:
-        InputError: As `run_gate` does, or this is no workflow of GitHub Actions.
+        InputError: As `run_gate` does, or the environment is not a workflow.
     """
     workflow = read_workflow(os.environ if environ is None else environ)
     title = title or path.name
@@ -301,7 +301,7 @@ def _run(
                 earlier = None
             chosen = replace(chosen, since=earlier)
     except InputError as error:
-        # what was compared is reported beside the verdict, and is no part of it
+        # a comparison that fails does not change the verdict
         remarks.append(f"No comparison with {base}: {error}")
         chosen = replace(chosen, since=None)
     return run_gate(collection, chosen), remarks

@@ -80,7 +80,7 @@ def exam_gate(pytestconfig: pytest.Config) -> GateResult:
 
     path = _path(pytestconfig)
     if path.suffix != ".toml":
-        pytest.fail(f"{path} is no gate file: pytest --exam gate.toml", pytrace=False)
+        pytest.fail(f"{path} is not a gate file: pytest --exam gate.toml", pytrace=False)
     with _explained():
         return run_gate(*gate_inputs(path))
 

@@ -66,7 +66,7 @@ def _check_gate_file(path: Path, _: bool) -> Checked:
 
 
 def _no_bank(path: Path, kind: str) -> Checked:
-    what = f"the file has the format {kind}, which is no bank, gate file or preset"
+    what = f"the file has the format {kind}, which is not a bank, gate file or preset"
     return Checked(str(path), (Problem("", "", "", "", what),), {}, "bank")
 
 
