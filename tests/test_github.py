@@ -31,6 +31,7 @@ import exampp
 from exampp.analysis.gate import GateResult
 from exampp.integrations import github as integration
 from exampp.integrations.github import COMMENT_LIMIT, base_file, publish_error, read_workflow
+from exampp.project.gate_file import run_gate
 from exampp.results.result import markdown_escape
 
 ROOT = Path(__file__).parents[1]
@@ -314,7 +315,7 @@ def test_markdown_keeps_other_addresses() -> None:
 def test_a_long_comment_shows_the_worst(
     workflow: Workflows, api: GitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = integration.run_gate
+    run = run_gate
 
     def many(*arguments: Any) -> GateResult:
         found = run(*arguments)

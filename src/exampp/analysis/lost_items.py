@@ -16,7 +16,7 @@ from exampp.analysis.items import SEALED
 from exampp.measures.cover import ItemScores
 from exampp.records.items import BankTexts
 from exampp.results.result import Table
-from exampp.results.view import Column
+from exampp.results.view import Cell, Column
 
 OF_QUERY = 3
 """Items of one query that are listed."""
@@ -72,13 +72,13 @@ def find_lost_items(
 
 def lost_items_table(items: Iterable[LostItem]) -> Table:
     """Return a row per item."""
-    columns = [
+    columns: list[str | Column] = [
         *("system", "query", Column("item", readers="programs"), Column("item", key="text")),
         Column("covered by", readers="people"),
         *(Column(name, readers="programs") for name in ("covered_by", "others")),
         Column("share in Cover", key="share"),
     ]
-    rows = [
+    rows: list[list[Cell]] = [
         [
             *(one.system, one.query_id, one.item_id, one.text or one.item_id),
             f"{one.covered_by} of {one.others} others" if one.others else "-",

@@ -47,12 +47,12 @@ def check(path: str | Path, *, strict: bool = False) -> Checked:
         return Checked(str(path), (Problem("", row, error.field, "", what),), {}, kind)
 
 
-def _check_preset(path: Path, _: bool) -> Checked:
+def _check_preset(path: Path, _strict: bool) -> Checked:
     preset_of(str(path))
     return Checked(str(path), (), {}, "preset")
 
 
-def _check_gate_file(path: Path, _: bool) -> Checked:
+def _check_gate_file(path: Path, _strict: bool) -> Checked:
     from exampp.analysis.gate import GateSettings, required, with_cutoff
 
     _, options = read_gate_file(path)
@@ -73,7 +73,7 @@ def _no_bank(path: Path, kind: str) -> Checked:
 def _check_bank_file(path: Path, strict: bool) -> Checked:
     from exampp.collection import create
 
-    problems, contents = list[Problem](), {"queries": 0, "items": 0, "hints": 0}
+    problems, contents = list[Problem](), {"items": 0, "hints": 0}
     with TemporaryDirectory(prefix="exampp-") as folder, create(f"{folder}/bank.exam") as exam:
         of_rankings = {*of_role("runs"), *of_role("qrels")}
         with suppress(InputError):
@@ -83,14 +83,12 @@ def _check_bank_file(path: Path, strict: bool) -> Checked:
         banks = exam.banks().rows
         if not banks:
             return _no_bank(path, " and ".join(sorted({one.kind for one in report.files})))
-        for name, _, queries, items, *_ in banks:
-            found = exam.bank(str(name)).lint(doubtful=strict).findings
-            faults = [one for one in found if strict or RULES[one.rule].precision == 1]
+        for name, *_ in banks:
+            found = exam.bank(str(name)).lint(doubtful=strict)
+            faults = [one for one in found.findings if strict or RULES[one.rule].precision == 1]
             problems += map(_problem, faults)
-            for key, count in zip(
-                contents, (queries, items, len(found) - len(faults)), strict=True
-            ):
-                contents[key] += count
+            contents["items"] += found.items
+            contents["hints"] += len(found.findings) - len(faults)
     return Checked(str(path), tuple(problems), contents, "bank")
 
 
