@@ -250,8 +250,8 @@ def gate(
         bool,
         keyword(
             "--github",
-            help="In a workflow of GitHub Actions, write the result as a comment of the pull "
-            "request, which is kept up to date, and as summary and outputs of the step.",
+            help="In GitHub Actions, write the result into one comment of the pull request, and "
+            "into the summary of the step.",
         ),
     ] = False,
     title: Annotated[
