@@ -22,6 +22,7 @@ TEXTS = {
     "missed": "Rayleigh explains it.",
     "wrong": "Air and dust.",
     "copy": "AIR scatters  light.",
+    "four": "Light is scattered.",
 }
 GRADES: dict[str, tuple[int | None, int | None]] = {
     "both": (5, 5),
@@ -33,6 +34,7 @@ GRADES: dict[str, tuple[int | None, int | None]] = {
     "missed": (0, 0),
     "wrong": (5, 5),
     "copy": (1, 0),
+    "four": (4, 0),
     "said": (4, 0),
 }
 ITEMS = ["What scatters?", "What reddens?"]
@@ -42,7 +44,7 @@ ANSWER = "It scatters."
 def graded(path: Path, items: list[str] = ITEMS, **more: Any) -> exampp.Collection:
     """One query; `hard` and `second` are the first that answer nothing."""
     exam = exampp.create(path)
-    ranked = ["hard", "half", "missed", "both", "copy", "second", "deep"]
+    ranked = ["hard", "half", "missed", "both", "copy", "second", "deep", "four"]
     exam.add(
         queries={"sky": "why is the sky blue", "sea": "why is the sea blue", **more},
         passages=TEXTS,
@@ -77,7 +79,7 @@ def test_triplets_are_positives_with_hard_negatives(tmp_path: Path) -> None:
     # the passage with more items first, the negative with the better rank first
     assert [(row["positive"], row["negative"]) for row in rows] == [
         (TEXTS[positive], TEXTS[negative])
-        for positive in ("both", "one")
+        for positive in ("both", "four", "one")
         for negative in ("hard", "second")
     ]
     assert {row["anchor"] for row in rows} == {"why is the sky blue"}
@@ -102,6 +104,10 @@ def test_options_change_what_counts(tmp_path: Path) -> None:
         assert negatives(depth=7, negatives=1) == {TEXTS["hard"]}
         # with 3 as an answer, `second` is a positive passage
         assert negatives(min_rating=3, depth=7) == {TEXTS["hard"], TEXTS["deep"]}
+        # with 5, what is rated 4 is neither positive nor negative
+        assert negatives(min_rating=5, depth=7) == {
+            TEXTS[one] for one in ("hard", "second", "deep")
+        }
         with pytest.raises(exampp.InputError, match="negatives"):
             negatives(negatives=0)
 
@@ -112,9 +118,9 @@ def test_the_set_of_beir_has_the_same_passages(tmp_path: Path) -> None:
     labels = {
         (one.passage_id, one.relevance) for one in data_sets.judgments(tmp_path / "set", print)
     }
-    assert labels == {("both", 1), ("one", 1), ("hard", 0), ("second", 0)}
+    assert labels == {("both", 1), ("four", 1), ("one", 1), ("hard", 0), ("second", 0)}
     corpus = sorted(row["_id"] for row in written(tmp_path / "set/corpus.jsonl"))
-    assert corpus == ["both", "hard", "one", "second"]
+    assert corpus == ["both", "four", "hard", "one", "second"]
     assert not (tmp_path / "set/bank.jsonl").exists()
     assert "evaluate them on other queries" in (tmp_path / "set/README.md").read_text()
     with exampp.create(tmp_path / "again.exam") as again:

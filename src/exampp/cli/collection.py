@@ -711,7 +711,7 @@ def export(
             check_outputs([to], [collection])
             grades = opened.grades(grader, bank=bank, part=part)
             exported = grades.export(to, target, **asdict(options))
-            report_written(to, f"{to}: {target}, {exported.verdict}")
+            report_written(to, f"{to}: {exported.verdict}")
             show(replace(exported, verdict="").tables())
             return
         if target == "bank":

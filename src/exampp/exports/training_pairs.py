@@ -90,9 +90,16 @@ def training_pairs(exam: GradedExam, options: ExportOptions) -> TrainingPairs:
             file=exam.path,
             hint="Import queries with texts: exampp import my.exam queries.tsv",
         )
-    threshold = exam.book.grader.threshold(options.min_rating)
-    relevant = relevance_threshold(None, highest_judgment(exam.connection))
-    kinds = passage_kinds(exam.book)
+    grader = exam.book.grader
+    threshold = grader.threshold(options.min_rating)
+    rule = _Rule(
+        threshold,
+        # a higher threshold makes positive passages safer, and negatives not less safe
+        min(threshold, grader.default_min_rating),
+        relevance_threshold(None, highest_judgment(exam.connection)),
+        options.depth,
+        passage_kinds(exam.book),
+    )
     left_out: Counter[str] = Counter()
     candidates: list[tuple[QueryPairs, tuple[str, ...]]] = []
     wanted: set[str] = set()
@@ -102,9 +109,7 @@ def training_pairs(exam: GradedExam, options: ExportOptions) -> TrainingPairs:
         elif not (text := exam.query_texts.get(query.query_id, "")):
             left_out["queries without text"] += 1
         else:
-            positives, negatives = _sorted_passages(
-                query, kinds, threshold, relevant, options.depth, left_out
-            )
+            positives, negatives = _sorted_passages(query, rule, left_out)
             found = QueryPairs(query.query_id, text, positives, ())
             candidates.append((found, negatives))
             wanted |= {*positives, *negatives}
@@ -132,28 +137,39 @@ def training_pairs(exam: GradedExam, options: ExportOptions) -> TrainingPairs:
     return TrainingPairs(tuple(complete), {key: texts[key] for key in sorted(used)}, left_out)
 
 
+class _Rule(NamedTuple):
+    """What is positive and negative.
+
+    A rating of `threshold` answers an item, one of `doubtful` may; a judgment of `relevant` is
+    positive; rankings count to `depth`; `kinds` are those of the systems' passages.
+    """
+
+    threshold: int
+    doubtful: int
+    relevant: int
+    depth: int
+    kinds: Mapping[str, str]
+
+
 def _sorted_passages(
-    query: QueryGrades,
-    kinds: Mapping[str, str],
-    threshold: int,
-    relevant: int,
-    depth: int,
-    left_out: Counter[str],
+    query: QueryGrades, rule: _Rule, left_out: Counter[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the positive passages, most items first, and the negatives, best rank first."""
     ratings = query.ratings[: query.pool_size]
     graded = ratings != MISSING
-    covered = (graded & (ratings >= threshold)).sum(axis=1)
+    covered = (graded & (ratings >= rule.threshold)).sum(axis=1)
     judged = query.judgments[:, : query.pool_size].max(axis=0)
-    rank = _best_ranks(query, kinds, "contexts")
-    answers = (_best_ranks(query, kinds, "answers") < _NO_RANK) & (rank == _NO_RANK)
-    positive, rejected = covered > 0, (judged != MISSING) & (judged < relevant)
-    near = ~positive & (rank < depth) & graded.any(axis=1)
+    rank = _best_ranks(query, rule.kinds, "contexts")
+    answers = (_best_ranks(query, rule.kinds, "answers") < _NO_RANK) & (rank == _NO_RANK)
+    positive, rejected = covered > 0, (judged != MISSING) & (judged < rule.relevant)
+    near = ~positive & (rank < rule.depth)
+    doubtful = (graded & (ratings >= rule.doubtful)).any(axis=1)
     reasons: dict[str, Flags] = {
         "generated answers": (positive | near) & answers,
         "answering passages that people judged not relevant": positive & rejected,
+        "passages that may answer an item": near & doubtful,
         "passages with ungraded items": near & ~graded.all(axis=1),
-        "unanswering passages that people judged relevant": near & (judged >= relevant),
+        "unanswering passages that people judged relevant": near & (judged >= rule.relevant),
     }
     kept = np.ones(query.pool_size, np.bool_)
     for why, flags in reasons.items():
