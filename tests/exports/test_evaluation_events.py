@@ -23,10 +23,12 @@ def exam(tmp_path: Path) -> Any:
 def plain(attributes: list[dict[str, Any]]) -> dict[str, Any]:
     """Attributes by name; each has one value, of the type that its key names."""
     kinds = {"stringValue": str, "doubleValue": float, "boolValue": bool, "intValue": str}
-    found = {}
+    found: dict[str, Any] = {}
     for one in attributes:
-        ((kind, value),) = one["value"].items()
-        assert type(value) is kinds[kind]
+        kind, value = next(iter(one["value"].items()))
+        assert len(one["value"]) == 1
+        found_type: type = type(value)
+        assert found_type is kinds[kind]
         found[one["key"]] = int(value) if kind == "intValue" else value
     return found
 
