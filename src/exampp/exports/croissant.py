@@ -23,24 +23,30 @@ from exampp.records.wording import counted
 from exampp.store.bank import last_edit, newest_split, states
 from exampp.store.inputs import system_counts
 
+_TERMS = (
+    "citeAs column equivalentProperty extract field fileProperty fileObject fileSet format includes "
+    "isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace "
+    "samplingRate separator source subField transform"
+)
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "sc": "https://schema.org/",
     "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
     "dct": "http://purl.org/dc/terms/",
     "conformsTo": "dct:conformsTo",
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    **{
-        name: f"cr:{name}"
-        for name in ("recordSet", "field", "source", "fileObject", "extract", "column", "md5")
-    },
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{name: f"cr:{name}" for name in _TERMS.split()},
 }
+"""The usual context of Croissant 1.0; loaders warn about another one."""
 _FIELDS = {
     "queries.jsonl": ("_id", "text"),
     "corpus.jsonl": ("_id", "title", "text"),
     "qrels": ("query-id", "corpus-id", "score"),
-    "bank.jsonl": ("query_id", "query_text"),
+    "bank.jsonl": ("query_id",),
 }
 """The described fields of each file; items are objects inside a line of the bank."""
 _TYPES = {
@@ -62,6 +68,7 @@ def describe_folder(
         "name": name,
         "description": " ".join(_sentences(connection, bank, counts)),
         "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "version": f"0.{last_edit(connection, bank)}.0",
         "datePublished": f"{datetime.fromtimestamp(export_time(), UTC):%Y-%m-%d}",
         "distribution": [_file(folder, file) for file in (*counts, "README.md")],
         "recordSet": [_records(file) for file in counts if file.partition("/")[0] in _FIELDS],
