@@ -25,7 +25,7 @@ ROWS = (
     ("analysis", "review", "exports"),
     ("grades", "bank"),
     ("collection",),
-    ("citations", "project"),
+    ("bank_matches", "citations", "project"),
     ("integrations",),
     ("web",),
     ("cli",),
@@ -67,6 +67,7 @@ CORE = (
 """What importing, grading, evaluating and reviewing take; the public classes stand over it."""
 ON_TOP = (
     "analysis.attacks",
+    "analysis.banks",
     "analysis.calibration",
     "analysis.changes",
     "analysis.citations",
@@ -81,6 +82,7 @@ ON_TOP = (
     "analysis.sensitivity",
     "analysis.verdict",
     "analysis.versions",
+    "bank_matches",
     "citations",
     "cli",
     "demo",
