@@ -25,8 +25,8 @@ from exampp.store.inputs import system_counts
 
 _TERMS = (
     "citeAs column equivalentProperty extract field fileProperty fileObject fileSet format "
-    "includes isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace "
-    "samplingRate separator source subField transform"
+    "includes isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated "
+    "replace samplingRate separator source subField transform"
 )
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
