@@ -36,7 +36,7 @@ from exampp.web.page_request import (
     refused_action,
 )
 from exampp.web.people import session_of
-from exampp.web.rendering import render_template, sentence, static_files
+from exampp.web.rendering import render_template, sentence, static_files, templates
 from exampp.web.uploads import UPLOAD_BYTES
 
 READING = (
@@ -82,8 +82,10 @@ UPLOAD_TOO_LARGE = (
 def import_pages() -> list[ModuleType]:
     """Import the modules of `web.pages` and those needed to read a collection; return the pages.
 
-    Concurrent imports may deadlock, so this runs before the watcher starts.
+    Concurrent imports may deadlock, so this runs before the watcher starts. Templates are loaded,
+    too: no first view of a page waits for them.
     """
+    templates()
     for name in READING:
         import_module(name)
     return [import_module(f"{pages.__name__}.{one.name}") for one in iter_modules(pages.__path__)]
