@@ -7,6 +7,7 @@ compete for the interpreter.
 from __future__ import annotations
 
 import time
+from asyncio import wrap_future
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 LARGEST = (1 << 63) - 1
 """The largest key in a store."""
-GLANCE = 0.1
+GLANCE = 0.05
 """Seconds to wait for results before a page says that they are being computed."""
 PATIENCE = 3.0
 """Seconds to wait when this page reloads itself; the browser shows it meanwhile."""
@@ -51,7 +52,6 @@ BLIND = "blind"
 """The cookie that stores whether a person judges blind."""
 PAGES = 4
 """Pages computed at once."""
-DECISIONS = CapacityLimiter(8)
 PICTURES = CapacityLimiter(4)
 """Pictures wait for each other, and must not delay pages."""
 EXPORTS = CapacityLimiter(1)
@@ -465,3 +465,15 @@ def limited_by(limiter: CapacityLimiter) -> Callable[[Callable[P, R]], Callable[
         return limited
 
     return decorate
+
+
+def in_turn(page: Callable[P, R]) -> Callable[P, Awaitable[R]]:
+    """Compute a page in the thread of decisions, one after the other."""
+
+    @wraps(page)
+    async def decided(*arguments: P.args, **named: P.kwargs) -> R:
+        given = (*arguments, *named.values())
+        request = next(one for one in given if isinstance(one, PageRequest))
+        return await wrap_future(request.live.decisions.submit(page, *arguments, **named))
+
+    return decided
