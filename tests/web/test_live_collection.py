@@ -133,8 +133,12 @@ def test_pages_of_a_large_collection_reload_until_it_is_computed(
                 assert f'content="{delay};url={address}"' in answer.text
                 assert "Computing the results" in answer.text
                 assert 'aria-label="Areas"' in answer.text
+        (cookie,) = (one for one in client.cookies if one.endswith("-waiting"))
+        assert len(client.cookies[cookie].split(".")) == 2
         may_end.set()
         wait_for(lambda: "Leaderboard" in client.get("/?by=1").text)
+        # its next view does not wait as a page that reloads itself does
+        assert len(client.cookies[cookie].split(".")) == 1
 
 
 def test_an_error_in_the_background_leaves_the_pages_up(

@@ -28,8 +28,6 @@ from exampp.web import pages
 from exampp.web.access import Access, needed_action
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import (
-    WAITING,
-    WAITING_SECONDS,
     StillComputing,
     limit_pages,
     page_request,
@@ -126,7 +124,7 @@ def _opening(request: Request, _error: Exception) -> HTMLResponse:
     """Return a page that reloads itself until the results are ready."""
     page = page_request(request)
     answer = page.render("opening.html", delay=int(page.is_waiting), to=page.here())
-    page.set_cookie(answer, WAITING, page.waiting(), WAITING_SECONDS)
+    page.set_waiting(answer, waits=True)
     return answer
 
 

@@ -178,6 +178,7 @@ class PageCache:
 
 
 _background = threading.Lock()
+"""Held by the computation that no page waits for."""
 
 
 def _in_background(make: Callable[[], None]) -> None:

@@ -210,10 +210,12 @@ class PageRequest:
         """Return whether this page said that results are being computed, and reloads itself."""
         return self.address_digest in self.cookie(WAITING).split(".")
 
-    def waiting(self) -> str:
-        """Return the value of `WAITING` with this page: other tabs may wait as well."""
-        earlier = self.cookie(WAITING).split(".")[:WAITING_PAGES]
-        return ".".join(dict.fromkeys((self.address_digest, *earlier)))
+    def set_waiting(self, answer: Response, *, waits: bool) -> None:
+        """Set the cookie `WAITING` with or without this page: other tabs may wait as well."""
+        here = self.address_digest
+        others = [one for one in self.cookie(WAITING).split(".") if one not in ("", here)]
+        value = ".".join([*([here] if waits else []), *others[:WAITING_PAGES]])
+        self.set_cookie(answer, WAITING, value, WAITING_SECONDS)
 
     @property
     def patience(self) -> float:
@@ -370,6 +372,8 @@ class PageRequest:
         """Render a template with a context, and this request as `request`."""
         answer = HTMLResponse(render_template(template, request=self, **context), status)
         self._stay(answer)
+        if self.is_waiting:
+            self.set_waiting(answer, waits=False)
         return answer
 
     def redirect(self, path: str, **parameters: object) -> RedirectResponse:
