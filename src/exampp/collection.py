@@ -407,13 +407,7 @@ class Collection:
             return self.grades(bank=bank, part=part).export(path, kind).number
         if part is not None and kind == "bank":
             return self.bank(bank or MAIN_BANK).export(path, part=part)
-        if part not in (None, "public"):
-            raise InputError(
-                "the sealed part is written as a bank",
-                file=path,
-                hint="Use the format bank and a file of JSON lines",
-            )
-        return export_records(self.connection, Path(path), kind, bank, public=part is not None)
+        return export_records(self.connection, Path(path), kind, bank, part)
 
     def check(self) -> Checked:
         """Return damage, foreign changes and impossible values in the collection."""
@@ -873,6 +867,7 @@ class Collection:
         settings: GateSettings | None = None,
     ) -> None:
         """Raise GateFailed if a system is worse than a baseline; for tests. See `Grades`."""
+        __tracebackhide__ = True  # pytest shows the line of the test
         self.grades(grader, bank=bank).assert_not_worse(
             baseline,
             measures,

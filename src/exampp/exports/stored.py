@@ -44,16 +44,22 @@ def export_records(
     path: Path,
     kind: str,
     bank: str | None,
-    *,
-    public: bool = False,
+    part: str | None = None,
 ) -> int:
     """Write one kind of record to a file; return the number of records.
 
-    `public` omits the sealed items of a bank. Data sets (`beir`, `croissant`) never contain them.
+    The part `public` omits the sealed items of a bank. Data sets (`beir`, `croissant`) never
+    contain them.
 
     Raises:
-        InputError: No format writes this kind.
+        InputError: No format writes this kind, or the part is `sealed`.
     """
+    if part not in (None, "public"):
+        raise InputError(
+            "the sealed part is written as a bank",
+            file=path,
+            hint="Use the format bank and a file of JSON lines",
+        )
     if kind in _DATA_SETS:
         return _write_data_set(connection, path, bank, described=kind != "beir")
     form = FORMATS.get(kind)
@@ -61,7 +67,7 @@ def export_records(
         known = ", ".join((*exported(), *of_packages()))
         raise InputError(f"cannot export {kind!r}", hint=f"Available: {known}")
     things = _STORED[form.holds](connection, bank)
-    if public and form.holds is BankEntry:
+    if part is not None and form.holds is BankEntry:
         things = public_entries(connection, bank or MAIN_BANK, things)
     records = _Counted(things)
     if kind == "bank" and {".csv", ".tsv"} & set(path.suffixes):
