@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 
 def plugins(display: Display) -> None:
-    """List the graders, prompts, formats and measures that other packages add.
+    """List the graders, prompts, formats, presets and measures that other packages add.
 
     For each unusable one, the table shows the reason.
 
     Example: exampp plugins
     """
     from exampp.formats.format import FORMATS
+    from exampp.formats.preset import PRESETS
     from exampp.graders.registry import GRADERS
     from exampp.measures.names import MEASURES
     from exampp.prompts import catalogue
@@ -48,6 +49,7 @@ def plugins(display: Display) -> None:
         *GRADERS.plugins(),
         *catalogue.plugin_prompts(),
         *FORMATS.plugins(),
+        *PRESETS.plugins(),
         *MEASURES.plugins(),
     ]
     rows = [(one.kind, one.name, one.package, one.fault or "can be used") for one in found]

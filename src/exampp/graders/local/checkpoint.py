@@ -139,7 +139,7 @@ def load_model(
     _fuse_activations(torch, transformers, loaded)
     on_device = map_model_errors(model, lambda: loaded.to(place).eval())
     if place.startswith("cuda"):
-        # cuDNN plans attention anew for every shape of a batch, which takes longer than it saves
+        # cuDNN plans attention for each new shape of a batch, which takes longer than it saves
         torch.backends.cuda.enable_cudnn_sdp(False)
     version = transformers.__version__
     return LoadedModel(kind, on_device, tokenizer, precision, place, version)
