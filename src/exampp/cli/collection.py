@@ -58,19 +58,32 @@ def plugins(display: Display) -> None:
 
 
 def check(
-    collection: CollectionFile,
+    files: Annotated[
+        list[Path],
+        argument(metavar="FILE", help="Collections, banks, gate files or presets."),
+    ],
+    strict: Annotated[
+        bool,
+        keyword(
+            "--strict",
+            help="Report all likely mistakes in a bank, not only certain ones.",
+            rare=True,
+        ),
+    ] = False,
     *,
     display: Display,
 ) -> None:
-    """Check a collection for damage and impossible values.
+    """Check a collection for damage, a bank for mistakes, a gate file, or a preset.
 
-    Reads the whole file: pages, schema, references, values, hashes and checksums. The exit code is
-    1 if something is wrong.
+    Reads the whole file of a collection: pages, schema, references, values, hashes and checksums.
+    The exit code is 1 if something is wrong.
 
     Example: exampp check my.exam
     """
-    found = exampp.check(collection)
-    if not display.for_programs:
+    from exampp.project.checking import CheckedFiles, check_files
+
+    found = check_files(files, strict=strict)
+    if not display.for_programs and not isinstance(found, CheckedFiles):
         print_line(found.verdict)
     show(found, display)
     if not found.ok:
