@@ -341,7 +341,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         (
             "{question} by",
             "{subtopic} by",
-            "{question}, {nugget}, {nuggets}, {items}, {count}, {query}, {context}, {correct_ans",
+            "{question}, {nugget}, {nuggets}, {items}, {count}, {query}, {conversation}, {context}",
         ),
         ("{question} by", "{subtopic} by", "write {{subtopic}} for the braces themselves"),
         ("{question} by", "{answer} by", "not a slot of a prompt that grades question"),

@@ -40,9 +40,11 @@ from exampp.formats.lines import (
     text_of,
 )
 from exampp.formats.output import writing
+from exampp.formats.rag_values import is_history, with_history
 from exampp.formats.read_warnings import Keys, add_warning
 from exampp.formats.tables import table_rows
 from exampp.records import Query, Subtopic
+from exampp.records.turns import turns_of
 from exampp.records.wording import counted
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
@@ -135,7 +137,8 @@ def _from_object(path: str | Path, keys: Keys, line: bytes, number: int) -> Quer
     fields = decode_json(line, OBJECT, path, number)
     query = _query(fields)
     texts = REQUEST_KEYS if "problem_statement" in fields else (key_of(fields, TEXT_KEYS),)
-    keys.see(fields, number, {key_of(fields, ID_KEYS), *texts, "subtopics"})
+    used = {key_of(fields, ID_KEYS), *texts, "subtopics"}
+    keys.see(fields, number, used | ({*_history(fields)} if turns_of(query.text) else set()))
     return query
 
 
@@ -145,8 +148,13 @@ def _query(fields: Fields) -> Query:
         parts = (optional_text(fields, [key]).strip() for key in REQUEST_KEYS)
         text = "\n\n".join(part for part in parts if part)
     else:
-        text = required_text(fields, TEXT_KEYS)
+        text = with_history(_history(fields), required_text(fields, TEXT_KEYS))
     return Query(query_id, text, _subtopics(fields.get("subtopics")))
+
+
+def _history(fields: Fields) -> dict[str, object]:
+    """Return the fields that may have the earlier turns of a query."""
+    return {name: msgspec.json.decode(raw) for name, raw in fields.items() if is_history(name)}
 
 
 def _subtopics(raw: msgspec.Raw | None) -> tuple[Subtopic, ...]:

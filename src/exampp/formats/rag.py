@@ -59,7 +59,6 @@ from exampp.formats.rag_values import (
 from exampp.formats.read_warnings import add_warning, count_fields, count_unused, is_empty
 from exampp.formats.record_rows import Cells
 from exampp.formats.traces import join_spans, joined_preset, literal, opened_fields
-from exampp.records.wording import counted
 
 Row = Mapping[str, Any]
 _ROLES = (*FIELD_OF_ROLE, "system")
@@ -332,7 +331,6 @@ def _records(
     rows = [*rows]
     conversations: dict[str, int] = {}
     blanks: list[int] = []
-    avoided = 0
     outer: object = None
     fields_of = dict.fromkeys(chain(*preset.variants), "variant")
     fields_of |= dict.fromkeys(chain(*preset.system), "system")
@@ -366,14 +364,6 @@ def _records(
                 outer = around
         blanks += [number] * blank
         yield number, record, parts
-        avoided += sum(weight < 0 for _, weight in record.items)
-    if avoided:
-        add_warning(
-            path,
-            None,
-            f"{counted(avoided, 'item')} with negative points: stored with weight 0, so that Cover "
-            "does not count them",
-        )
     if blanks:
         add_warning(
             path,

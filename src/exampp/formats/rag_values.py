@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.read_warnings import is_empty
+from exampp.records.turns import ASSISTANT, USER, Turn, transcript, turns_of
 
 
 class SourcedText(NamedTuple):
@@ -166,16 +167,13 @@ def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
 
 
 def _turns(messages: Sequence[Any], field: str) -> str:
-    """Return the turns of a conversation, one a line with its role; a single turn is its text."""
-    spoken = [
-        ("user" if role in _USERS else "assistant", message_text(one, field))
+    """Return the transcript of chat messages; a single turn is its text."""
+    turns = [
+        Turn(USER if role in _USERS else ASSISTANT, message_text(one, field))
         for one in messages
         if (role := _role(one)) in _USERS | _SYSTEMS
     ]
-    turns = [(role, text) for role, text in spoken if text]
-    if len(turns) < 2:
-        return "".join(text for _, text in turns)
-    return "\n".join(f"{role}: {text}" for role, text in turns)
+    return transcript(turn for turn in turns if turn.text)
 
 
 def with_history(fields: Mapping[str, Any], question: str) -> str:
@@ -186,7 +184,7 @@ def with_history(fields: Mapping[str, Any], question: str) -> str:
     for name, value in fields.items():
         if not is_history(name) or not isinstance(value, list):
             continue
-        if not value or not all(map(_role, value)) or is_conversation(question):
+        if not value or not all(map(_role, value)) or turns_of(question):
             continue
         users = [one for one in value if _role(one) in _USERS]
         ends = users and message_text(users[-1], name) == question
@@ -198,11 +196,6 @@ def with_history(fields: Mapping[str, Any], question: str) -> str:
 def is_history(name: str) -> bool:
     """Return whether a field may have the turns of a conversation."""
     return normalize_name(name) in _HISTORY
-
-
-def is_conversation(question: str) -> bool:
-    """Return whether a question has several turns."""
-    return re.match(r"(user|assistant): ", question) is not None and "\nuser: " in question
 
 
 def _conversation(what: str, field: str) -> InputError:
@@ -233,7 +226,7 @@ def check_single_turn(
     `first_lines` stores the first line of each conversation. A question with all its turns is not
     refused.
     """
-    if is_conversation(question):
+    if turns_of(question):
         return
     for name, value in fields.items():
         if normalize_name(name) in _CONVERSATIONS and isinstance(value, str | int):

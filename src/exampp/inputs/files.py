@@ -760,8 +760,7 @@ def _rows(
     for passage, label in one.judgments:
         yield "qrels", {**of_query, "passage_id": passage, "relevance": label}
     for text, weight in one.items:
-        # items to avoid have no weight, so that they are graded but not counted
-        yield "plain-bank", {**of_query, "nugget": text, "weight": max(weight, 0.0)}
+        yield "plain-bank", {**of_query, "nugget": text, "weight": weight}
     if one.references:
         # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)

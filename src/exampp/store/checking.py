@@ -28,7 +28,7 @@ _JSON = "{0} IS NULL OR json_valid({0})"
 _POSITIVE = "{0} >= 0"
 _WHOLE = f"abs({{0}}) < {2**31}"
 _RATING = f"{{0}} IS NULL OR {{0}} BETWEEN -{MOST_RATINGS} AND {MOST_RATINGS}"
-_WEIGHT = "{0} BETWEEN 0 AND 1e9"
+_WEIGHT = "{0} BETWEEN -1e9 AND 1e9"
 _KIND = f"{{0}} IN {ITEM_KINDS}"
 
 
@@ -40,7 +40,7 @@ _WORDS = {
     _POSITIVE: "is negative",
     _WHOLE: "is beyond 32 bits",
     _RATING: f"is beyond +-{MOST_RATINGS}",
-    _WEIGHT: "is not between 0 and 1e9",
+    _WEIGHT: "is not between -1e9 and 1e9",
     _KIND: f"is not one of {', '.join(ITEM_KINDS)}",
 }
 _EVALUATED: Mapping[str, Mapping[str, str]] = {
