@@ -41,6 +41,7 @@ from exampp.formats.preset import (
 )
 from exampp.formats.rag_values import (
     SourcedText,
+    answerability,
     check_dotted_path,
     check_single_turn,
     decoded_json,
@@ -49,6 +50,7 @@ from exampp.formats.rag_values import (
     holds_text,
     id_of,
     ids_of,
+    is_answerability,
     is_history,
     message_text,
     opened_text,
@@ -102,6 +104,7 @@ class RagRecord(NamedTuple):
     system: str = ""
     items: tuple[tuple[str, float], ...] = ()
     judgments: tuple[tuple[str, int], ...] = ()
+    answerable: bool | None = None
 
 
 def detect_preset(
@@ -474,8 +477,17 @@ def _record(
     if not contexts and not response:
         _check_bank(row, preset, bool(references or relevant or items or judgments) and is_bank)
     identity = query_id or text_digest(query), query
+    answerable = answerability(row)
+    used |= {*filter(is_answerability, row if answerable is not None else ())}
     record = RagRecord(
-        *identity, contexts, response, references, relevant, items=items, judgments=judgments
+        *identity,
+        contexts,
+        response,
+        references,
+        relevant,
+        items=items,
+        judgments=judgments,
+        answerable=answerable,
     )
     return record, blank + no_text
 

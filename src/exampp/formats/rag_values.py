@@ -49,6 +49,12 @@ _HISTORY = frozenset(
         *("turns", "previous_turns"),
     )
 )
+_IMPOSSIBLE = frozenset({"is_impossible", "unanswerable", "is_unanswerable"})
+_ANSWERABLE = _IMPOSSIBLE | {"answerable", "is_answerable", "answerability"}
+_TRUTHS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+_TRUTHS |= {"1.0": True, "0.0": False}
+_ANSWERS = {**_TRUTHS, "answerable": True, "partial": True, "partially_answerable": True}
+_ANSWERS |= {"conversational": True, "underspecified": True, "unanswerable": False}
 _TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
 _CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
 
@@ -196,6 +202,29 @@ def with_history(fields: Mapping[str, Any], question: str) -> str:
 def is_history(name: str) -> bool:
     """Return whether a field may have the turns of a conversation."""
     return normalize_name(name) in _HISTORY
+
+
+def is_answerability(name: str) -> bool:
+    """Return whether a field may state if a question can be answered."""
+    return normalize_name(name) in _ANSWERABLE
+
+
+def answerability(fields: Mapping[str, Any]) -> bool | None:
+    """Return whether a question can be answered; None if the fields do not state it.
+
+    A value is a truth value or a word such as UNANSWERABLE (MTRAG), perhaps the only one of a list.
+    A question of which a part can be answered is answerable. Other values state nothing.
+    """
+    for name, value in fields.items():
+        if not is_answerability(name):
+            continue
+        one = value[0] if isinstance(value, list) and len(value) == 1 else value
+        said = _ANSWERS.get(str(one).strip().lower())
+        if said is None:
+            continue
+        negates = normalize_name(name) in _IMPOSSIBLE and str(one).strip().lower() in _TRUTHS
+        return not said if negates else said
+    return None
 
 
 def _conversation(what: str, field: str) -> InputError:

@@ -744,7 +744,8 @@ def _rows(
     one: RagRecord, system: str, retrieved: str, answers: Iterable[str]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     of_query = {"query_id": one.query_id}
-    yield "queries", {**of_query, "text": one.query}
+    said = {} if one.answerable is None else {"answerable": one.answerable}
+    yield "queries", {**of_query, "text": one.query, **said}
     for passage, text, source in (*one.relevant, *(of for of in one.contexts if of.source)):
         if text:
             origin = {"source": source} if source else {}

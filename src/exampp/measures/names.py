@@ -96,8 +96,6 @@ def _scaled(params: Mapping[str, type], at: str = "") -> MeasureKind:
 KINDS: Mapping[str, MeasureKind] = {
     "Cover": MeasureKind(at="cutoff", cover=True, exampp_only=True),
     "nCover": MeasureKind(at="cutoff", cover=True, exampp_only=True),
-    "Avoided": MeasureKind(at="cutoff", cover=True, exampp_only=True),
-    "Points": MeasureKind(at="cutoff", cover=True, share=False, clipped=True, exampp_only=True),
     "nDCG": _cut({"dcg": str, "gains": dict, "judged_only": bool}),
     "P": _cut(_JUDGED, required=True),
     "AP": _cut(_JUDGED),
@@ -144,6 +142,8 @@ KINDS: Mapping[str, MeasureKind] = {
     "NuggetAll": _nuggets(),
     "NuggetVital": _nuggets(),
     "NuggetWeighted": _nuggets(),
+    "Avoided": MeasureKind(at="cutoff", cover=True, exampp_only=True),
+    "Points": MeasureKind(at="cutoff", cover=True, share=False, clipped=True, exampp_only=True),
 }
 
 

@@ -12,9 +12,9 @@ Every item is a nugget that the first k passages support (credit 1), partially s
 
 A rating of at least `--min-rating` is support, one of at least `partial` is partial support.
 `partial` is one below the min rating by default; if that is the lowest rating of the scale, nothing
-is partial. Item weights are ignored, except that items of weight 0 or less are excluded. An item whose
-importance is neither vital nor okay counts only in NuggetAll. Without vital items, NuggetVital is
-undefined.
+is partial. Item weights are ignored, except that items of weight 0 and items to avoid are excluded.
+An item whose importance is neither vital nor okay counts only in NuggetAll. Without vital items,
+NuggetVital is undefined.
 
 Source: Pradeep et al. (2024), arXiv:2411.09607; castorini/nuggetizer, scripts/calculate_metrics.
 """
