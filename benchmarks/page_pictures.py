@@ -24,6 +24,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import exampp
+from exampp.store.history import change_days
 from exampp.web.page_request import PLACES
 
 HIGHEST = 2400
@@ -129,10 +130,13 @@ def addresses(path: Path) -> dict[str, str]:
         "edits": "/history?what=edits",
         "search": "/search?q=a",
         "plots": "/plots",
+        **{name: f"/{name}" for name in ("write", "grade", "duplicates", "people")},
         "nowhere": "/nowhere",
     }
     with exampp.Collection(path) as collection:
         systems = [one.system for one in collection.systems.list()]
+        if days := change_days(collection.connection):
+            found["changes-since"] = "/changes?" + urlencode({"since": days[-1].day})
         try:
             graded = (one.grades for one in collection.grades().dossiers())
             first = next(one for one in graded if one.item_ids and one.passage_ids)
@@ -140,7 +144,13 @@ def addresses(path: Path) -> dict[str, str]:
             return found
     query, item, passage = first.query_id, first.item_ids[0], first.passage_ids[0]
     cell = {"query": query, "item": item, "passage": passage}
+    narrowed = urlencode({"find": systems[0][:2], "pin": systems[-2:]}, doseq=True)
     return found | {
+        **{f"{name or 'overview'}-narrowed": f"/{name}?{narrowed}" for name in ("", "plots")},
+        **{
+            f"judge-{by}": "/judge/all?" + urlencode({**cell, "by": by})
+            for by in ("item", "passage")
+        },
         "query": "/query?" + urlencode({"id": query}),
         "record": "/record?" + urlencode({"id": query}),
         "cell": "/cell?" + urlencode(cell),

@@ -677,6 +677,26 @@ OPTIONS: Mapping[str, Uses] = {
         {"--grader": {}, "--first": "", **READ},
         {"analyze citations cited.exam": ("--grader other",)},
     ),
+    "analyze banks": Uses(
+        (
+            "analyze banks teams.exam --reference manual",
+            "analyze banks matches.exam --grader judge",
+            "analyze banks matches.exam --grader text",
+        ),
+        {
+            "--reference": {},
+            "--bank": {"analyze banks teams.exam": "first"},
+            "--by": {"analyze banks teams.exam": "keys"},
+            "-k": "1",
+            "--best": "2",
+            "--shared": "",
+            "--grader": {"analyze banks teams.exam": "judge"},
+            "--min-rating": {"analyze banks matches.exam --grader judge": "2"},
+            "--table": "new",
+            **READ,
+        },
+        {"analyze banks matches.exam": ("--grader other",)},
+    ),
     "analyze unsaid": Uses(
         (
             "analyze unsaid my.exam --pair beta=alpha",
@@ -833,6 +853,10 @@ OPTIONS: Mapping[str, Uses] = {
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
     "bank duplicates": Uses(("bank duplicates banks.exam",), {**BANK, **FORMAT}),
+    "bank match": Uses(
+        ("bank match teams.exam new.exam --reference manual",),
+        {"--reference": {}, "--bank": "first", "--by": "keys"},
+    ),
     "bank lint": Uses(
         ("bank lint banks.exam", "bank lint banks.exam --all"),
         {**GRADED, "--min-rating": "2", "--min-relevant": "1", "--all": "", **FORMAT},

@@ -243,7 +243,7 @@ class Bank:
         return describe_source(book.grader, book.bank_label, book.oversight) if found else "", found
 
     def duplicates(self) -> Table:
-        """Return the groups of items that ask one thing: equal, paraphrases, or marked."""
+        """Return the groups of items that ask the same thing: equal, paraphrases, or marked."""
         self._states()
         return duplicates_table(self._entries())
 

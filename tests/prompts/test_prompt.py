@@ -68,6 +68,7 @@ def test_the_catalogue_is_complete() -> None:
         "faggioli-b-few-workbench",
         "helm",
         "helm-workbench",
+        "item-match",
         "nugget-extraction",
         "nugget-rating-evidence",
         "nugget-rating-many",
@@ -170,7 +171,7 @@ def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) ->
 PASSAGE_FIRST = {"nugget-self-rating-passage-first", "question-self-rating-passage-first"}
 TWO_WORDINGS = {"faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
 OF_OTHERS = {"nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela"}
-OF_OTHERS |= {"citation-support", "abstention"}
+OF_OTHERS |= {"citation-support", "abstention", "item-match"}
 CRITERIA = {f"criteria-{one}" for one in ("contextual-fit", "coverage", "exactness", "topicality")}
 WITH_EVIDENCE = {"nugget-rating-evidence", "question-rating-evidence"}
 MANY = {f"{kind}-rating-many" for kind in ("nugget", "question")}
@@ -241,7 +242,7 @@ def test_passage_first_is_the_same_words_in_another_order(name: str) -> None:
 
 def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
     rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
-    rated |= {"nuggetizer-assigner", "umbrela", "citation-support", *PASSAGE_FIRST}
+    rated |= {"nuggetizer-assigner", "umbrela", "citation-support", "item-match", *PASSAGE_FIRST}
     rated |= CRITERIA | WITH_EVIDENCE | MANY | {"nuggetizer-assigner-many"}
     assert {name for name in names() if not load_grading_prompt(name).is_verdict} == rated
 

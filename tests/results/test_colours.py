@@ -71,10 +71,10 @@ def encodings(spec: Any) -> Iterator[Mapping[str, Any]]:
 def test_names_are_told_apart_without_colour(make: Make) -> None:
     """Where a name has a colour, it also has a place, a shape or dashes, unless colours suffice."""
     for one in encodings(json.loads(make(["one", "two", "three", "four"]).json())):
-        colour = one.get("color", {})
+        colour = one.get("color") or {}
         if colour.get("type") != "nominal":
             continue
         inks = list(dict.fromkeys(colour["scale"]["range"]))
         far = min(closest(inks, vision) for vision in VISIONS)
-        marked = [m for m in MARKS if one.get(m, {}).get("field") == colour["field"]]
+        marked = [m for m in MARKS if (one.get(m) or {}).get("field") == colour["field"]]
         assert marked or far >= 2 * LEAST, (colour["field"], inks, far)

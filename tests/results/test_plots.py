@@ -21,6 +21,7 @@ import pytest
 
 from exampp.errors import InputError
 from exampp.installed import install_command
+from exampp.records.calibration import CalibrationBin
 from exampp.results.plots import distributions, dots, heatmap, lines
 from exampp.results.plots.dots import groups, leaderboard
 from exampp.results.plots.figure import (
@@ -93,7 +94,23 @@ def items(names: list[str]) -> Figure:
     return lines.item_scatter([(name, n / 100, 0.5, n > 5) for n, name in enumerate(names)])
 
 
+def attacked(names: list[str]) -> Figure:
+    rows = [(name, 0.4 - n / 300, 0.3, 0.5, n < 2) for n, name in enumerate(names)]
+    return dots.attack_lifts(rows, "of passages judged non-relevant")
+
+
+def corrected(names: list[str]) -> Figure:
+    rows = [(name, 0.6, 0.5 - n / 300, 0.4, 0.6, 0.45) for n, name in enumerate(names)]
+    return dots.corrected_scores(rows, "P@20", "bars: 95% interval")
+
+
+def curve(names: list[str]) -> Figure:
+    bins = [CalibrationBin(n / 100, n / 110, n) for n in range(1, min(9, len(names)) + 1)]
+    return lines.calibration_curve(bins, 2, name="calibration")
+
+
 FAMILIES = [leaderboards, several_methods, ranks, grades, heat, sizes, spans, intervals, items]
+FAMILIES += [attacked, corrected, curve]
 Make = Callable[[list[str]], Figure]
 
 

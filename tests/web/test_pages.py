@@ -283,6 +283,14 @@ def visit(client: Client, addresses: Sequence[str]) -> None:
         assert client.request("GET", address).status in (200, 204, 404), address
 
 
+def test_pages_with_plots_load_the_script_that_draws_them() -> None:
+    texts = [one.read_text() for one in (HERE / "templates").iterdir()]
+    drawing = [text for text in texts if "{{ drawn(" in text]
+    assert len(drawing) >= 3
+    for name in ("chart.js", "chart.css"):
+        assert [text for text in drawing if name not in text] == []
+
+
 def test_every_variable_of_a_template_comes_from_its_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

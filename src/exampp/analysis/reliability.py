@@ -346,8 +346,7 @@ class Reliability(Result):
         yield note("reliability-method", level=percent(self.settings.level))
         left = len(self.scored.query_ids) - self.queries
         if left and self.queries:
-            verb = "does" if left == 1 else "do"
-            yield note("queries-not-common", queries=counted(left, "query"), verb=verb)
+            yield note("queries-not-common", queries=counted(left, "query"))
 
 
 _COMPONENTS = "Where the variance of scores comes from"

@@ -225,7 +225,7 @@ PANELS: Mapping[str, str] = {
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system since margin "
     "allow-missing junit blind shared guidelines pair invite role revoke "
-    "part in rules rule first last to edit retire-missing force yes",
+    "reference best table shared part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
     "Server": "host port serve allowed-host prefix proxy access-log address",
@@ -396,7 +396,7 @@ class Command(click.Command):
                 formatter.write(f"{'':{formatter.current_indent}}{self.example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments. Raises InputError for what is given twice or is empty."""
+        """Read the arguments. Raises InputError if an option is repeated or empty."""
         _check_former(args[:2], vars(self.callback).get("former", {}), ctx)
         given = list(args)  # click takes away what it reads
         try:
@@ -421,7 +421,7 @@ class Command(click.Command):
         return rest
 
     def make_parser(self, ctx: Any) -> Any:
-        """Return what reads the arguments, and keeps what it read."""
+        """Return the parser, which stores the raw arguments that it reads."""
         parser = super().make_parser(ctx)
         parse = parser.parse_args
 

@@ -1,4 +1,4 @@
-"""Duplicates in a bank: items of a query that ask one thing, in the same or in other words.
+"""Duplicates in a bank: items of a query that ask the same thing, in the same or in other words.
 
 Two items are equal if they differ in form alone: case, punctuation, articles and other words that
 narrow nothing, the number of a noun, the agreement of a verb. They are a paraphrase if every word
@@ -383,6 +383,14 @@ def vector_of(text: str, encode: Callable[[str], Encoded]) -> NDArray[np.float32
     return mean / length if length else mean
 
 
+def text_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the vectors of texts, [texts, dimensions]; InputError without the model."""
+    from exampp.graders.draft import encode_in_thread
+
+    vectors = [vector_of(text, encode_in_thread) for text in texts]
+    return np.stack(vectors) if vectors else np.zeros((0, 1), np.float32)
+
+
 # ---- items ---------------------------------------------------------------------------------------
 
 
@@ -451,7 +459,7 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
 
 
 class DuplicateGroup(NamedTuple):
-    """Items of a query that ask one thing: the most central one first, and why they are together.
+    """Items of a query that ask the same thing, the most central first, and why they are grouped.
 
     `reason` is "marked" by a person, "equal", or "paraphrase".
     """

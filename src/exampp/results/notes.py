@@ -177,8 +177,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "costs-target": (
         _N,
-        "Cells needed for a measure depend on the grades: limits until some queries are graded "
-        "(--max-queries 5), an estimate afterwards.",
+        "The number of cells that a measure needs depends on the grades: an estimate appears when "
+        "some queries are graded (--max-queries 5), limits until then.",
     ),
     "costs-replayed": (
         _N,
@@ -187,7 +187,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "costs-tokens": (
         _N,
-        "A token is counted as {characters} characters; after a first run, as the server counts.",
+        "Tokens are estimated as {characters} characters each; after a first run, from the counts "
+        "of the server.",
     ),
     "grade-readings": (_D, "{text}"),
     "reading-warning": (_W, "{text}"),
@@ -385,8 +386,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "gate-method": (
         _D,
-        "Tested is the mean over all queries like these, at {side} on either side. Passed: the "
-        "whole interval meets the requirement; failed: none of it does.",
+        "The interval is that of the mean over all queries like these, at {side} on either side. "
+        "Passed: all of it meets the requirement; failed: none of it does.",
     ),
     "gate-sample": (
         _N,
@@ -472,8 +473,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "no-item-halves": (_D, "Every query has only 1 item, so items cannot be split into halves."),
     "items-repeated": (
         _N,
-        "{count} with the words and grades of another item of the query count once in reliability "
-        "and correlations: {items}.",
+        "{count} with the same words and grades as another item of the query, counted once in "
+        "reliability and correlations: {items}.",
     ),
     "items-same": (
         _N,
@@ -557,7 +558,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "hold for these systems and for queries like these, by resampling the queries and one "
         "added query. Errors are standard errors of measurement, in units of the score.",
     ),
-    "queries-not-common": (_N, "{queries} left out, which {verb} not count for every system."),
+    "queries-not-common": (_N, "{queries} left out: not counted for every system."),
     # corrected leaderboards
     "all-judged-pool": (_N, "People judged the whole pool: corrected scores are theirs, exactly."),
     "all-judged-queries": (
@@ -668,7 +669,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "attack-findings": (
         _D,
-        "gamed, hurt: the attack does what it is for; lowered, raised: the opposite. An attack "
+        "gamed, hurt: the attack has its intended effect; lowered, raised: the opposite. An attack "
         "without a finding may still work. unread: replies without a grade.",
     ),
     "battery": (_D, "Battery {digest}, seed {seed}."),
@@ -716,9 +717,58 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _N,
         "The first {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
     ),
+    # banks
+    "banks-by-text": (
+        _W,
+        "Items match if their texts are equal or paraphrases. These rules find about a quarter of "
+        "the pairs that ask for the same, so recall and precision are lower bounds. A model or "
+        "people find more: exampp bank match.",
+    ),
+    "banks-by-similarity": (
+        _W,
+        "Items match if their texts are similar. About 4 of 10 such pairs ask for different "
+        "things, and half of the related pairs are missed. For better matches: exampp bank match.",
+    ),
+    "banks-by-keys": (_W, "Items match if they have the same answer keys; others never match."),
+    "banks-by-grader": (_N, "Items are matched by {grader}."),
+    "banks-decided": (
+        _N,
+        "{people} decided {pairs}, which override the grader. Recall changed: {changes}.",
+    ),
+    "banks-ungraded": (
+        _W,
+        "Queries with pairs without a grade are left out of a bank: {banks}. Grade them: exampp "
+        "grade.",
+    ),
+    "banks-other-queries": (
+        _N,
+        "Up to {queries} of a bank are not in {reference}, and are left out.",
+    ),
+    "banks-bare": (
+        _N,
+        "{queries} of {reference} without items in any other bank count with recall 0. Leave them "
+        "out with --shared.",
+    ),
+    "banks-shown": (_N, "The first {limit} of {count} are shown; all with --table {table}."),
+    "banks-best": (
+        _N,
+        "The best items are chosen with the matches that also measure them, so their recall is too "
+        "high for other matches.",
+    ),
+    "banks-columns": (
+        _D,
+        "recall: reference weight that the items ask for; a part counts half, two parts all of it. "
+        "precision: items that ask for something in the reference bank. redundancy: items that "
+        "repeat another. novelty: distinct items that ask for nothing in the reference bank. nDCG: "
+        "recall discounted by rank; repetitions gain nothing. Means over queries.",
+    ),
+    "banks-intervals": (
+        _D,
+        "Intervals ({level}) are for the mean over all queries like these, with these matches.",
+    ),
     # citations
     "first-citation": (_N, "Only the first citation of every sentence counts."),
-    "citations-ungraded": (_N, "{citations} without a grade, which no mean includes."),
+    "citations-ungraded": (_N, "{citations} without a grade, left out of every mean."),
     "answers-uncited": (_N, "{answers} without citations: recall 0, no precision."),
     "citation-columns": (
         _D,
@@ -761,8 +811,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     # two versions of an exam
     "changes-grader": (
         _W,
-        "Another grader made the grades: {after}, before {before}. Scores of two graders are not "
-        "on one scale.",
+        "The grader changed from {before} to {after}. Scores of two graders are not on one scale.",
     ),
     "changes-scale": (
         _N,
@@ -770,8 +819,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "changes-missing": (
         _N,
-        "Up to {after} of the cells behind a score have no grade, before {before}. They count as "
-        "not covered.",
+        "Up to {after} of the cells behind a score have no grade (before: {before}). They count "
+        "as not covered.",
     ),
     "changes-scores-only": (
         _N,
@@ -811,8 +860,8 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "changes-sealed": (_N, "Changes of sealed items are counted, but not listed: {count}."),
     "changes-history": (
         _N,
-        "Bank and decisions are as they were before {when}. Systems and grades are those of now, "
-        "because their times are not stored.",
+        "Bank and decisions are as they were before {when}. Systems and grades are the current "
+        "ones, because their times are not stored.",
     ),
     "rows-left-out": (_N, "{rows} more rows: exampp analyze changes --format csv lists all."),
     # smaller exams

@@ -1,7 +1,7 @@
 """Earlier states of the bank and the decisions, rebuilt from their logs.
 
-Edits of items and decisions are stored with their times. Rankings, passages and grades are not: an
-earlier state has those of now. Marks of duplicates are those of now, too.
+Edits of items and decisions are stored with their times. Rankings, passages, grades and marks of
+duplicates are not: an earlier state has the current ones.
 """
 
 from __future__ import annotations

@@ -106,9 +106,8 @@ def dots(
         end = (about or {}).get(spread.system, "")
         return f"{spread.system}{of}: {ranged(*spread[1:])}{end and f', {end}'}"
 
-    line = layer(
-        "rule", {"x": across, "y": None}, inline_rows(("value",), [[0]]), strokeDash=[5, 4]
-    )
+    ends = {"y": {"value": 0}, "y2": {"value": "height"}}
+    line = layer("rule", {"x": across, **ends}, inline_rows(("value",), [[0]]), strokeDash=[5, 4])
     return rows_of_names(
         names,
         _WIDTH,

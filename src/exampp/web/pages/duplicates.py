@@ -1,4 +1,4 @@
-"""`/duplicates`: groups of items that ask one thing, to merge, to count once, or to keep apart."""
+"""`/duplicates`: groups of items that ask the same thing, to merge, count once or keep apart."""
 
 from __future__ import annotations
 
