@@ -187,6 +187,7 @@ def test_each_kind_of_plug_in_has_one_registry() -> None:
         "exampp.formats",
         "exampp.graders",
         "exampp.measures",
+        "exampp.presets",
         "exampp.prompts",
     ]
 

@@ -74,6 +74,7 @@ def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
 
 FORMAT = {"--format": "json"}
 READ = {"--digits": "5", **FORMAT}
+PUBLISHED = "gate my.exam --require P@3>=0.1"
 GRADED = {"--grader": "other", "--bank": "small"}
 BOARD = {
     **GRADED,
@@ -174,7 +175,9 @@ OPTIONS: Mapping[str, Uses] = {
         {"--format": "queries", "--bank": "small", "--part": "sealed"},
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
-    "check": Uses(("check my.exam",), FORMAT),
+    "check": Uses(
+        ("check my.exam", "check bank.tsv"), {"--strict": {"check bank.tsv": ""}, **FORMAT}
+    ),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
         {"--corpus": "passages.jsonl", "--system": {}},
@@ -371,6 +374,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--baseline-system beta",
             "gate my.exam --baseline turned.run --margin 0.1 --allow-missing 0.9 --format markdown",
             "gate my.exam --baseline turned.run --require Cover@3>baseline",
+            f"{PUBLISHED} --github",
         ),
         {
             **GRADED,
@@ -378,6 +382,9 @@ OPTIONS: Mapping[str, Uses] = {
             "--baseline": {"gate my.exam --require Cover@3>=0.5 --allow-missing .9": "turned.run"},
             "--baseline-system": {"gate my.exam --baseline turned.run": "beta"},
             "--margin": {},
+            "--since": "my.exam",
+            "--github": "",
+            "--title": {f"{PUBLISHED} --github": "mine"},
             "--min-rating": "2",
             "--run": "late.run",
             "--system": "alpha",
@@ -999,6 +1006,8 @@ def run(
 
     here = Path(shutil.copytree(example, tmp_path / "here"))
     monkeypatch.chdir(here)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
 
     untouched = stamps(example)
 

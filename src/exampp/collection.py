@@ -868,6 +868,7 @@ class Collection:
         settings: GateSettings | None = None,
     ) -> None:
         """Raise GateFailed if a system is worse than a baseline; for tests. See `Grades`."""
+        __tracebackhide__ = True  # pytest shows the line of the test
         self.grades(grader, bank=bank).assert_not_worse(
             baseline,
             measures,

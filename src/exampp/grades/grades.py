@@ -350,6 +350,7 @@ class Grades(ChosenGrades, GradesBase):
         Raises it if a system is worse by more than the `margin`, and GateUndecided if that is
         uncertain. See `gate`.
         """
+        __tracebackhide__ = True  # pytest shows the line of the test
         check_lists(measures=measures)
         self.gate(
             [f"{measure}>=baseline-{margin:.12g}" for measure in measures],
