@@ -22,14 +22,14 @@ from exampp.store.connection import (
     transaction,
 )
 from exampp.store.inputs import put_queries, read_queries
-from exampp.store.sql import TABLE, totals
+from exampp.store.sql import TABLE, sums_of_tables
 
 
 def older(path: Path) -> Path:
     """Turn a collection into one of the version before."""
     with closing(sqlite3.connect(path, isolation_level=None)) as opened:
         opened.execute("ALTER TABLE query DROP COLUMN answerable")
-        for name, sums in dict(totals(opened)).items():
+        for name, sums in dict(sums_of_tables(opened)).items():
             opened.execute(f"UPDATE {TABLE} SET rows = ?, total = ? WHERE name = ?", (*sums, name))
         opened.execute(f"PRAGMA user_version = {upgrading.BEFORE}")
         assert schema_digest(objects(opened)) == upgrading.BEFORE_DIGEST

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from exampp.store.sql import TABLE, mismatches, tables_of, totals
+from exampp.store.sql import TABLE, mismatches, sums_of_tables, tables_of
 
 BEFORE, BEFORE_DIGEST = 4, "75417bf911168590acf665b325a2498f"
 """The version that is upgraded, and the digest of its schema."""
@@ -36,7 +36,7 @@ def upgrade(connection: sqlite3.Connection, version: int) -> None:
             for statement in _COPY:
                 connection.execute(statement)
             return
-        for name, sums in totals(connection, _others(connection)) if is_sound else ():
+        for name, sums in sums_of_tables(connection, _others(connection)) if is_sound else ():
             connection.execute(
                 f"UPDATE {TABLE} SET rows = ?, total = ? WHERE name = ?", (*sums, name)
             )
