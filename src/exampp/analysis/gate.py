@@ -142,7 +142,7 @@ class GateFailed(AssertionError):
     """Raised if a requirement failed, or data for it is missing; `result` is the whole gate."""
 
     def __init__(self, result: GateResult) -> None:
-        super().__init__(f"\n{result.render()}")
+        super().__init__(result.render())
         self.result = result
 
 

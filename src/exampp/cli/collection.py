@@ -701,8 +701,8 @@ def export(
         keyword(
             "--format",
             metavar="KIND",
-            help=f"Write records: {', '.join(get_args(ExportFormat)[:-_OF_GRADES])}, or a format of a "
-            f"package; write results: {', '.join(get_args(ExportFormat)[-_OF_GRADES:])}. "
+            help=f"Write records: {', '.join(get_args(ExportFormat)[:-_OF_GRADES])}, and formats "
+            f"of packages; write results: {', '.join(get_args(ExportFormat)[-_OF_GRADES:])}. "
             "[default: by the name of FILE]",
         ),
     ] = None,

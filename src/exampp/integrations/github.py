@@ -244,7 +244,7 @@ def gate_on_github(
         InputError: As `run_gate` does, or the environment is not a workflow.
     """
     workflow = read_workflow(os.environ if environ is None else environ)
-    title = title or path.name
+    title = printable(title or path.name)
     with tempfile.TemporaryDirectory(prefix="exampp-") as folder:
         try:
             found, remarks = _run(path, options, workflow, Path(folder))
@@ -325,7 +325,7 @@ def _body(
         if shown < len(rows):
             parts.append(f"{counted(len(rows) - shown, 'more row')} in the log of the run.")
         parts += map(markdown_escape, map(printable, remarks))
-        parts += (f"<details><summary>{title}</summary>\n\n{one}\n</details>" for one in changes)
+        parts += (f"<details><summary>{title}</summary>\n\n{one}\n\n</details>" for one in changes)
         text = "\n\n".join(parts)
         if len(text) <= limit:
             break
