@@ -118,7 +118,7 @@ IN_DOORS: dict[str, Contents] = {
         (REEFS,),
         nuggets=(
             ("States that animals build reefs", 7.0),
-            ("Claims that plants build reefs", 0.0),
+            ("Claims that plants build reefs", -5.0),
         ),
     ),
     "inspect-log.json": _of_reefs("", key="corals", system="openai/gpt"),

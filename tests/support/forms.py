@@ -318,7 +318,7 @@ HEALTHBENCH = {
     ],
     "ideal_completions_data": None,
 }
-RUBRIC = Contents(nuggets=(("Names light", 7.0), ("Names cats", 0.0)))
+RUBRIC = Contents(nuggets=(("Names light", 7.0), ("Names cats", -5.0)))
 ROW = {"user_input": ASKED, "retrieved_contexts": [CATS, LIGHT], "response": SAID, "reference": KEY}
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]

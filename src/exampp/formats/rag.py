@@ -40,6 +40,7 @@ from exampp.formats.preset import (
 )
 from exampp.formats.rag_values import (
     SourcedText,
+    answerability,
     check_dotted_path,
     check_single_turn,
     decoded_json,
@@ -48,6 +49,7 @@ from exampp.formats.rag_values import (
     holds_text,
     id_of,
     ids_of,
+    is_answerability,
     is_dialogue,
     is_documents,
     is_history,
@@ -61,7 +63,6 @@ from exampp.formats.read_warnings import add_warning, count_fields, count_unused
 from exampp.formats.record_rows import Cells
 from exampp.formats.record_systems import SYSTEM, named_by_key, rows_of_columns, rows_of_systems
 from exampp.formats.traces import join_spans, joined_preset, literal, opened_fields
-from exampp.records.wording import counted
 
 Row = Mapping[str, Any]
 _ROLES = (*FIELD_OF_ROLE, "system")
@@ -106,6 +107,7 @@ class RagRecord(NamedTuple):
     system: str = ""
     items: tuple[tuple[str, float], ...] = ()
     judgments: tuple[tuple[str, int], ...] = ()
+    answerable: bool | None = None
 
     def joined(self, other: RagRecord) -> RagRecord | None:
         """Return both records as one if they differ in what a bank or judgments have, or None."""
@@ -363,7 +365,6 @@ def _records(
     rows = [*rows]
     conversations: dict[str, int] = {}
     blanks: list[int] = []
-    avoided = 0
     outer: object = None
     fields_of = dict.fromkeys(chain(*preset.variants), "variant")
     fields_of |= dict.fromkeys(chain(*preset.system), "system")
@@ -398,14 +399,6 @@ def _records(
                 outer = around
         blanks += [number] * blank
         yield number, record, parts
-        avoided += sum(weight < 0 for _, weight in record.items)
-    if avoided:
-        add_warning(
-            path,
-            None,
-            f"{counted(avoided, 'item')} with negative points: stored with weight 0, so that Cover "
-            "does not count them",
-        )
     if blanks:
         add_warning(
             path,
@@ -541,8 +534,17 @@ def _record(
     if not contexts and not response:
         _check_bank(row, preset, bool(references or relevant or items or judgments) and is_bank)
     identity = query_id or text_digest(query), query
+    answerable = answerability(row)
+    used |= {*filter(is_answerability, row if answerable is not None else ())}
     record = RagRecord(
-        *identity, contexts, response, references, relevant, items=items, judgments=judgments
+        *identity,
+        contexts,
+        response,
+        references,
+        relevant,
+        items=items,
+        judgments=judgments,
+        answerable=answerable,
     )
     return record, blank + no_text
 

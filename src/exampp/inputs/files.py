@@ -781,7 +781,8 @@ def _rows(
     one: RagRecord, system: str, retrieved: str, answers: Iterable[str]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     of_query = {"query_id": one.query_id}
-    yield "queries", {**of_query, "text": one.query}
+    said = {} if one.answerable is None else {"answerable": one.answerable}
+    yield "queries", {**of_query, "text": one.query, **said}
     for passage, text, source in (*one.relevant, *(of for of in one.contexts if of.source)):
         if text:
             origin = {"source": source} if source else {}
@@ -800,8 +801,7 @@ def _rows(
     for passage, label in one.judgments:
         yield "qrels", {**of_query, "passage_id": passage, "relevance": label}
     for text, weight in one.items:
-        # items to avoid have no weight, so that they are graded but not counted
-        yield "plain-bank", {**of_query, "nugget": text, "weight": max(weight, 0.0)}
+        yield "plain-bank", {**of_query, "nugget": text, "weight": weight}
     if one.references:
         # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)
