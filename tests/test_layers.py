@@ -25,7 +25,7 @@ ROWS = (
     ("analysis", "review"),
     ("grades", "bank"),
     ("collection",),
-    ("citations", "project"),
+    ("bank_matches", "citations", "project"),
     ("integrations",),
     ("web",),
     ("cli",),
@@ -66,6 +66,7 @@ CORE = (
 """What importing, grading, evaluating and reviewing take; the public classes stand over it."""
 ON_TOP = (
     "analysis.attacks",
+    "analysis.banks",
     "analysis.calibration",
     "analysis.changes",
     "analysis.citations",
@@ -80,6 +81,7 @@ ON_TOP = (
     "analysis.sensitivity",
     "analysis.verdict",
     "analysis.versions",
+    "bank_matches",
     "citations",
     "cli",
     "demo",
@@ -185,6 +187,7 @@ def test_each_kind_of_plug_in_has_one_registry() -> None:
         "exampp.formats",
         "exampp.graders",
         "exampp.measures",
+        "exampp.presets",
         "exampp.prompts",
     ]
 

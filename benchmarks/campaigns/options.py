@@ -74,6 +74,7 @@ def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
 
 FORMAT = {"--format": "json"}
 READ = {"--digits": "5", **FORMAT}
+PUBLISHED = "gate my.exam --require P@3>=0.1"
 GRADED = {"--grader": "other", "--bank": "small"}
 BOARD = {
     **GRADED,
@@ -174,7 +175,9 @@ OPTIONS: Mapping[str, Uses] = {
         {"--format": "queries", "--bank": "small", "--part": "sealed"},
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
-    "check": Uses(("check my.exam",), FORMAT),
+    "check": Uses(
+        ("check my.exam", "check bank.tsv"), {"--strict": {"check bank.tsv": ""}, **FORMAT}
+    ),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
         {"--corpus": "passages.jsonl", "--system": {}},
@@ -371,6 +374,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--baseline-system beta",
             "gate my.exam --baseline turned.run --margin 0.1 --allow-missing 0.9 --format markdown",
             "gate my.exam --baseline turned.run --require Cover@3>baseline",
+            f"{PUBLISHED} --github",
         ),
         {
             **GRADED,
@@ -378,6 +382,9 @@ OPTIONS: Mapping[str, Uses] = {
             "--baseline": {"gate my.exam --require Cover@3>=0.5 --allow-missing .9": "turned.run"},
             "--baseline-system": {"gate my.exam --baseline turned.run": "beta"},
             "--margin": {},
+            "--since": "my.exam",
+            "--github": "",
+            "--title": {f"{PUBLISHED} --github": "mine"},
             "--min-rating": "2",
             "--run": "late.run",
             "--system": "alpha",
@@ -677,6 +684,26 @@ OPTIONS: Mapping[str, Uses] = {
         {"--grader": {}, "--first": "", **READ},
         {"analyze citations cited.exam": ("--grader other",)},
     ),
+    "analyze banks": Uses(
+        (
+            "analyze banks teams.exam --reference manual",
+            "analyze banks matches.exam --grader judge",
+            "analyze banks matches.exam --grader text",
+        ),
+        {
+            "--reference": {},
+            "--bank": {"analyze banks teams.exam": "first"},
+            "--by": {"analyze banks teams.exam": "keys"},
+            "-k": "1",
+            "--best": "2",
+            "--shared": "",
+            "--grader": {"analyze banks teams.exam": "judge"},
+            "--min-rating": {"analyze banks matches.exam --grader judge": "2"},
+            "--table": "new",
+            **READ,
+        },
+        {"analyze banks matches.exam": ("--grader other",)},
+    ),
     "analyze unsaid": Uses(
         (
             "analyze unsaid my.exam --pair beta=alpha",
@@ -833,6 +860,10 @@ OPTIONS: Mapping[str, Uses] = {
         {"bank revert banks.exam --edit 38": ("--bank small",)},
     ),
     "bank duplicates": Uses(("bank duplicates banks.exam",), {**BANK, **FORMAT}),
+    "bank match": Uses(
+        ("bank match teams.exam new.exam --reference manual",),
+        {"--reference": {}, "--bank": "first", "--by": "keys"},
+    ),
     "bank lint": Uses(
         ("bank lint banks.exam", "bank lint banks.exam --all"),
         {**GRADED, "--min-rating": "2", "--min-relevant": "1", "--all": "", **FORMAT},
@@ -975,6 +1006,8 @@ def run(
 
     here = Path(shutil.copytree(example, tmp_path / "here"))
     monkeypatch.chdir(here)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
 
     untouched = stamps(example)
 

@@ -12,6 +12,7 @@ from typing import Any
 from support import attacked
 
 import exampp
+from exampp import bank_matches
 from exampp.analysis.attacks.battery import BatterySettings
 from exampp.citations import collect
 from exampp.graders.base import Grader, Reply, Request
@@ -167,6 +168,7 @@ def make(folder: Path, queries: int) -> None:
         opened.export(folder / "bank.jsonl.gz", "bank")
     shutil.copy(folder / "my.exam", folder / "learn.exam")
     cite(folder)
+    match(folder)
     with exampp.Collection(folder / "learn.exam") as opened:
         opened.import_files(folder / "made.qrels", update=True)
     lines = lines_of(folder / "graded.jsonl.gz")
@@ -243,6 +245,32 @@ def cite(folder: Path) -> None:
         it.grade(
             lambda item, one: chance("other", item.text, one.text) % 3, name="other", scale=(0, 2)
         )
+
+
+def match(folder: Path) -> None:
+    """A collection of three banks, and their matches, graded by a text rule and by scales."""
+    key = {"What is a?": "a", "Define a.": "a", "What about a?": "a", "What is zero?": "0"}
+    banks = {
+        "manual": ["What is a?", "What is b?", "What is zero?"],
+        "first": ["Define a.", "What about a?", "What is zero, and one?"],
+        "second": ["What is zero?", "Who?"],
+    }
+    with exampp.Collection.create(folder / "teams.exam") as opened:
+        opened.add(queries={query: f"topic {query}" for query in ("q1", "q2", "q3", "q4")})
+        for name, texts in banks.items():
+            rows = [
+                {"query_id": query, "question": text, "answer": key.get(text, "")}
+                for query in ("q1", "q2", "q3", *(["q4"] * (name == "manual")))
+                for text in texts
+            ]
+            opened.add(bank=rows, bank_name=name)
+        with bank_matches.collect_matches(folder / "matches.exam", opened, "manual") as it:
+            it.grade(lambda item, one: chance("judge", item.text, one.text) % 6, name="judge")
+            it.grade(
+                lambda item, one: chance("other", item.text, one.text) % 4,
+                name="other",
+                scale=(0, 3),
+            )
 
 
 def lines_of(path: Path) -> list[str]:

@@ -53,6 +53,7 @@ ON_GRADED = (
     "review {} spurious",
     "bank lint {}",
     "bank duplicates {}",
+    "analyze banks {} --reference main",
     "bank show {}",
     "status {}",
     "status {} --pool",

@@ -50,6 +50,7 @@ from exampp.store.pages import write_pages
 from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
+    from exampp.analysis.banks import BankComparison, MatchedBanks
     from exampp.analysis.gate import GateSettings
     from exampp.bank import Bank
     from exampp.graders.base import Grader
@@ -484,6 +485,55 @@ class Collection:
 
         return banks_of(self.connection)
 
+    def matched_banks(
+        self, reference: str, banks: Sequence[str] = (), matcher: str = "text"
+    ) -> MatchedBanks:
+        """Match the items of banks with those of the bank `reference`; see `compare_banks`."""
+        from exampp.analysis.banks import match_banks
+        from exampp.store.bank import read_bank
+
+        check_lists(banks=banks)
+        known = [str(bank) for bank, *_ in self.banks().rows]
+        wanted = (reference, *(banks or known))
+        if unknown := next((one for one in wanted if one not in known), None):
+            raise InputError(
+                f"the collection has no bank {unknown!r}", hint=f"It has {', '.join(known)}"
+            )
+        entries = {name: list(read_bank(self.connection, name)) for name in dict.fromkeys(wanted)}
+        return match_banks(reference, entries, matcher)
+
+    def compare_banks(
+        self,
+        reference: str,
+        banks: Sequence[str] = (),
+        *,
+        matcher: str = "text",
+        k: int | None = None,
+        best: int = 0,
+        shared: bool = False,
+    ) -> BankComparison:
+        """Compare banks with the bank `reference` of the same queries, without a model.
+
+        For matches by a grader or by people, make a collection of matches
+        (`exampp.bank_matches.collect_matches`) and use `Grades.banks`.
+
+        Args:
+            reference: The reference bank.
+            banks: The banks to compare; by default all others.
+            matcher: `text` (equal or a paraphrase), `similarity` (of the texts), or `keys` (equal
+                answer keys).
+            k: Count only the first k items of each bank and query.
+            best: Choose so many items of each query from all banks by greedy choice.
+            shared: Leave out queries of which no other bank has items.
+
+        Raises:
+            InputError: A bank or the matcher is unknown, or nothing can be compared.
+        """
+        from exampp.analysis.banks import compare_banks
+
+        matched = self.matched_banks(reference, banks, matcher)
+        return compare_banks(matched, k=k, best=best, shared=shared)
+
     @property
     def decisions(self) -> Decisions:
         """Return the human decisions."""
@@ -818,6 +868,7 @@ class Collection:
         settings: GateSettings | None = None,
     ) -> None:
         """Raise GateFailed if a system is worse than a baseline; for tests. See `Grades`."""
+        __tracebackhide__ = True  # pytest shows the line of the test
         self.grades(grader, bank=bank).assert_not_worse(
             baseline,
             measures,

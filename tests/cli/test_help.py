@@ -231,6 +231,11 @@ def grade_citations() -> None:
         opened.grade(lambda *_: 1, name="mine", scale=(0, 2))
 
 
+def import_team_banks() -> None:
+    with exampp.create("teams.exam", exist_ok=True) as opened:
+        opened.import_files("queries.tsv", "questions.tsv", "team-banks.tsv")
+
+
 def grade_by_words() -> None:
     with exampp.Collection("my.exam") as opened:
         opened.grade(lambda *_: 4, name="words-v1")
@@ -238,6 +243,8 @@ def grade_by_words() -> None:
 
 FILES: Mapping[str, Callable[[], object]] = {
     "exampp analyze changes": lambda: shutil.copy("my.exam", "last-week.exam"),
+    "exampp analyze banks": import_team_banks,
+    "exampp bank match": import_team_banks,
     "exampp analyze citations": grade_citations,
     "exampp merge": lambda: shutil.copy("my.exam", "copy.exam"),
     "exampp vote": grade_by_words,

@@ -559,6 +559,7 @@ OF_ITEMS = {
         if name.endswith(("-passage-first", "-rating-evidence", "-rating-many"))
     },
     **{name: name for name in names() if load_grading_prompt(name).reading == "support"},
+    "item-match": "item-match",
 }
 OF_PASSAGES = {
     "faggioli-b": "FagB",

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import pytest
-import test_program_files
 import test_rag_files
-from support import car_files, exams
+from support import car_files, exams, forms
 
 import exampp
 from exampp.cli.collection import ExportFormat
@@ -252,7 +251,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "umbrela": ("f", lines({"query": Q1, "passage": P1, "judgment": 3, "result_status": 1})),
     **{
         form.kind: (form.name, form.content)
-        for form in reversed(test_program_files.FORMS.values())
+        for form in reversed(forms.FORMS.values())
         if form.kind
     },
     **{
@@ -348,6 +347,10 @@ def rows(path: Path) -> list[Any]:
         return [line for lines_of in inside for line in lines_of]
     content = path.read_text(encoding="utf-8").splitlines()
     return [json.loads(one) if one.startswith(("{", "[")) else one for one in content]
+
+
+def test_the_documented_programs_are_the_forms() -> None:
+    assert forms.markdown() in DOCS.with_name("programs.md").read_text(encoding="utf-8")
 
 
 def test_the_documented_table_is_the_matrix() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -67,6 +67,7 @@ def test_the_catalogue_is_complete() -> None:
         "faggioli-b-few-workbench",
         "helm",
         "helm-workbench",
+        "item-match",
         "nugget-extraction",
         "nugget-rating-evidence",
         "nugget-rating-many",
@@ -169,6 +170,7 @@ def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) ->
 PASSAGE_FIRST = {"nugget-self-rating-passage-first", "question-self-rating-passage-first"}
 TWO_WORDINGS = {"faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
 OF_OTHERS = {"nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela", "citation-support"}
+OF_OTHERS |= {"item-match"}
 CRITERIA = {f"criteria-{one}" for one in ("contextual-fit", "coverage", "exactness", "topicality")}
 WITH_EVIDENCE = {"nugget-rating-evidence", "question-rating-evidence"}
 MANY = {f"{kind}-rating-many" for kind in ("nugget", "question")}
@@ -239,7 +241,7 @@ def test_passage_first_is_the_same_words_in_another_order(name: str) -> None:
 
 def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
     rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
-    rated |= {"nuggetizer-assigner", "umbrela", "citation-support", *PASSAGE_FIRST}
+    rated |= {"nuggetizer-assigner", "umbrela", "citation-support", "item-match", *PASSAGE_FIRST}
     rated |= CRITERIA | WITH_EVIDENCE | MANY | {"nuggetizer-assigner-many"}
     assert {name for name in names() if not load_grading_prompt(name).is_verdict} == rated
 
@@ -538,6 +540,19 @@ def by_merge(text: str) -> list[tuple[int, int]]:
 TOKENIZERS = [by_word, by_pair, by_byte, by_merge]
 
 
+def fitted(
+    prompt: Prompt,
+    slots: Mapping[str, str],
+    limit: int,
+    offsets: Callable[[str], Sequence[tuple[int, int]]],
+    special: int = 0,
+) -> Filled:
+    def length(user: str, system: str) -> int:
+        return len(offsets(user)) + len(offsets(system)) + special
+
+    return fit_prompt(prompt, slots, limit, length, offsets)
+
+
 @given(question=TEXTS | BRACED, context=TEXTS | BRACED)
 def test_slot_texts_are_put_in_unchanged(question: str, context: str) -> None:
     user = fill(PROMPT, {"question": question, "context": context}).user
@@ -583,7 +598,7 @@ def test_fit_never_exceeds_the_limit(
     whole = fill(PROMPT, slots)
     filled = None
     with suppress(InputError):
-        filled = fit_prompt(PROMPT, slots, limit, offsets, lambda _: extra)
+        filled = fitted(PROMPT, slots, limit, offsets, extra)
     if count(whole) <= limit:
         assert filled == whole
     elif filled is not None:
@@ -596,7 +611,7 @@ def test_fit_never_exceeds_the_limit(
 def test_only_the_passage_is_cut_and_by_its_own_characters() -> None:
     slots = {"question": "Why?", "context": "one  two\nthree four"}
     room = len(by_word(fill(PROMPT, slots).user))
-    filled = fit_prompt(PROMPT, slots, room - 1, by_word)
+    filled = fitted(PROMPT, slots, room - 1, by_word)
     assert filled.cut
     assert filled.user.endswith("Question: Why?\nContext: one  two\nthree")
     assert filled.kept == len("one  two\nthree")
@@ -605,8 +620,8 @@ def test_only_the_passage_is_cut_and_by_its_own_characters() -> None:
 def test_special_tokens_count() -> None:
     slots = {"question": "Why?", "context": "one two three"}
     room = len(by_word(fill(PROMPT, slots).user))
-    assert not fit_prompt(PROMPT, slots, room, by_word).cut
-    assert fit_prompt(PROMPT, slots, room, by_word, lambda _: 1).user.endswith("Context: one two")
+    assert not fitted(PROMPT, slots, room, by_word).cut
+    assert fitted(PROMPT, slots, room, by_word, 1).user.endswith("Context: one two")
 
 
 @pytest.mark.parametrize(("spare", "said"), [(-1, "without its context"), (0, "leaves no room")])
@@ -614,14 +629,14 @@ def test_a_question_that_fills_the_prompt_is_an_error(spare: int, said: str) -> 
     slots = {"question": "Why? " * 50, "context": "one two"}
     alone = len(by_word(fill(PROMPT, {**slots, "context": ""}).user))
     with pytest.raises(InputError, match=said) as caught:
-        fit_prompt(PROMPT, slots, alone + spare, by_word)
+        fitted(PROMPT, slots, alone + spare, by_word)
     assert caught.value.hint
 
 
 def test_the_slot_to_cut_may_stand_in_the_middle() -> None:
     prompt = load_grading_prompt("sun-few")
     slots = {"query": "q", "context": "w " * 400}
-    filled = fit_prompt(prompt, slots, 400, by_word)
+    filled = fitted(prompt, slots, 400, by_word)
     assert filled.user.endswith("w\nAnswer:")
     assert len(by_word(filled.user)) == 400
 
@@ -630,7 +645,7 @@ def test_the_slot_to_cut_may_stand_in_the_middle() -> None:
 def test_every_prompt_can_be_fitted(name: str) -> None:
     prompt = load_grading_prompt(name)
     slots = dict.fromkeys(prompt.slots, "few words here") | {prompt.cut: "word " * 600}
-    filled = fit_prompt(prompt, slots, 512, by_word)
+    filled = fitted(prompt, slots, 512, by_word)
     assert filled.cut
     assert len(by_word(filled.user)) + len(by_word(filled.system)) in (511, 512)
 
@@ -644,7 +659,7 @@ def by_place(text: str) -> list[tuple[int, int]]:
 def test_a_passage_with_more_tokens_in_the_prompt_than_alone_is_cut_further() -> None:
     slots = {"question": "Why?", "context": "abc" * 20}
     alone = len(fill(PROMPT, {**slots, "context": ""}).user)
-    filled = fit_prompt(PROMPT, slots, alone + 10, by_place)
+    filled = fitted(PROMPT, slots, alone + 10, by_place)
     assert filled.kept
     assert filled.kept <= 10
     assert len(by_place(filled.user)) <= alone + 10

@@ -406,4 +406,5 @@ for _function in (
     *(audit.corrected, audit.calibration, audit.attacks, audit.unsaid),
 ):
     app.verb(_function.__name__)(_function)
+app.verb("banks", rare=True)(audit.banks)
 app.verb("citations", rare=True)(audit.citations)

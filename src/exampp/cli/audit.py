@@ -11,6 +11,7 @@ from exampp.cli.options import (
     OF_MEASURES,
     AllMinRatings,
     Depth,
+    MatchBy,
     MinRating,
     Officials,
     Subtopics,
@@ -137,6 +138,86 @@ def attacks(
         return
     with opened_grades(selection) as grades:
         show(grades.attacks(battery, min_rating=min_rating), display)
+
+
+@option_rules(
+    OptionRule(
+        ("--by", "--bank"),
+        "with --reference, which matches banks without a grader",
+        lambda values: values["reference"] is not None,
+    ),
+    OptionRule(
+        ("--grader", "--min-rating"),
+        "for a collection of matches (exampp bank match), without --reference",
+        lambda values: values["reference"] is None,
+    ),
+)
+def banks(
+    collection: CollectionFile,
+    reference: Annotated[
+        str | None,
+        keyword(help="Compare with this bank, by texts or keys. Not for a collection of matches."),
+    ] = None,
+    bank: Annotated[
+        list[str] | None,
+        keyword(help="Compare this bank. Repeat for several. [default: all others]"),
+    ] = None,
+    by: MatchBy = "text",
+    k: Annotated[
+        int | None,
+        keyword("-k", min=1, help="Count only the first k items of each bank and query."),
+    ] = None,
+    best: Annotated[
+        int,
+        keyword(min=0, help="List the best items of each query, so many, from all banks."),
+    ] = 0,
+    shared: Annotated[
+        bool,
+        keyword("--shared", help="Leave out queries of which no other bank has items.", rare=True),
+    ] = False,
+    grader: GraderName = None,
+    min_rating: Annotated[
+        int | None,
+        keyword(
+            help="Lowest rating that is the same, on another scale than that of item-match.",
+            rare=True,
+        ),
+    ] = None,
+    table: Annotated[
+        Literal["banks", "missing", "new", "pairs", "best"] | None,
+        keyword(help="Print this table alone, in full."),
+    ] = None,
+    *,
+    display: NumberDisplay,
+) -> None:
+    """Compare banks with a reference bank.
+
+    Shows recall, precision, redundancy and novelty of each bank, and the items behind them. To
+    match items by a model or by people, make a collection of matches with exampp bank match. Grade
+    it, and analyze it without --reference.
+
+    Example: exampp analyze banks teams.exam --reference main
+    """
+    with exampp.Collection(collection) as opened:
+        known = [str(name) for name, *_ in opened.banks().rows]
+        if reference is None and (len(known) > 1 or not opened.graders):
+            hint = f"Name it with --reference: {', '.join(known)}"
+            raise InputError("no reference bank", file=collection, hint=hint)
+        if reference is None:
+            found = opened.grades(grader).banks(
+                k=k, best=best, shared=shared, min_rating=min_rating
+            )
+        else:
+            found = opened.compare_banks(
+                reference, bank or (), matcher=by, k=k, best=best, shared=shared
+            )
+    if table is None and display.style not in ("tsv", "csv"):
+        show(found, display)
+        return
+    records, name = found.records(), table or "banks"
+    if name not in records:
+        raise InputError("no items were chosen", hint="Choose some: --best 5")
+    show(records[name], display)
 
 
 def calibration(

@@ -23,13 +23,16 @@ from exampp.cli.options import (
     LIMITS,
     OF_MEASURES,
     Grace,
+    MatchBy,
     MinRating,
     Subtopics,
     opened_grades,
 )
 from exampp.cli.output import (
+    command,
     interruptible,
     print_dry_run,
+    print_line,
     print_message,
     progress_bar,
     show,
@@ -575,6 +578,43 @@ def verify_bank(
     show(found.table(), display)
     if not found.unchanged:
         raise click.exceptions.Exit(1)
+
+
+@app.verb("match", rare=True)
+def match_banks(
+    collection: CollectionFile,
+    matches: Annotated[
+        Path,
+        argument(metavar="MATCHES", help="The collection of matches, such as my.matches.exam."),
+    ],
+    reference: Annotated[str, keyword(help="Compare with this bank.")],
+    bank: Annotated[
+        list[str] | None,
+        keyword(help="Compare this bank. Repeat for several. [default: all others]"),
+    ] = None,
+    by: MatchBy = "text",
+) -> None:
+    """Make a collection in which a model or people match the items of banks.
+
+    The items of the other banks are its passages, and the reference bank is its bank. Matches
+    without a model are its first grades. Run it again after a change of the banks.
+
+    Example: exampp bank match teams.exam matches.exam --reference main
+    """
+    from exampp.bank_matches import collect_matches
+    from exampp.formats.output import check_outputs
+
+    check_outputs([matches], [collection])
+    with (
+        exampp.Collection(collection) as opened,
+        collect_matches(matches, opened, reference, bank or (), by) as made,
+    ):
+        counts = {str(thing): count for thing, count in made.contents().rows}
+        items, queries, systems = (counts[one] for one in ("passages", "queries", "systems"))
+        print_line(f"{systems} banks, {queries} queries, {items} items to match with {reference}")
+    model = ("--grader", "openai", "--model", "MODEL", "--prompt", "item-match")
+    print_line(f"Next:\n  {command('grade', matches, *model)}")
+    print_line(f"  {command('analyze', 'banks', matches)}")
 
 
 @app.verb("compare", rare=True)

@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 
 def plugins(display: Display) -> None:
-    """List the graders, prompts, formats and measures that other packages add.
+    """List the graders, prompts, formats, presets and measures that other packages add.
 
     For each unusable one, the table shows the reason.
 
     Example: exampp plugins
     """
     from exampp.formats.format import FORMATS
+    from exampp.formats.preset import PRESETS
     from exampp.graders.registry import GRADERS
     from exampp.measures.names import MEASURES
     from exampp.prompts import catalogue
@@ -48,6 +49,7 @@ def plugins(display: Display) -> None:
         *GRADERS.plugins(),
         *catalogue.plugin_prompts(),
         *FORMATS.plugins(),
+        *PRESETS.plugins(),
         *MEASURES.plugins(),
     ]
     rows = [(one.kind, one.name, one.package, one.fault or "can be used") for one in found]
@@ -56,19 +58,32 @@ def plugins(display: Display) -> None:
 
 
 def check(
-    collection: CollectionFile,
+    files: Annotated[
+        list[Path],
+        argument(metavar="FILE", help="Collections, banks, gate files or presets."),
+    ],
+    strict: Annotated[
+        bool,
+        keyword(
+            "--strict",
+            help="Report all likely mistakes in a bank, not only certain ones.",
+            rare=True,
+        ),
+    ] = False,
     *,
     display: Display,
 ) -> None:
-    """Check a collection for damage and impossible values.
+    """Check a collection for damage, a bank for mistakes, a gate file, or a preset.
 
-    Reads the whole file: pages, schema, references, values, hashes and checksums. The exit code is
-    1 if something is wrong.
+    Reads the whole file of a collection: pages, schema, references, values, hashes and checksums.
+    The exit code is 1 if something is wrong.
 
     Example: exampp check my.exam
     """
-    found = exampp.check(collection)
-    if not display.for_programs:
+    from exampp.project.checking import CheckedFiles, check_files
+
+    found = check_files(files, strict=strict)
+    if not display.for_programs and not isinstance(found, CheckedFiles):
         print_line(found.verdict)
     show(found, display)
     if not found.ok:

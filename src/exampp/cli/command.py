@@ -224,8 +224,8 @@ PANELS: Mapping[str, str] = {
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system since margin "
-    "allow-missing junit blind shared guidelines pair invite role revoke "
-    "part in rules rule first last to edit retire-missing force yes",
+    "allow-missing strict junit blind shared guidelines pair invite role revoke "
+    "reference best table shared part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
     "Server": "host port serve allowed-host prefix proxy access-log address",
@@ -233,7 +233,7 @@ PANELS: Mapping[str, str] = {
     "max-failures grace",
     "Cluster": "on workers",
     "Statistics": "alpha correction permutations samples seed steps",
-    "Output": "interactive format notes digits title theme json files toml all",
+    "Output": "github interactive format notes digits title theme json files toml all",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in
 their declarations."""

@@ -71,6 +71,13 @@ Subtopics = Annotated[
     SubtopicMode,
     keyword(help="Evaluate each query, each subtopic, or all subtopics pooled.", rare=True),
 ]
+MatchBy = Annotated[
+    Literal["text", "similarity", "keys"],
+    keyword(
+        help="Match items whose texts are equal or paraphrases, whose texts are similar, or that "
+        "have the same answer keys."
+    ),
+]
 Missing = Annotated[
     MissingPolicy,
     keyword(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +45,13 @@ from exampp.formats.lines import (
 )
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
+from exampp.formats.several_banks import names_of_banks
 from exampp.records import BankEntry, Item
 from exampp.records.items import WEIGHTS, importance_of
 
 _BANKS = {"nugget_bank": "question", "claim_bank": "claim"}
 _KINDS = {"question": "question", "claim": "nugget"}
-_BANK_KEYS = frozenset({"query_id", "title_query", "metadata", *_BANKS})
+_BANK_KEYS = frozenset({"query_id", "title_query", "metadata", "bank", *_BANKS})
 _NUGGET_KEYS = frozenset(
     {*_KINDS, *(f"{name}_id" for name in _KINDS), "answers", "answer", "references", "sub_nuggets"}
     | {"item_id", "query_id", "subtopic_id", "importance", "aggregator_type"}
@@ -66,7 +68,8 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
         InputError: A bank without query id or nuggets, a nugget without text, an unsupported
             aggregator, or a duplicate query or nugget.
     """
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    banks = names_of_banks(path, whole_queries=True)
     of_bank = Keys(path, _BANK_KEYS, stored=True)
     of_nugget = Keys(path, _NUGGET_KEYS, "nuggets[].", stored=True)
     for line, value in _values(path, on_error):
@@ -77,10 +80,13 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
                 for nugget in _with_sub_nuggets(bank.get(name)):
                     of_nugget.see(nugget, line)
             query_id = _query_id(bank)
-            if query_id in seen:
-                raise InputError(f"query {brief(query_id)} occurs twice", field="query_id")
-            seen.add(query_id)
-            yield _entry(query_id, bank, placed(on_error, path, line))
+            name = banks.get(line or 0, "")
+            if (name, query_id) in seen:
+                hint = "Several banks in one file need a field `bank` in each line"
+                what = f"query {brief(query_id)} occurs twice"
+                raise InputError(what, field="query_id", hint=hint)
+            seen.add((name, query_id))
+            yield replace(_entry(query_id, bank, placed(on_error, path, line)), bank=name)
         except InputError as error:
             on_error(error.at(path, line))
 
@@ -122,7 +128,7 @@ def _entry(query_id: str, bank: Json, on_error: OnError) -> BankEntry:
         for place, nugget in _nuggets_of(bank.get(name), name):
             _collect(query_id, nugget, place, None, items, on_error)
     title = optional(bank, "title_query", str) or ""
-    extra = without(bank, "query_id", "title_query", *_BANKS)
+    extra = without(bank, "query_id", "title_query", "bank", *_BANKS)
     return BankEntry(
         query_id, tuple(items.values()), title, extra={"argue": extra} if extra else {}
     )

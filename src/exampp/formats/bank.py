@@ -10,6 +10,7 @@ Y3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from exampp.formats.json_values import (
 from exampp.formats.lines import OnError, decode_json, encode_json, parse_lines, placed, raise_error
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
+from exampp.formats.several_banks import names_of_banks
 from exampp.prompts.answers import key_text, spell_out
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL_KEYS, WEIGHTS
@@ -81,21 +83,23 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
             duplicate query, subtopic or item id.
     """
     first_entry, first_item = FirstLines(), FirstLines()
-    of_line = Keys(path, _LINE_KEYS, stored=True)
+    banks = names_of_banks(path, whole_queries=True)
+    of_line = Keys(path, _LINE_KEYS | {"bank"}, stored=True)
     of_item = Keys(path, _ITEM_KEYS | {"importance", *MODEL_KEYS}, "items[].", stored=True)
 
     def parse(line: bytes, number: int) -> BankEntry:
         typed = decode_json(line, _LINE, path, number)
         value = decode_json(line, _OBJECT, path, number)
         of_line.see(value, number)
-        entry = _entry(typed, value)
+        entry = replace(_entry(typed, value), bank=(bank := banks.get(number, "")))
         for row in (row for name in _LISTS for row in value.get(name) or ()):
             of_item.see(row, number)
-        if earlier := first_entry.add((entry.query_id, entry.subtopic_id), number):
+        if earlier := first_entry.add((bank, entry.query_id, entry.subtopic_id), number):
             what = f"query {brief(entry.query_id)}"
             raise duplicate_error(what, earlier, path, number, "query_id")
         for item in entry.items:
-            if earlier := first_item.add((item.query_id, item.kind, item.item_id), number):
+            key = bank, item.query_id, item.kind, item.item_id
+            if earlier := first_item.add(key, number):
                 raise duplicate_error(f"item {brief(item.item_id)}", earlier, path, number, "items")
         return entry
 
@@ -127,7 +131,7 @@ def _entry(row: _LineRow, value: Json) -> BankEntry:
                 field=place,
                 hint="Give each item its own id",
             )
-    extra = without(value, *_LINE_KEYS)
+    extra = without(value, *_LINE_KEYS, "bank")
     if extra.get("test_collection") == "":
         # written if no collection is named, because the Workbench requires the key
         del extra["test_collection"]

@@ -312,8 +312,14 @@ BANK_NAMES: Mapping[str, tuple[str, ...]] = {
     "weight": ("weight",),
     "importance": ("importance",),
     MODEL: MODEL_KEYS,
+    "bank": ("bank",),
+    "run": ("run_id", "run_tag", "run"),
+    "team": ("team_id", "team"),
+    "rank": ("rank",),
 }
 """Columns of a bank, each with its accepted names; the first one is written."""
+OF_SEVERAL_BANKS = ("bank", "run", "team", "rank")
+"""Those of a table of several banks: their names, and the order of their items."""
 BANK_COLUMNS: Mapping[str, str] = {name: key for key, names in BANK_NAMES.items() for name in names}
 _LONGEST_HEADER = 10_000
 """Longest header line in characters."""
@@ -332,7 +338,8 @@ def bank_separator(line: str) -> str | None:
         return None
     for separator in "\t,;":
         names = {BANK_COLUMNS.get(normalize_name(cell)) for cell in line.split(separator)}
-        sets = _SETS_OF_TEXTS + (() if None in names else _SETS_OF_A_BANK_ALONE)
+        is_other = not names.isdisjoint((None, *OF_SEVERAL_BANKS))
+        sets = _SETS_OF_TEXTS + (() if is_other else _SETS_OF_A_BANK_ALONE)
         if names & {"query_id", "query_text"} and any(one <= names for one in sets):
             return separator
     return None

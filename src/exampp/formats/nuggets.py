@@ -39,6 +39,7 @@ from exampp.formats.lines import (
 )
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys, add_warning
+from exampp.formats.several_banks import names_of_banks
 from exampp.records import BankEntry, Grade, GraderIdentity, Item, State, item_id
 from exampp.records.items import WEIGHTS, importance, importance_of
 
@@ -59,10 +60,11 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
             than vital and okay (nuggetizer writes `failed` if it cannot tell), or a duplicate query
             or nugget.
     """
-    of_line = Keys(path, _QUERY_KEYS, stored=True)
+    of_line = Keys(path, (*_QUERY_KEYS, "bank"), stored=True)
     of_nugget = Keys(path, (*_NUGGET_KEYS, "importance"), "nuggets[].", stored=True)
+    banks = names_of_banks(path, whole_queries=True)
 
-    def parse(line: bytes, number: int) -> tuple[str, str, list[Item], Json]:
+    def parse(line: bytes, number: int) -> tuple[str, str, list[Item], Json, str]:
         value = decode_json(line, _OBJECT, path, number)
         read = _QUERY_KEYS if value.get("query") else (*_QUERY_KEYS, "text")
         of_line.see(value, number, read)
@@ -77,11 +79,13 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
                     hint="Add answer_text and run_id, or candidate_text and docid",
                 )
         items = items_of(query_id, value, placed(on_error, path, number))
-        return query_id, query_text, items, without(value, *read)
+        extra = without(value, *read, "bank")
+        return query_id, query_text, items, extra, banks.get(number, "")
 
-    key = Key(lambda one: one[0], lambda one: f"query {brief(one[0])}", "qid")
-    for nuggets in parse_lines(path, on_error, parse, key):
-        yield from entries_of(*nuggets)
+    key = Key(lambda one: (one[4], one[0]), lambda one: f"query {brief(one[0])}", "qid")
+    for query_id, text, items, extra, bank in parse_lines(path, on_error, parse, key):
+        for entry in entries_of(query_id, text, items, extra):
+            yield replace(entry, bank=bank)
 
 
 def query_of(value: Json) -> tuple[str, str]:

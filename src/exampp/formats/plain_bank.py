@@ -3,7 +3,8 @@
 Column names are those of `fields.BANK_NAMES`. Several answers in a cell are separated by bars, or
 are a list in JSON or Python; in a column with a plural name they can be separated by semicolons.
 The items of a table without kinds are questions if they have answers or most end with a question
-mark, else nuggets. JSON-lines have the layout of the Workbench's loaders
+mark, else nuggets. A column `bank`, or the run or team, names the bank of an item, and `rank` gives
+the order of items (see `several_banks`). JSON-lines have the layout of the Workbench's loaders
 (`query_id`, `query_text`, `qid`, `question`, `choices`, `correctKey`, `correct`, `facet_id`): `qid`
 is the id of the question unless a line has no `query_id`. Other keys are stored with the item.
 """
@@ -22,10 +23,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from exampp.errors import InputError
+from exampp.formats.columns import names_of
 from exampp.formats.fields import (
     BANK_COLUMNS,
     BANK_NAMES,
     ITEM_TEXTS,
+    OF_SEVERAL_BANKS,
     bank_separator,
     brief,
     check_weight,
@@ -62,6 +65,7 @@ from exampp.formats.lines import (
 )
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys, add_warning
+from exampp.formats.several_banks import RUN, TEAM, join_names, names_of_banks, warn_of_banks
 from exampp.formats.tables import check_width, table_rows
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS, importance, makers_of
@@ -100,7 +104,15 @@ def read(
     rows = (
         _object_rows(path, on_error) if in_memory else _table_rows(read_text(path), path, on_error)
     )
-    yield from _entries(rows, path, on_error, query_of)
+    yield from _entries(_with_banks(rows, path), path, on_error, query_of)
+
+
+class _RowItem(NamedTuple):
+    """An item, its bank ("" for the bank of the import), and its rank in it (0: as written)."""
+
+    item: Item
+    bank: str
+    rank: float
 
 
 def _entries(
@@ -109,10 +121,10 @@ def _entries(
     on_error: OnError,
     query_of: Callable[[str], str] = no_query,
 ) -> Iterator[BankEntry]:
-    """Yield one entry per query or subtopic, in the order of their first items."""
+    """Yield one entry per bank and query or subtopic, in the order of their first items."""
     texts: dict[tuple[str, str | None], tuple[int, dict[str, str]]] = {}
 
-    def parse(row: _Row, number: int) -> Item:
+    def parse(row: _Row, number: int) -> _RowItem:
         if not row.cells.get("query_id") and row.cells.get("query_text", "").strip():
             query_id = query_of(row.cells["query_text"])
             row = row._replace(cells={**row.cells, "query_id": query_id})
@@ -126,20 +138,37 @@ def _entries(
                     field=name,
                     hint="Give it once, or use the same text every time",
                 )
-        return item
+        rank = row.cells.get("rank", "").strip()
+        return _RowItem(item, row.cells.get("bank", ""), real(rank, "rank") if rank else 0.0)
 
-    items: dict[tuple[str, str | None], list[Item]] = {}
-    for item in parse_each(rows, path, on_error, parse, _ITEM_KEY):
-        items.setdefault((item.query_id, item.subtopic_id), []).append(item)
-    for (query_id, subtopic_id), of_query in items.items():
+    items: dict[tuple[str, str, str | None], list[_RowItem]] = {}
+    for one in parse_each(rows, path, on_error, parse, _ITEM_KEY):
+        items.setdefault((one.bank, one.item.query_id, one.item.subtopic_id), []).append(one)
+    for (bank, query_id, subtopic_id), of_query in items.items():
         _, known = texts[query_id, subtopic_id]
         query_text, subtopic_text = (known.get(n, "") for n in ("query_text", "subtopic_text"))
-        yield BankEntry(query_id, tuple(of_query), query_text, subtopic_id, subtopic_text)
+        ranked = tuple(one.item for one in sorted(of_query, key=lambda one: one.rank))
+        yield BankEntry(query_id, ranked, query_text, subtopic_id, subtopic_text, bank=bank)
+
+
+def _with_banks(rows: Iterable[tuple[int, _Row]], path: str | Path) -> list[tuple[int, _Row]]:
+    """Return the rows with the bank that each one names, by its run or team if need be."""
+    known = [*rows]
+    stated, runs, teams = (
+        [row.cells.get(name, "").strip() for _, row in known] for name in ("bank", "run", "team")
+    )
+    names = join_names(stated, runs, teams, least=1)
+    if not any(stated) and any(names):
+        warn_of_banks(path, names)
+    return [
+        (number, row._replace(cells={**row.cells, "bank": name}))
+        for (number, row), name in zip(known, names, strict=True)
+    ]
 
 
 _ITEM_KEY = Key(
-    lambda item: (item.query_id, item.kind, item.item_id),
-    lambda item: f"item {brief(item.item_id)}",
+    lambda one: (one.bank, one.item.query_id, one.item.kind, one.item.item_id),
+    lambda one: f"item {brief(one.item.item_id)}",
 )
 
 
@@ -320,7 +349,7 @@ def _cell(meaning: str, fields: Fields, column: str) -> Any:
             raise InputError("must be a text or a list of texts", field=column)
         parts = tuple(dict.fromkeys(one.strip() for one in texts if one.strip()))
         return parts if meaning == "answers" else join_cell(parts)
-    if meaning in ("query_id", "subtopic_id", "item_id"):
+    if meaning in ("query_id", "subtopic_id", "item_id", *OF_SEVERAL_BANKS):
         # a blank id cell of a table means no id; such an item gets a hash of its content
         is_blank = bytes(fields[column]) == b'""'
         return "" if is_blank else identifier(fields, [column]).strip()
@@ -434,7 +463,8 @@ FORMAT = Format(
     name="plain-bank",
     looks="CSV or TSV with a header: `query_id` (or `query`, its text) and `question`, "
     "`nugget` or `item` (or `text` with `kind` or `answers`), optionally `subtopic_id`, `item_id`, "
-    "`answer`, `weight`, `importance`, `model` (who made it)",
+    "`answer`, `weight`, `importance`, `model` (who made it), `bank` (or `run_id`, `team_id`) and "
+    "`rank`",
     source="people",
     exports="bank",
     lossless="yes",
@@ -445,6 +475,11 @@ FORMAT = Format(
 
 
 QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
+_LISTS = frozenset({"items", "questions", "nuggets"})
+_OF_SYSTEMS = frozenset(
+    ("system", "method", "text", *map(normalize_name, names_of("answer") + names_of("contexts")))
+)
+"""Keys of lines in which a run is a system that answers, not the writer of a bank."""
 ANSWER_KEYS = ("gold_answers", "answers", "correct")
 """Keys of known answers; responses of systems have none of these."""
 TEXT_KEYS = ("question", "question_text", "nugget", "nugget_text")
@@ -477,12 +512,14 @@ def read_item_lines(path: str | Path, on_error: OnError = raise_error) -> Iterat
         InputError: An item has no query, no text or two texts, a negative weight, or a duplicate
             id.
     """
-    keys = Keys(path, _KNOWN | {"importance", *MODEL_KEYS}, stored=True)
+    banks = names_of_banks(path, whole_queries=False)
+    keys = Keys(path, _KNOWN | {"importance", "bank", *MODEL_KEYS}, stored=True)
 
     def parse(line: bytes, number: int) -> tuple[int, _Row]:
         row = decode_json(line, _OBJECT, path, number)
         keys.see(row, number)
-        return number, _item_line(row)
+        read = _item_line(row)
+        return number, read._replace(cells={**read.cells, "bank": banks.get(number, "")})
 
     yield from _entries(parse_lines(path, on_error, parse), path, on_error)
 
@@ -506,7 +543,9 @@ def _item_line(row: Json) -> _Row:
             )
     usual = WEIGHTS.get(str(row.get("importance")).strip().lower(), 1.0)
     cells["weight"] = repr(check_weight(number(row.get("weight", usual), "weight")))
-    return _Row(cells, _answers(row), without(row, *_KNOWN))
+    if type(row.get("rank")) in (int, float):
+        cells["rank"] = str(row["rank"])
+    return _Row(cells, _answers(row), without(row, *_KNOWN, "bank"))
 
 
 def _answers(row: Json) -> tuple[str, ...]:
@@ -547,9 +586,9 @@ QUESTIONS = Format(
     shapes=(
         Shape(
             (TEXT_KEYS, QUERY_KEYS),
-            frozenset({"items", "questions", "nuggets"})
-            | {"system", "run_id", "run_tag", "method"},
+            _LISTS | {"system", "run_id", "run_tag", "method"},
         ),
+        Shape((TEXT_KEYS, QUERY_KEYS, RUN + TEAM), _LISTS | _OF_SYSTEMS),
     ),
     file_name="question|nugget|bank",
     looks="JSON-lines, one item per line: `query_id`, `query_text`, `qid`, `question`",

@@ -25,7 +25,8 @@ class SourcedText(NamedTuple):
 _TEXT_KEYS = (
     *("text", "content", "page_content", "context", "kwargs.content", "data.content"),
     *("pageContent", "chunk", "passage", "contents", "body", "message.content", "parts"),
-    *("node.text", "node.text_resource.text"),
+    *("node.text", "node.text_resource.text", "passage_text", "chunk_text", "snippet"),
+    "page_snippet",
 )
 _ID_KEYS = (
     *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
@@ -205,6 +206,11 @@ def is_conversation(question: str) -> bool:
     return re.match(r"(user|assistant): ", question) is not None and "\nuser: " in question
 
 
+def is_dialogue(value: Any) -> bool:
+    """Return whether a value is a list of chat messages."""
+    return isinstance(value, list) and any(map(_role, value))
+
+
 def _conversation(what: str, field: str) -> InputError:
     return InputError(
         f"{what}; exampp reads single questions",
@@ -353,6 +359,8 @@ def documents_of(
     if _is_missing(value):
         return (), 0
     many = value if isinstance(value, list) else [value]
+    if any(isinstance(one, list) and all(isinstance(of, dict) for of in one) for one in many):
+        many = _flat(many)
     if ids is not None and (not isinstance(ids, list) or len(ids) != len(many)):
         count = len(ids) if isinstance(ids, list) else "no list of"
         raise InputError(f"{len(many)} texts, but {count} ids", field=field)

@@ -28,6 +28,7 @@ from exampp.sanitize import check_integer, check_lists, or_default
 
 if TYPE_CHECKING:
     from exampp.analysis.attacks.result import AttackReport
+    from exampp.analysis.banks import BankComparison
     from exampp.analysis.changes import Changes
     from exampp.analysis.citations import CitationScores
     from exampp.analysis.compare import SystemComparison
@@ -349,6 +350,7 @@ class Grades(ChosenGrades, GradesBase):
         Raises it if a system is worse by more than the `margin`, and GateUndecided if that is
         uncertain. See `gate`.
         """
+        __tracebackhide__ = True  # pytest shows the line of the test
         check_lists(measures=measures)
         self.gate(
             [f"{measure}>=baseline-{margin:.12g}" for measure in measures],
@@ -486,6 +488,34 @@ class Grades(ChosenGrades, GradesBase):
         from exampp.analysis.citations import citation_scores
 
         return citation_scores(self.gradebook, first=first)
+
+    def banks(
+        self,
+        *,
+        k: int | None = None,
+        best: int = 0,
+        shared: bool = False,
+        min_rating: int | None = None,
+    ) -> BankComparison:
+        """Compare banks with a reference bank; see `exampp.bank_matches.collect_matches`.
+
+        Args:
+            k: Count only the first k items of each bank and query.
+            best: Choose so many items of each query from all banks by greedy choice.
+            shared: Leave out queries of which no other bank has items.
+            min_rating: Lowest rating that is the same, on another scale than that of `item-match`.
+
+        Raises:
+            InputError: The collection is of anything else.
+        """
+        from exampp.analysis.banks import are_matches, compare_banks, read_matches
+        from exampp.store.inputs import texts_of
+
+        book = self.gradebook
+        passages = [one for query in book.queries for one in query.passage_ids]
+        texts = texts_of(self.connection, passages) if are_matches(book) else {}
+        matched = read_matches(book, self.bank_texts().entries, texts, min_rating)
+        return compare_banks(matched, k=k, best=best, shared=shared)
 
     def attacks(
         self, battery: str | Path | None = None, *, min_rating: int | None = None

@@ -120,17 +120,13 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
     if limit is None:
         return fill(prompt, slots)
 
-    def overhead(filled: Filled) -> int:
-        parts = sum(len(grader.offsets(text)) for text in (filled.system, filled.user) if text)
-        return grader.length(filled.user, filled.system) - parts
-
     # the passage leaves room for as many items as can share the request
     fitted = fit_prompt(
         prompt,
         {**slots, **item_slots([cells.item] * prompt.items)},
         limit,
+        grader.length,
         grader.offsets,
-        overhead,
     )
     if prompt.items == 1:
         return fitted

@@ -383,6 +383,14 @@ def vector_of(text: str, encode: Callable[[str], Encoded]) -> NDArray[np.float32
     return mean / length if length else mean
 
 
+def text_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the vectors of texts, [texts, dimensions]; InputError without the model."""
+    from exampp.graders.draft import encode_in_thread
+
+    vectors = [vector_of(text, encode_in_thread) for text in texts]
+    return np.stack(vectors) if vectors else np.zeros((0, 1), np.float32)
+
+
 # ---- items ---------------------------------------------------------------------------------------
 
 

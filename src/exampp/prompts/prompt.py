@@ -400,7 +400,7 @@ def item_slots(items: Sequence[str]) -> dict[str, str]:
 
 
 Offsets = Callable[[str], Sequence[tuple[int, int]]]
-Overhead = Callable[["Filled"], int]
+Length = Callable[[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,8 +444,8 @@ def fit_prompt(
     prompt: Prompt,
     slots: Mapping[str, str],
     limit: int,
+    length: Length,
     offsets: Offsets,
-    overhead: Overhead = lambda _: 0,
 ) -> Filled:
     """Fill the prompt within `limit` tokens, truncating its `cut` slot if necessary.
 
@@ -457,8 +457,8 @@ def fit_prompt(
         prompt: The prompt.
         slots: Texts by slot.
         limit: Maximum tokens.
+        length: Returns the tokens of a user and a system text, with those of a chat template.
         offsets: Returns the (start, end) characters of the model's tokens, without special tokens.
-        overhead: Returns the number of tokens added by special tokens and a chat template.
 
     Raises:
         InputError: Instructions and question alone exceed the limit, or leave no room for a token
@@ -468,7 +468,7 @@ def fit_prompt(
     """
 
     def count(filled: Filled) -> int:
-        return sum(len(offsets(t)) for t in (filled.system, filled.user) if t) + overhead(filled)
+        return length(filled.user, filled.system)
 
     whole = fill(prompt, slots)
     if count(whole) <= limit:

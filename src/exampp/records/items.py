@@ -103,7 +103,8 @@ class Item:
 class BankEntry:
     """The items of one query, or of one subtopic of it, as one line of a bank file.
 
-    `extra` holds the other fields of the line (test_collection, info, hash ...), JSON-able.
+    `extra` holds the other fields of the line (test_collection, info, hash ...), JSON-able. `bank`
+    is the bank that the file names; "" for the bank of the import.
     """
 
     query_id: str
@@ -112,6 +113,7 @@ class BankEntry:
     subtopic_id: str | None = None
     subtopic_text: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    bank: str = ""
 
 
 class ItemEvidence(NamedTuple):

@@ -713,6 +713,55 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _N,
         "The first {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
     ),
+    # banks
+    "banks-by-text": (
+        _W,
+        "Items match if their texts are equal or paraphrases. These rules find about a quarter of "
+        "the pairs that ask for the same, so recall and precision are lower bounds. A model or "
+        "people find more: exampp bank match.",
+    ),
+    "banks-by-similarity": (
+        _W,
+        "Items match if their texts are similar. About 4 of 10 such pairs ask for different "
+        "things, and half of the related pairs are missed. For better matches: exampp bank match.",
+    ),
+    "banks-by-keys": (_W, "Items match if they have the same answer keys; others never match."),
+    "banks-by-grader": (_N, "Items are matched by {grader}."),
+    "banks-decided": (
+        _N,
+        "{people} decided {pairs}, which override the grader. Recall changed: {changes}.",
+    ),
+    "banks-ungraded": (
+        _W,
+        "Queries with pairs without a grade are left out of a bank: {banks}. Grade them: exampp "
+        "grade.",
+    ),
+    "banks-other-queries": (
+        _N,
+        "Up to {queries} of a bank are not in {reference}, and are left out.",
+    ),
+    "banks-bare": (
+        _N,
+        "{queries} of {reference} without items in any other bank count with recall 0. Leave them "
+        "out with --shared.",
+    ),
+    "banks-shown": (_N, "The first {limit} of {count} are shown; all with --table {table}."),
+    "banks-best": (
+        _N,
+        "The best items are chosen with the matches that also measure them, so their recall is too "
+        "high for other matches.",
+    ),
+    "banks-columns": (
+        _D,
+        "recall: reference weight that the items ask for; a part counts half, two parts all of it. "
+        "precision: items that ask for something in the reference bank. redundancy: items that "
+        "repeat another. novelty: distinct items that ask for nothing in the reference bank. nDCG: "
+        "recall discounted by rank; repetitions gain nothing. Means over queries.",
+    ),
+    "banks-intervals": (
+        _D,
+        "Intervals ({level}) are for the mean over all queries like these, with these matches.",
+    ),
     # citations
     "first-citation": (_N, "Only the first citation of every sentence counts."),
     "citations-ungraded": (_N, "{citations} without a grade, left out of every mean."),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from exampp.stats.estimate import LEVEL, Estimate
+from exampp.stats.estimate import LEVEL, Estimate, Floats, undefined
+from exampp.stats.means import student_quantile
 
 Limits = tuple[float, float]
 
@@ -42,6 +43,28 @@ def finite_share_limits(share: float, drawn: float, of: float, level: float = LE
     center = (share + spread / 2) / (1 + spread)
     half = math.sqrt(spread * (share * (1 - share) + spread / 4)) / (1 + spread)
     return max(0.0, center - half), min(1.0, center + half)
+
+
+def mean_share(values: Floats, level: float = LEVEL) -> Estimate:
+    """Return the mean of shares, one per query, with a Wilson interval for all queries like these.
+
+    The number of trials is the effective one, which a binomial share with the variance of the
+    values would have, and at least the number of queries. The quantile is Student's.
+    `benchmarks/bank_matches.py` measures the coverage. Sources: Korn and Graubard 1998 (the
+    effective number of trials); Franco et al. 2019 (Wilson intervals with it).
+    """
+    n = len(values)
+    if not n:
+        return undefined("no query counts")
+    value = math.fsum(values.tolist()) / n
+    if n == 1:
+        return Estimate(value, no_interval="only 1 query counts")
+    spread = float(values.var(ddof=1))
+    trials = max(float(n), n * value * (1 - value) / spread) if spread else float(n)
+    square = student_quantile(level, n - 1) ** 2 / trials
+    center = (value + square / 2) / (1 + square)
+    half = math.sqrt(square * (value * (1 - value) + square / 4)) / (1 + square)
+    return Estimate(value, max(0.0, min(value, center - half)), min(1.0, max(value, center + half)))
 
 
 def share_difference(one: Estimate, other: Estimate) -> Estimate:

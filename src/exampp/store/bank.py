@@ -91,18 +91,20 @@ def bank_key(connection: sqlite3.Connection, name: str) -> int:
 def put_bank(
     connection: sqlite3.Connection, name: str, entries: Iterable[BankEntry], edit: Edit
 ) -> int:
-    """Import bank entries; return the number of items.
+    """Import bank entries, by default into the bank `name`; return the number of items.
 
     An import lists all questions (or nuggets) of a subtopic: `retire_unmentioned` retires the
     others.
     """
-    bank = bank_key(connection, name)
+    keys = {name: bank_key(connection, name)}
     connection.execute(
         "CREATE TEMP TABLE IF NOT EXISTS mentioned (item INTEGER PRIMARY KEY, bank INTEGER, "
         "query INTEGER, subtopic INTEGER, kind TEXT)"
     )
     count = 0
     for entry in entries:
+        of = entry.bank or name
+        bank = keys[of] = keys.get(of) or bank_key(connection, of)
         query, subtopics = _put_query(connection, entry)
         _put_line(
             connection, bank, query, subtopics.get(entry.subtopic_id or "", WHOLE_QUERY), entry

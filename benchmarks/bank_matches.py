@@ -1,0 +1,259 @@
+"""How right the comparison of banks is: planted banks, matchers without a model, intervals.
+
+python benchmarks/bank_matches.py [--only planted matchers intervals real] [--draws 1000]
+    [--data ../shared/data]
+
+planted    Banks made of a bank of TREC DL 2019, so that recall and precision are known: a part of
+           it, paraphrases, noise from other queries, items split in two, items merged. Matched by a
+           scripted grader that knows the truth, and by the matchers without a model.
+matchers   Precision and recall of the matchers on pairs of two banks that were read and labelled
+           (labels/bank_matches.tsv), weighted to all pairs. The pairs were drawn by the cosine of
+           their texts, with numpy.random.default_rng(381), before they were read.
+intervals  How often the intervals hold the mean over endless queries: 40 banks of 20 queries.
+real       Two banks and the nuggets of TREC DL 2019, and questions and nuggets of TREC CAR Y3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from exampp.analysis.banks import BankScore, MatchedBanks, compare_banks, match_banks
+from exampp.formats import bank as bank_format
+from exampp.items.duplicates import text_vectors
+from exampp.items.matches import MATCHERS
+from exampp.records import BankEntry, Item
+from exampp.stats.item_matches import DIFFERENT, PART, RELATIONS, SAME, WIDER
+from exampp.stats.means import SHARE, mean_test
+from exampp.stats.proportions import mean_share
+
+LABELS = Path(__file__).parent / "labels" / "bank_matches.tsv"
+Facets = Mapping[str, frozenset[str]]
+"""What each item asks for, by its id."""
+
+
+def read_bank(path: Path) -> list[BankEntry]:
+    return list(bank_format.read(path))
+
+
+# ---- planted banks -------------------------------------------------------------------------------
+
+
+def joined(one: Item, other: Item) -> Item:
+    """One item that asks for both."""
+    second = other.text[:1].lower() + other.text[1:]
+    text = f"{one.text.rstrip('? .')}, and {second}"
+    return replace(one, item_id=f"{one.item_id}+{other.item_id}", text=text)
+
+
+def reworded(item: Item) -> Item:
+    """The item in other words."""
+    body = item.text.rstrip("? .")
+    return replace(item, item_id=f"{item.item_id}~", text=f"Please explain: {body.lower()}?")
+
+
+def facets_of(entries: Iterable[BankEntry]) -> Facets:
+    """The facets of items, from their ids: those of an item, joined by +."""
+    return {
+        item.item_id: frozenset(item.item_id.replace("~", "").split("+"))
+        for entry in entries
+        for item in entry.items
+    }
+
+
+def planted(
+    entries: Sequence[BankEntry],
+) -> dict[str, tuple[list[BankEntry], list[BankEntry], float, float]]:
+    """(reference, bank, recall, precision) by name."""
+
+    def made(change: Callable[[Sequence[Item], int], Sequence[Item]]) -> list[BankEntry]:
+        return [replace(e, items=tuple(change(e.items, n))) for n, e in enumerate(entries)]
+
+    whole = list(entries)
+    even = made(lambda items, _: items[: len(items) // 2 * 2])
+    merged = [replace(e, items=tuple(map(joined, e.items[::2], e.items[1::2]))) for e in even]
+
+    def noise(items: Sequence[Item], n: int) -> Sequence[Item]:
+        other = entries[(n + 1) % len(entries)].items[:5]
+        return (*items, *(replace(one, query_id=items[0].query_id) for one in other))
+
+    half = made(lambda items, _: items[: len(items) // 2])
+    kept = np.mean([len(h.items) / len(w.items) for h, w in zip(half, whole, strict=True)])
+    noisy = made(noise)
+    right = np.mean([len(w.items) / len(n.items) for w, n in zip(whole, noisy, strict=True)])
+    return {
+        "subset": (whole, half, float(kept), 1.0),
+        "paraphrase": (whole, made(lambda items, _: [*map(reworded, items)]), 1.0, 1.0),
+        "noise": (whole, noisy, 1.0, float(right)),
+        "split": (merged, even, 1.0, 1.0),
+        "half of the split": (
+            merged,
+            made(lambda items, _: items[: len(items) // 2 * 2 : 2]),
+            0.5,
+            1.0,
+        ),
+        "merged": (even, merged, 1.0, 1.0),
+    }
+
+
+def by_truth(matched: MatchedBanks, reference: Facets, facets: Facets) -> MatchedBanks:
+    """The banks with the relations that a perfect matcher gives."""
+
+    def relation(item: Item, other: Item) -> int:
+        one, two = facets[item.item_id], reference[other.item_id]
+        if one == two:
+            return SAME
+        return WIDER if one > two else PART if one < two else DIFFERENT
+
+    queries = tuple(
+        one._replace(
+            relations={
+                bank: np.array(
+                    [[relation(item, other) for other in one.reference] for item in items], np.int16
+                ).reshape(len(items), len(one.reference))
+                for bank, items in one.items.items()
+            }
+        )
+        for one in matched.queries
+    )
+    return replace(matched, queries=queries, matcher="truth")
+
+
+def planted_banks(data: Path) -> None:
+    entries = read_bank(data / "dl19" / "questions.jsonl.gz")
+    print("\nplanted banks: recall and precision, and their error by a perfect matcher and others")
+    for name, (reference, bank, recall, precision) in planted(entries).items():
+        found = [f"{name:18} true {recall:.3f} {precision:.3f}"]
+        banks = {"reference": reference, "bank": bank}
+        texts = match_banks("reference", banks)
+        ways = {"perfect": by_truth(texts, facets_of(reference), facets_of(bank)), "text": texts}
+        ways["similarity"] = match_banks("reference", banks, "similarity")
+        for way, matched in ways.items():
+            (row,) = compare_banks(matched).rows
+            found.append(f"{way} {row.recall.value:.3f} {row.precision.value:.3f}")
+        print("   ".join(found), flush=True)
+
+
+# ---- matchers on labelled pairs ------------------------------------------------------------------
+
+
+def matchers(data: Path) -> None:
+    items = {
+        item.item_id: item
+        for name in ("questions", "questions-second-bank")
+        for entry in read_bank(data / "dl19" / f"{name}.jsonl.gz")
+        for item in entry.items
+    }
+    pairs = [*csv.DictReader(LABELS.open(encoding="utf-8"), delimiter="\t")]
+    texts = [(items[one["reference"]], items[one["item"]]) for one in pairs]
+    related = np.array([one["relation"] != RELATIONS[DIFFERENT] for one in pairs])
+    same = np.array([one["relation"] == RELATIONS[SAME] for one in pairs])
+    sizes = {"0.9": 102, "0.8": 500, "0.7": 1156, "0.6": 1263, "0.4": 1139, "-1": 140}
+    drawn = Counter(one["cosine_from"] for one in pairs)
+    weights = np.array([sizes[one["cosine_from"]] / drawn[one["cosine_from"]] for one in pairs])
+    print(f"\nmatchers on {len(pairs)} labelled pairs: {Counter(one['relation'] for one in pairs)}")
+    cosines = np.array(
+        [float(np.prod(text_vectors([a.text, b.text]), axis=0).sum()) for a, b in texts]
+    )
+    found = {
+        name: np.array([match([a], [b])[0, 0] == SAME for a, b in texts])
+        for name, match in MATCHERS.items()
+        if name != "keys"
+    }
+    found |= {f"cosine {at:.2f}": cosines >= at for at in (0.75, 0.8, 0.85, 0.9)}
+    for name, hits in found.items():
+        parts = {"related": related, "the same": same}
+        right = {of: weights[hits & one].sum() / weights[hits].sum() for of, one in parts.items()}
+        share = {of: weights[hits & one].sum() / weights[one].sum() for of, one in parts.items()}
+        print(
+            f"{name:12} {int(hits.sum()):3} pairs: "
+            + ", ".join(f"{of} {value:.2f}" for of, value in right.items())
+            + "; found: "
+            + ", ".join(f"of {of} {value:.2f}" for of, value in share.items())
+        )
+
+
+# ---- intervals -----------------------------------------------------------------------------------
+
+
+def intervals(draws: int, banks: int = 40, queries: int = 20, items: int = 10) -> None:
+    """Recall per query is binomial, with a chance that differs between queries (beta)."""
+    random = np.random.default_rng(38)
+    print(f"\nintervals: {banks} banks of {queries} queries, {draws} draws")
+    for evenness in (2, 8):
+        means = np.linspace(0.1, 0.9, banks)
+        hits, gaffke, widths = np.zeros(banks), np.zeros(banks), np.zeros(banks)
+        for _ in range(draws):
+            chances = random.beta(
+                (means * evenness)[:, None], ((1 - means) * evenness)[:, None], (banks, queries)
+            )
+            for bank, values in enumerate(random.binomial(items, chances) / items):
+                found = mean_share(values)
+                low, high = found.low or 0.0, found.high or 1.0
+                hits[bank] += low <= means[bank] <= high
+                widths[bank] += high - low
+                if bank % 8 == 0:
+                    other = mean_test(values, SHARE).estimate
+                    gaffke[bank] += (other.low or 0) <= means[bank] <= (other.high or 1)
+        share = hits / draws
+        print(
+            f"unevenness of a beta of {evenness}: {share.mean():.3f} of all, {share.min():.3f} to "
+            f"{share.max():.3f} by bank, mean width {widths.mean() / draws:.3f}; Gaffke's limits "
+            f"{gaffke[::8].mean() / draws:.3f}",
+            flush=True,
+        )
+
+
+# ---- real banks ----------------------------------------------------------------------------------
+
+
+def shown(name: str, row: BankScore, matcher: str) -> str:
+    recall, precision = (
+        f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in (row.recall, row.precision)
+    )
+    return (
+        f"{name}, {matcher}: recall {recall}, precision {precision}, redundancy "
+        f"{row.redundancy.value:.3f}, novelty {row.novelty.value:.3f}, {row.queries} queries"
+    )
+
+
+def real_banks(data: Path) -> None:
+    print("\nreal banks")
+    folder = data / "dl19"
+    dl = {
+        n: read_bank(folder / f"{n}.jsonl.gz")
+        for n in ("questions", "questions-second-bank", "nuggets")
+    }
+    car = {n: read_bank(data / "car-y3" / f"{n}.jsonl.gz") for n in ("questions", "nuggets")}
+    for track, banks in (("DL 2019", dl), ("CAR Y3", car)):
+        for matcher in ("text", "similarity"):
+            for row in compare_banks(match_banks("questions", banks, matcher)).rows:
+                print(shown(f"{track} {row.bank} beside questions", row, matcher), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", default=["planted", "matchers", "intervals", "real"])
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    options = parser.parse_args()
+    if "intervals" in options.only:
+        intervals(options.draws)
+    if not (options.data / "dl19").is_dir():
+        print(f"{options.data} is missing, so only intervals are measured")
+        return
+    for name, run in (("planted", planted_banks), ("matchers", matchers), ("real", real_banks)):
+        if name in options.only:
+            run(options.data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,731 @@
+"""Compare banks with a reference bank of the same queries: what their items ask for, item by item.
+
+Items and reference items are matched by their texts, their answer keys, a grader or people, with
+the relations of `stats.item_matches`. Of one query, with weights of the reference items:
+
+    recall      the reference weight that the items ask for
+    precision   the share of the items that ask for something in the reference bank
+    redundancy  the share of the items that ask what an earlier one asks
+    novelty     the share of the distinct items that ask for nothing in the reference bank
+    nDCG        recall of an ordered list, discounted by rank; repetitions gain nothing
+
+A bank has the mean over the queries of the reference bank: without items, recall and nDCG are 0,
+and the others are undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from exampp.analysis.items import SEALED
+from exampp.analysis.phrases import percent
+from exampp.errors import InputError
+from exampp.items.duplicates import duplicate_groups, duplicate_pairs
+from exampp.items.matches import MATCHERS
+from exampp.records import BankEntry, Item
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, without_decisions
+from exampp.records.graders import GraderIdentity, grader_label
+from exampp.records.items import joined_groups
+from exampp.records.wording import counted
+from exampp.results.notes import Note, note
+from exampp.results.result import Result, Table
+from exampp.results.view import Cell, Column, programs_only
+from exampp.stats.estimate import Estimate, Floats
+from exampp.stats.item_matches import (
+    DIFFERENT,
+    RELATIONS,
+    SAME,
+    Relations,
+    asked_for,
+    best_items,
+    discounted_recall,
+    fitting,
+)
+from exampp.stats.means import DIFFERENCE, mean_test
+from exampp.stats.proportions import mean_share
+
+UNGRADED = -1
+"""The relation of a pair without a grade."""
+COLUMNS = ("recall", "precision", "redundancy", "novelty", "ndcg")
+_LISTED = 20
+_MARK = "#"
+
+
+class MatchedQuery(NamedTuple):
+    """The items of one query, or subtopic, of a reference bank, and those of other banks beside it.
+
+    `relations` are [items, reference items] by bank, in the order of the items. `decided` are the
+    pairs that people decided, (bank, row, column).
+    """
+
+    query_id: str
+    subtopic_id: str | None
+    reference: tuple[Item, ...]
+    items: Mapping[str, tuple[Item, ...]]
+    relations: Mapping[str, Relations]
+    decided: Collection[tuple[str, int, int]] = ()
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of the reference items."""
+        return np.array([one.weight for one in self.reference], np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedBanks:
+    """Banks whose items are matched with those of a reference bank.
+
+    `matcher` is one of `items.matches.MATCHERS`, or the name of a grader. `without` are queries of
+    the banks that the reference bank does not have, by bank. `people` decided pairs.
+    """
+
+    reference: str
+    banks: tuple[str, ...]
+    queries: tuple[MatchedQuery, ...]
+    matcher: str
+    without: Mapping[str, int] = field(default_factory=dict)
+    people: int = 0
+    automatic: MatchedBanks | None = None
+
+
+class BankScore(NamedTuple):
+    """A bank beside the reference bank: means over queries with intervals, and the counts behind.
+
+    `queries` of the reference bank have items of this bank; `items` are its mean number in them.
+    `missing` reference items are asked for by no item, `new` items ask for nothing in the reference
+    bank. `ungraded` queries are left out, because a pair of them has no grade. `behind` is whether
+    the recall of the best bank is higher beyond the uncertainty of their difference.
+    """
+
+    bank: str
+    queries: int
+    items: float
+    recall: Estimate
+    precision: Estimate
+    redundancy: Estimate
+    novelty: Estimate
+    ndcg: Estimate
+    missing: int
+    new: int
+    ungraded: int = 0
+    behind: bool = False
+
+
+class ReferenceItem(NamedTuple):
+    """A reference item, and the banks that ask for it, at least in part."""
+
+    query_id: str
+    item_id: str
+    text: str
+    weight: float
+    banks: tuple[str, ...]
+
+
+class NewItem(NamedTuple):
+    """An item that asks for nothing in the reference bank, and the banks that have it."""
+
+    query_id: str
+    item_id: str
+    text: str
+    banks: tuple[str, ...]
+
+
+class MatchedPair(NamedTuple):
+    """An item and a reference item that are not different, or that people decided."""
+
+    bank: str
+    query_id: str
+    item_id: str
+    text: str
+    reference_id: str
+    reference_text: str
+    relation: str
+    by_people: bool
+
+
+class BestItem(NamedTuple):
+    """The `rank`-th item of the best list of a query, and the recall of the list so far."""
+
+    query_id: str
+    rank: int
+    bank: str
+    item_id: str
+    text: str
+    recall: float
+
+
+# ---- matching by texts or keys -------------------------------------------------------------------
+
+
+def match_banks(
+    reference: str,
+    banks: Mapping[str, Iterable[BankEntry]],
+    matcher: str = "text",
+) -> MatchedBanks:
+    """Match the items of all banks with those of the bank `reference`, without a model.
+
+    Items of one subtopic are matched if all items have a subtopic, else those of one query.
+    Reference items of weight 0 are left out.
+
+    Raises:
+        InputError: The matcher is unknown, there is no other bank, or no common query.
+    """
+    if matcher not in MATCHERS:
+        hint = f"Use one of {', '.join(MATCHERS)}"
+        raise InputError(f"unknown way to match {matcher!r}", hint=hint)
+    others = tuple(name for name in banks if name != reference)
+    if not others:
+        raise InputError(
+            f"there is no bank to compare with {reference!r}",
+            hint="Import another one: exampp import COLLECTION FILE --bank NAME",
+        )
+    items = {name: [one for entry in banks[name] for one in entry.items] for name in banks}
+    by_subtopic = all(one.subtopic_id for of in items.values() for one in of)
+    units = {name: _by_unit(of, by_subtopic) for name, of in items.items()}
+    queries = []
+    for unit, of_reference in units[reference].items():
+        known = tuple(one for one in of_reference if one.weight > 0)
+        if known:
+            of_bank = {name: tuple(units[name].get(unit, ())) for name in others}
+            relations = MATCHERS[matcher](known, [one for of in of_bank.values() for one in of])
+            ends = np.cumsum([len(of) for of in of_bank.values()])[:-1]
+            parts = dict(zip(others, np.split(relations, ends), strict=True))
+            queries.append(MatchedQuery(*unit, known, of_bank, parts))
+    without = {name: len(units[name].keys() - units[reference].keys()) for name in others}
+    if not any(map(_has_items, queries)):
+        raise InputError(f"no other bank has a query of the bank {reference!r}")
+    return MatchedBanks(
+        reference, others, tuple(queries), matcher, {n: c for n, c in without.items() if c}
+    )
+
+
+def _by_unit(items: Iterable[Item], by_subtopic: bool) -> dict[tuple[str, str | None], list[Item]]:
+    units: dict[tuple[str, str | None], list[Item]] = {}
+    for one in items:
+        units.setdefault((one.query_id, one.subtopic_id if by_subtopic else None), []).append(one)
+    return units
+
+
+# ---- scores --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """Values of one bank, [columns of `COLUMNS`, queries], and which are defined."""
+
+    values: Floats
+    defined: NDArray[np.bool_]
+
+
+def _groups(items: Sequence[Item]) -> tuple[int, ...]:
+    """Return the group of each item of one bank; items of a group ask for one thing."""
+    place = {id(one): at for at, one in enumerate(items)}
+    pairs = [
+        (place[id(group.items[0])], place[id(other)])
+        for group in duplicate_groups(items)
+        for other in group.items[1:]
+    ]
+    return joined_groups(len(items), pairs)
+
+
+def _measure(query: MatchedQuery, bank: str, k: int | None) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the columns of one bank in one query, and which of them are defined."""
+    items, relations = query.items[bank][:k], query.relations[bank][:k]
+    if not items:
+        return np.zeros(len(COLUMNS)), np.isin(COLUMNS, ("recall", "ndcg"))
+    if (relations == UNGRADED).any():
+        return np.zeros(len(COLUMNS)), np.zeros(len(COLUMNS), np.bool_)
+    groups, weights = _groups(items), query.weights
+    fits = fitting(relations)
+    firsts = [at for at, group in enumerate(groups) if at == group]
+    values = np.array(
+        [
+            float(weights @ asked_for(relations, groups)) / float(weights.sum()),
+            float(fits.mean()),
+            1 - len(firsts) / len(items),
+            1 - float(fits[firsts].mean()),
+            discounted_recall(relations, groups, weights, k or len(query.reference)),
+        ]
+    )
+    return values, np.ones(len(COLUMNS), np.bool_)
+
+
+def measure_bank(queries: Sequence[MatchedQuery], bank: str, k: int | None = None) -> _Measured:
+    """Return the values of a bank by query; subtopics are averaged within their query."""
+    ids = [*dict.fromkeys(one.query_id for one in queries)]
+    row = {query_id: at for at, query_id in enumerate(ids)}
+    sums, counts = np.zeros((2, len(COLUMNS), len(ids)))
+    for one in queries:
+        values, defined = _measure(one, bank, k)
+        sums[:, row[one.query_id]] += np.where(defined, values, 0.0)
+        counts[:, row[one.query_id]] += defined
+    defined = counts > 0
+    return _Measured(np.divide(sums, counts, out=np.zeros(sums.shape), where=defined), defined)
+
+
+def _estimate(of: _Measured, column: str, level: float) -> Estimate:
+    at = COLUMNS.index(column)
+    return mean_share(of.values[at][of.defined[at]], level)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BankComparison(Result):
+    """Banks beside a reference bank, the highest recall first; see the module.
+
+    `missing` are reference items, those that the fewest banks ask for first; `new` are items that
+    ask for nothing in the reference bank, those of most banks first; `pairs` are matched. `best` is
+    the greedy choice of items for each query, if one was requested.
+    """
+
+    reference: str
+    rows: tuple[BankScore, ...]
+    missing: tuple[ReferenceItem, ...]
+    new: tuple[NewItem, ...]
+    pairs: tuple[MatchedPair, ...]
+    best: tuple[BestItem, ...]
+    k: int | None
+    level: float
+    notes: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        """The bank with the highest recall, what it asks for, and which banks may be as good."""
+        first = self.rows[0]
+        if first.recall.value is None:
+            return f"No query of {first.bank} can be compared with {self.reference}."
+        recall = _share(first.recall)
+        if len(self.rows) == 1:
+            missing = sum(not one.banks for one in self.missing)
+            return (
+                f"{first.bank} asks for {recall} of {self.reference}; {_share(first.precision)} of "
+                f"its items ask for something in it. No item asks for "
+                f"{counted(missing, 'reference item')}."
+            )
+        near = [one.bank for one in self.rows[1:] if not one.behind]
+        rest = "all others are lower, beyond the uncertainty over queries"
+        if near:
+            names = ", ".join(near) if len(near) < 4 else f"{len(near)} of {len(self.rows) - 1}"
+            rest = f"not clearly lower: {names}"
+        return f"{first.bank} has the highest recall of {self.reference}, {recall}; {rest}."
+
+    def tables(self, limit: int = _LISTED) -> dict[str, Table]:
+        """Return the banks, and the first `limit` rows of every list."""
+        one_bank = len(self.rows) == 1
+        nobody = [one for one in self.missing if not one.banks]
+        lists: dict[str, tuple[str, Sequence[object]]] = {
+            "missing": ("Reference items that no item asks for", nobody),
+            "new": ("Items that ask for nothing in the reference bank", self.new),
+            "best": ("Best items by greedy choice", self.best),
+        }
+        found = {"banks": self._banks()}
+        records = self.records()
+        for name, (caption, items) in lists.items():
+            if limit and items:
+                shown, count = records[name], len(items)
+                notes = [note("banks-shown", limit=limit, count=count, table=name)]
+                hidden = {"banks"} if one_bank or name == "missing" else set()
+                columns = [
+                    replace(one, readers="programs") if one.heading in hidden else one
+                    for one in shown.columns
+                ]
+                found[name] = replace(
+                    shown,
+                    columns=tuple(columns),
+                    rows=shown.rows[: min(limit, count)],
+                    caption=caption,
+                    notes=tuple(notes) if count > limit else (),
+                )
+        return found
+
+    def records(self) -> dict[str, Table]:
+        """Return a row per bank, reference item, new item, matched pair and chosen item."""
+        missing = [
+            (one.query_id, one.item_id, one.text, one.weight, len(one.banks), ", ".join(one.banks))
+            for one in self.missing
+        ]
+        new = [
+            (one.query_id, one.item_id, one.text, len(one.banks), ", ".join(one.banks))
+            for one in self.new
+        ]
+        item = [*map(Column, ("query", "item", "text"))]
+        asking = [Column("banks", 0), Column("names", readers="programs")]
+        found = {
+            "banks": self._banks(),
+            "missing": Table.of([*item, Column("weight", 2), *asking], missing),
+            "new": Table.of([*item, *asking], new),
+            "pairs": Table.of(MatchedPair._fields, self.pairs),
+        }
+        if self.best:
+            chosen = [*map(Column, ("query", "rank", "bank", "item", "text", "recall"))]
+            found["best"] = Table.of(chosen, self.best)
+        return found
+
+    def without_texts(self, sealed: Collection[tuple[str, str]]) -> BankComparison:
+        """Return the result for a reader who may not know the reference items `sealed`.
+
+        These are pairs of query id and item id. Texts of the other banks that match one are hidden,
+        too, because they tell what it asks.
+        """
+        return replace(
+            self,
+            missing=tuple(
+                one._replace(text=SEALED) if (one.query_id, one.item_id) in sealed else one
+                for one in self.missing
+            ),
+            pairs=tuple(
+                one._replace(text=SEALED, reference_text=SEALED)
+                if (one.query_id, one.reference_id) in sealed
+                else one
+                for one in self.pairs
+            ),
+        )
+
+    def _banks(self) -> Table:
+        cut = "" if self.k is None else f"@{self.k}"
+        columns = [
+            *(Column("bank"), Column("queries", 0), Column("items", 1)),
+            *(Column(f"{name}{cut}", key=name, interval=True) for name in ("recall", "precision")),
+            *(Column(f"{name}{cut}", key=name) for name in ("redundancy", "novelty")),
+            Column(f"nDCG{cut}", key="ndcg", interval=True),
+            *(Column("missing", 0), Column("new", 0)),
+            *programs_only("ungraded", "behind"),
+        ]
+        rows: list[list[Cell]] = [
+            [
+                *(one.bank, one.queries, one.items, one.recall, one.precision),
+                *(one.redundancy.value, one.novelty.value, one.ndcg),
+                *(one.missing, one.new, one.ungraded, one.behind),
+            ]
+            for one in self.rows
+        ]
+        caption = f"Banks beside the reference bank {self.reference}"
+        return Table.of(columns, rows, caption, self.notes, verdict=self.headline)
+
+
+def _share(one: Estimate) -> str:
+    if one.value is None:
+        return "an unknown share"
+    if one.low is None or one.high is None:
+        return f"{one.value:.0%}"
+    return f"{one.value:.0%} [{one.low:.0%}, {one.high:.0%}]"
+
+
+def compare_banks(
+    matched: MatchedBanks,
+    *,
+    k: int | None = None,
+    best: int = 0,
+    shared: bool = False,
+    level: float = 0.95,
+) -> BankComparison:
+    """Compare banks with their reference bank.
+
+    Args:
+        matched: The matched banks.
+        k: Count only the first k items of each bank and query, in their order.
+        best: Choose so many items of each query from all banks by greedy choice; 0: none.
+        shared: Leave out queries of the reference bank of which no other bank has items.
+        level: The level of the intervals.
+
+    Raises:
+        InputError: `k`, `best` or `level` is invalid.
+    """
+    if (k is not None and k < 1) or best < 0 or not 0 < level < 1:
+        raise InputError(
+            f"k is {k}, best {best}, level {level}", hint="Use k 1, 2, ...; level 0.95"
+        )
+    if shared:
+        matched = replace(matched, queries=tuple(filter(_has_items, matched.queries)))
+    measured = {name: measure_bank(matched.queries, name, k) for name in matched.banks}
+    cut = [
+        one._replace(
+            items={name: of[:k] for name, of in one.items.items()},
+            relations={name: of[:k] for name, of in one.relations.items()},
+        )
+        for one in matched.queries
+    ]
+    lists = _Lists(cut)
+    rows = [_score(cut, name, measured[name], lists, level) for name in matched.banks]
+    rows.sort(key=lambda one: (-(one.recall.value or 0.0), one.bank))
+    rows = _ranked(rows, measured, level)
+    chosen = tuple(_best(cut, best)) if best else ()
+    found = BankComparison(
+        *(matched.reference, tuple(rows), lists.missing, lists.new, lists.pairs, chosen),
+        *(k, level, ()),
+    )
+    return replace(found, notes=tuple(_notes(matched, found, level)))
+
+
+def _has_items(query: MatchedQuery) -> bool:
+    return any(query.items.values())
+
+
+def _score(
+    queries: Sequence[MatchedQuery], bank: str, of: _Measured, lists: _Lists, level: float
+) -> BankScore:
+    with_items = [one for one in queries if one.items[bank]]
+    ungraded = sum((one.relations[bank] == UNGRADED).any() for one in with_items)
+    sizes = [len(one.items[bank]) for one in with_items]
+    recall, precision, redundancy, novelty, ndcg = (_estimate(of, one, level) for one in COLUMNS)
+    return BankScore(
+        bank,
+        len({one.query_id for one in with_items}),
+        sum(sizes) / len(sizes) if sizes else 0.0,
+        recall,
+        precision,
+        redundancy,
+        novelty,
+        ndcg,
+        missing=sum(bank not in one.banks for one in lists.missing),
+        new=sum(int((one.relations[bank] == DIFFERENT).all(axis=1).sum()) for one in with_items),
+        ungraded=int(ungraded),
+    )
+
+
+def _ranked(
+    rows: Sequence[BankScore], measured: Mapping[str, _Measured], level: float
+) -> list[BankScore]:
+    """Return the rows, each with whether the first one has a higher recall beyond uncertainty.
+
+    The level is corrected for the number of banks (Bonferroni), as for all comparisons of the best.
+    """
+    first, *others = rows
+    best, corrected = measured[first.bank], 1 - (1 - level) / max(1, len(others))
+    found = [first]
+    for one in others:
+        own = measured[one.bank]
+        both = best.defined[0] & own.defined[0]
+        difference = (best.values[0] - own.values[0])[both]
+        low = mean_test(difference, DIFFERENCE, corrected).estimate.low if both.any() else None
+        found.append(one._replace(behind=low is not None and low > 0))
+    return found
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The lists of items and pairs of matched queries."""
+
+    queries: Sequence[MatchedQuery]
+
+    @cached_property
+    def missing(self) -> tuple[ReferenceItem, ...]:
+        """All reference items, those that the fewest banks ask for first."""
+        found = [
+            ReferenceItem(
+                *(one.query_id, item.item_id, item.text, item.weight),
+                tuple(bank for bank, of in one.relations.items() if (of[:, at] > DIFFERENT).any()),
+            )
+            for one in self.queries
+            for at, item in enumerate(one.reference)
+        ]
+        return tuple(sorted(found, key=lambda one: (len(one.banks), -one.weight)))
+
+    @cached_property
+    def new(self) -> tuple[NewItem, ...]:
+        """Items that ask for nothing in the reference bank, in one row if they ask one thing."""
+        return tuple(sorted(self._new(), key=lambda one: -len(one.banks)))
+
+    def _new(self) -> Iterator[NewItem]:
+        for one in self.queries:
+            items = [
+                (bank, item)
+                for bank, of in one.items.items()
+                for item, row in zip(of, one.relations[bank], strict=True)
+                if (row == DIFFERENT).all()
+            ]
+            texts = [*dict.fromkeys(item.text for _, item in items)]
+            group = joined_groups(len(texts), (pair[:2] for pair in duplicate_pairs(texts)))
+            number = dict(zip(texts, group, strict=True))
+            by_group: dict[int, list[tuple[str, Item]]] = {}
+            for bank, item in items:
+                by_group.setdefault(number[item.text], []).append((bank, item))
+            for same in by_group.values():
+                banks = tuple(dict.fromkeys(bank for bank, _ in same))
+                yield NewItem(one.query_id, same[0][1].item_id, same[0][1].text, banks)
+
+    @cached_property
+    def pairs(self) -> tuple[MatchedPair, ...]:
+        """All pairs that are not different or that people decided."""
+        return tuple(
+            MatchedPair(
+                *(bank, one.query_id, one.items[bank][row].item_id, one.items[bank][row].text),
+                *(one.reference[column].item_id, one.reference[column].text),
+                *(RELATIONS[of[row, column]], (bank, row, column) in one.decided),
+            )
+            for one in self.queries
+            for bank, of in one.relations.items()
+            for row, column in np.ndindex(*of.shape)
+            if of[row, column] > DIFFERENT
+            or ((bank, row, column) in one.decided and of[row, column] != UNGRADED)
+        )
+
+
+def _best(queries: Sequence[MatchedQuery], k: int) -> Iterator[BestItem]:
+    """Yield the greedy choice of k items for each query, from all banks."""
+    for one in queries:
+        items = [(bank, item) for bank, of in one.items.items() for item in of]
+        if not items:
+            continue
+        relations = np.concatenate([of for of in one.relations.values() if len(of)])
+        texts = [*dict.fromkeys(item.text for _, item in items)]
+        group = joined_groups(len(texts), (pair[:2] for pair in duplicate_pairs(texts)))
+        number = dict(zip(texts, group, strict=True))
+        groups = [number[item.text] for _, item in items]
+        chosen = best_items(np.maximum(relations, DIFFERENT), groups, one.weights, k)
+        for rank, (at, recall) in enumerate(chosen, 1):
+            bank, item = items[at]
+            yield BestItem(one.query_id, rank, bank, item.item_id, item.text, recall)
+
+
+def _notes(matched: MatchedBanks, found: BankComparison, level: float) -> Iterator[Note]:
+    if matched.matcher in MATCHERS:
+        yield note(f"banks-by-{matched.matcher}")
+    else:
+        yield note("banks-by-grader", grader=matched.matcher)
+    ungraded = {one.bank: one.ungraded for one in found.rows if one.ungraded}
+    if ungraded:
+        names = ", ".join(f"{bank} ({count})" for bank, count in ungraded.items())
+        yield note("banks-ungraded", banks=names)
+    decided = sum(len(one.decided) for one in matched.queries)
+    if decided and matched.automatic is not None:
+        known = {one.query_id for one in matched.queries}
+        automatic = [one for one in matched.automatic.queries if one.query_id in known]
+        before = compare_banks(
+            replace(matched.automatic, queries=tuple(automatic)), k=found.k, level=level
+        )
+        was = {one.bank: one.recall.value for one in before.rows}
+        changed = [
+            f"{one.bank} {was[one.bank]:.3f} to {one.recall.value:.3f}"
+            for one in found.rows
+            if one.recall.value is not None
+            and was[one.bank] is not None
+            and one.recall.value != was[one.bank]
+        ]
+        yield note(
+            "banks-decided",
+            pairs=counted(decided, "pair"),
+            people="1 person" if matched.people == 1 else f"{matched.people} people",
+            changes=", ".join(changed[:_LISTED]) or "no recall",
+        )
+    if matched.without:
+        most = max(matched.without.values())
+        yield note("banks-other-queries", queries=counted(most, "query"), reference=found.reference)
+    bare = len({one.query_id for one in matched.queries if not _has_items(one)})
+    if bare:
+        yield note("banks-bare", queries=counted(bare, "query"), reference=found.reference)
+    if found.best:
+        yield note("banks-best")
+    yield note("banks-columns")
+    yield note("banks-intervals", level=percent(level))
+
+
+# ---- matches that a grader or people made --------------------------------------------------------
+
+
+def matched_passage(bank: str, item_id: str) -> str:
+    """Return the id of the passage that is an item of a bank in a collection of matches."""
+    return f"{quote(bank, safe='')}{_MARK}{item_id}"
+
+
+def matched_query(query_id: str, subtopic_id: str | None) -> str:
+    """Return the id of a query, or of one of its subtopics, in a collection of matches."""
+    return query_id if subtopic_id is None else f"{query_id}{_MARK}{subtopic_id}"
+
+
+def are_matches(book: Gradebook) -> bool:
+    """Return whether the passages of all systems are items of banks (`exampp.bank_matches`)."""
+    ranked = [(query, one) for query in book.queries for one in query.rankings]
+    return bool(ranked) and all(
+        query.passage_ids[at].startswith(matched_passage(one.system, ""))
+        for query, one in ranked
+        for at in one.passages[:1].tolist()
+    )
+
+
+def read_matches(
+    book: Gradebook,
+    reference: Iterable[BankEntry],
+    texts: Mapping[str, str],
+    min_rating: int | None = None,
+) -> MatchedBanks:
+    """Return the matched banks of a collection of matches, with the decisions of people.
+
+    Ratings on a scale of four are the relations; on any other, `min_rating` or more is the same.
+    `reference` are the items of its bank, `texts` those of its passages by id.
+
+    Raises:
+        InputError: The collection is of anything else.
+    """
+    if not are_matches(book):
+        raise InputError(
+            "the passages of the collection are not items of banks",
+            hint="Make a collection of matches: exampp bank match COLLECTION NEW.exam, or compare "
+            "banks by their texts: exampp analyze banks COLLECTION --reference BANK",
+        )
+    items = {(one.query_id, one.item_id): one for entry in reference for one in entry.items}
+    threshold = book.grader.threshold(min_rating)
+
+    def read(of: Gradebook) -> MatchedBanks:
+        queries = tuple(_read_query(one, of, items, texts, threshold) for one in of.queries)
+        return MatchedBanks(
+            of.bank,
+            of.systems,
+            tuple(one for one in queries if one.reference),
+            of.grader.name if of.grader.name in MATCHERS else grader_label(of.grader),
+            people=of.oversight.people,
+        )
+
+    return replace(read(book), automatic=read(without_decisions(book)))
+
+
+def _read_query(
+    query: QueryGrades,
+    book: Gradebook,
+    items: Mapping[tuple[str, str], Item],
+    texts: Mapping[str, str],
+    threshold: int,
+) -> MatchedQuery:
+    query_id, _, subtopic_id = query.query_id.partition(_MARK)
+    columns = np.flatnonzero(query.weights > 0).tolist()
+    place = {query.item_ids[at]: column for column, at in enumerate(columns)}
+    decided = {
+        (one.passage_id, place[one.item_id]) for one in query.decided if one.item_id in place
+    }
+    of_bank: dict[str, tuple[Item, ...]] = dict.fromkeys(book.systems, ())
+    relations = dict.fromkeys(book.systems, np.zeros((0, len(columns)), np.int16))
+    by_people: list[tuple[str, int, int]] = []
+    for ranking in query.rankings:
+        ids = [query.passage_ids[at] for at in ranking.passages.tolist()]
+        of_bank[ranking.system] = tuple(
+            Item(one.partition(_MARK)[2], query_id, texts.get(one, "")) for one in ids
+        )
+        ratings = query.ratings[ranking.passages][:, columns]
+        relations[ranking.system] = _relations(ratings, book.grader, threshold)
+        by_people += [
+            (ranking.system, row, column)
+            for row, one in enumerate(ids)
+            for column in range(len(columns))
+            if (one, column) in decided
+        ]
+    reference = tuple(
+        replace(items[query.query_id, query.item_ids[at]], query_id=query_id)
+        if (query.query_id, query.item_ids[at]) in items
+        else Item(query.item_ids[at], query_id, "", weight=float(query.weights[at]))
+        for at in columns
+    )
+    return MatchedQuery(query_id, subtopic_id or None, reference, of_bank, relations, by_people)
+
+
+def _relations(ratings: Relations, grader: GraderIdentity, threshold: int) -> Relations:
+    if grader.highest - grader.lowest == SAME:
+        found = ratings - grader.lowest
+    else:
+        found = np.where(ratings >= threshold, SAME, DIFFERENT)
+    return np.where(ratings == MISSING, UNGRADED, found).astype(np.int16)

@@ -1,0 +1,274 @@
+"""Banks beside a reference bank: planted banks, people's decisions, lists, and wrong input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+import exampp
+from exampp.analysis.banks import BankComparison, BankScore
+from exampp.bank_matches import collect_matches
+from exampp.collection import Collection
+from exampp.errors import InputError
+from exampp.graders.base import Request
+from exampp.graders.scripted import ScriptedGrader
+
+# the letters of an item are what it asks for
+REFERENCE = {"q1": ["about ab", "about c", "about d"], "q2": ["about e", "about f"]}
+Banks = Mapping[str, Mapping[str, Sequence[str]]]
+
+
+def truth(ask: Request) -> str:
+    """The relation of an item to a reference item, by their letters."""
+    one, other = ({*text.split()[-1]} for text in (ask.passage, ask.item))
+    return "3" if one == other else "2" if one > other else "1" if one < other else "0"
+
+
+def exam_of(folder: Path, banks: Banks) -> Collection:
+    exam = exampp.create(folder / "my.exam")
+    exam.add(queries={"q1": "one", "q2": "two"}, bank=REFERENCE, bank_name="manual")
+    for name, bank in banks.items():
+        exam.add(bank=bank, bank_name=name)
+    return exam
+
+
+def matched(folder: Path, banks: Banks) -> Collection:
+    """A collection of matches, graded by a grader that knows the truth."""
+    with exam_of(folder, banks) as exam:
+        matches = collect_matches(folder / "my.matches.exam", exam, "manual")
+    matches.grade(ScriptedGrader(truth), prompt="item-match", model="scripted")
+    return matches
+
+
+def scores(found: BankComparison) -> dict[str, BankScore]:
+    return {one.bank: one for one in found.rows}
+
+
+PLANTED = {
+    # recall and precision of q1 and q2; an item that asks for a part counts half
+    "subset": ({"q1": ["about ab"], "q2": ["about e"]}, (1 / 3 + 1 / 2) / 2, 1),
+    "noise": (
+        {"q1": ["about ab", "about c", "about d", "about z"], "q2": [*REFERENCE["q2"]]},
+        1,
+        7 / 8,
+    ),
+    "split": ({"q1": ["about a", "about b", "about c", "about d"], "q2": REFERENCE["q2"]}, 1, 1),
+    "half": (
+        {"q1": ["about a", "about c", "about d"], "q2": REFERENCE["q2"]},
+        (2.5 / 3 + 1) / 2,
+        1,
+    ),
+    "merged": ({"q1": ["about abc", "about d"], "q2": ["about ef"]}, 1, 1),
+    "half merged": ({"q1": [*REFERENCE["q1"]], "q2": ["about ez", "about f"]}, 1, (1 + 0.75) / 2),
+    "one query": ({"q1": REFERENCE["q1"]}, 0.5, 1),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_perfect_matcher_measures_planted_banks(tmp_path: Path, name: str) -> None:
+    bank, recall, precision = PLANTED[name]
+    with matched(tmp_path, {"other": bank}) as matches:
+        (row,) = matches.grades("scripted").banks().rows
+    assert row.recall.value == pytest.approx(recall)
+    assert row.precision.value == pytest.approx(precision)
+
+
+def test_texts_match_without_a_grader(tmp_path: Path) -> None:
+    bank = {"q1": ["What causes tides?", "Who was Newton?"], "q2": ["Define a fjord."]}
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(
+            queries={"q1": "tides", "q2": "fjords"},
+            bank={"q1": ["Why are there tides?", "What causes tides?"], "q2": ["What is a fjord?"]},
+            bank_name="manual",
+        )
+        exam.add(bank=bank, bank_name="other")
+        found = exam.compare_banks("manual")
+    (row,) = found.rows
+    assert row.precision.value == pytest.approx((1 / 2 + 1) / 2)
+    assert [one.text for one in found.new] == ["Who was Newton?"]
+    assert "about a quarter" in str(found)
+    assert "other asks for" in found.headline
+
+
+def test_equal_keys_match_and_items_without_a_key_do_not(tmp_path: Path) -> None:
+    def bank(*keys: str) -> list[dict[str, object]]:
+        return [
+            {"query_id": "q1", "question": f"Question {n} of {keys}?", "answer": key}
+            for n, key in enumerate(keys)
+        ]
+
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries={"q1": "one"}, bank=bank("The Moon", ""), bank_name="manual")
+        exam.add(bank=bank("the moon", ""), bank_name="other")
+        (row,) = exam.compare_banks("manual", matcher="keys").rows
+    assert (row.recall.value, row.precision.value) == (0.5, 0.5)
+
+
+def test_repetitions_are_redundant_and_ranks_count(tmp_path: Path) -> None:
+    banks = {
+        "early": {"q1": ["about ab", "about c"], "q2": ["about e"]},
+        "late": {"q1": ["about z", "about c", "about ab"], "q2": ["about y", "about e"]},
+        "twice": {"q1": ["What is ab?", "Define ab."], "q2": ["about e"]},
+    }
+    with matched(tmp_path, banks) as matches:
+        grades = matches.grades("scripted")
+        rows, first = scores(grades.banks()), scores(grades.banks(k=1))
+    assert rows["early"].recall.value == rows["late"].recall.value
+    assert (rows["early"].ndcg.value or 0) > (rows["late"].ndcg.value or 0)
+    assert rows["twice"].redundancy.value == pytest.approx((1 / 2 + 0) / 2)
+    assert first["late"].recall.value == 0
+    assert first["early"].recall.value == pytest.approx((1 / 3 + 1 / 2) / 2)
+
+
+def test_people_override_matches_and_are_disclosed(tmp_path: Path) -> None:
+    with matched(tmp_path, {"other": {"q1": ["about z"], "q2": ["about e"]}}) as matches:
+        grades = matches.grades("scripted")
+        assert scores(grades.banks())["other"].recall.value == pytest.approx((0 + 1 / 2) / 2)
+        query = next(one for one in grades.gradebook.queries if one.query_id == "q1")
+        item = next(
+            one.item_id
+            for entry in grades.bank_texts().entries
+            for one in entry.items
+            if one.text == "about c"
+        )
+        grades.decisions.decide("q1", item, query.passage_ids[0], 3, author="ann")
+        found = matches.grades("scripted").banks()
+        assert scores(found)["other"].recall.value == pytest.approx((1 / 3 + 1 / 2) / 2)
+        assert "1 person decided 1 pair" in str(found)
+        assert "other 0.250 to 0.417" in str(found)
+        assert [one.by_people for one in found.pairs if one.query_id == "q1"] == [True]
+        without = matches.grades("scripted", decisions="without").banks()
+        assert scores(without)["other"].recall.value == pytest.approx(1 / 4)
+
+
+def test_ungraded_pairs_leave_out_their_query(tmp_path: Path) -> None:
+    def some(ask: Request) -> str:
+        return truth(ask) if ask.query == "two" else "I cannot tell"
+
+    with exam_of(tmp_path, {"other": {"q1": ["about c"], "q2": ["about e"]}}) as exam:
+        matches = collect_matches(tmp_path / "my.matches.exam", exam, "manual")
+    with matches:
+        matches.grade(ScriptedGrader(some), prompt="item-match", model="scripted")
+        found = matches.grades("scripted").banks()
+    assert scores(found)["other"].recall.value == 0.5
+    assert "left out of a bank: other (1)" in str(found)
+
+
+def test_the_lists_of_many_banks(tmp_path: Path) -> None:
+    banks = {
+        "a": {"q1": ["about ab", "What is z?"], "q2": ["about e"]},
+        "b": {"q1": ["about ab", "Define z."], "q2": []},
+    }
+    with matched(tmp_path, banks) as matches:
+        found = matches.grades("scripted").banks(best=2)
+    asked = {one.text: one.banks for one in found.missing}
+    assert asked == {
+        "about ab": ("a", "b"),
+        "about e": ("a",),
+        **dict.fromkeys(("about c", "about d", "about f"), ()),
+    }
+    assert [one.banks for one in found.new] == [("a", "b")]
+    assert [(one.query_id, one.text) for one in found.best] == [
+        ("q1", "about ab"),
+        ("q2", "about e"),
+    ]
+    assert found.best[0].recall == pytest.approx(1 / 3)
+    assert list(found.tables()) == ["banks", "missing", "new", "best"]
+
+
+def test_an_existing_collection_gets_what_changed(tmp_path: Path) -> None:
+    with exam_of(tmp_path, {"other": {"q1": ["about c"], "q2": ["about e"]}}) as exam:
+        with collect_matches(tmp_path / "my.matches.exam", exam, "manual") as matches:
+            matches.grade(ScriptedGrader(truth), prompt="item-match", model="scripted")
+        exam.add(bank={"q1": ["about d"], "q2": ["about e"]}, bank_name="third")
+        grader = ScriptedGrader(truth)
+        with collect_matches(tmp_path / "my.matches.exam", exam, "manual") as matches:
+            matches.grade(grader, prompt="item-match", model="scripted")
+            found = matches.grades("scripted").banks()
+    assert {one.bank for one in found.rows} == {"other", "third"}
+    # the three pairs of the new text: the other text of "third" is known
+    assert len(grader.calls) == 3
+
+
+def test_subtopics_are_compared_each_and_averaged_within_their_query(tmp_path: Path) -> None:
+    def rows(texts: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
+        return [
+            {"query_id": query, "subtopic_id": subtopic, "question": text}
+            for (query, subtopic), text in texts.items()
+        ]
+
+    known = {("q1", "s1"): "What is a?", ("q1", "s2"): "What is b?", ("q2", "s1"): "What is c?"}
+    other = {("q1", "s1"): "Define a.", ("q1", "s2"): "Define a.", ("q2", "s1"): "Define c."}
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries={"q1": "one", "q2": "two"}, bank=rows(known), bank_name="manual")
+        exam.add(bank=rows(other), bank_name="other")
+        (row,) = exam.compare_banks("manual").rows
+        with collect_matches(tmp_path / "my.matches.exam", exam, "manual") as matches:
+            (again,) = matches.grades().banks().rows
+    assert row.recall.value == pytest.approx((1 / 2 + 1) / 2)
+    assert row.queries == 2
+    assert again == row
+
+
+def test_clearly_worse_banks_are_behind(tmp_path: Path) -> None:
+    queries = {f"q{n}": f"topic {n}" for n in range(30)}
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries=queries, bank={q: ["What is a?", "What is b?"] for q in queries})
+        for name, texts in (
+            ("all", ["Define a.", "Define b."]),
+            ("most", ["Define a.", "Define b."]),
+            ("none", ["Define z."]),
+        ):
+            bank = {q: texts[: 1 if name == "most" and q == "q0" else 2] for q in queries}
+            exam.add(bank=bank, bank_name=name)
+        found = exam.compare_banks("main")
+    assert [(one.bank, one.behind) for one in found.rows] == [
+        ("all", False),
+        ("most", False),
+        ("none", True),
+    ]
+    assert found.headline.endswith("not clearly lower: most.")
+
+
+def test_queries_that_no_bank_has_count_unless_they_are_left_out(tmp_path: Path) -> None:
+    with matched(tmp_path, {"a": {"q1": REFERENCE["q1"]}, "b": {"q1": ["about c"]}}) as matches:
+        grades = matches.grades("scripted")
+        found, shared = grades.banks(), grades.banks(shared=True)
+    assert [one.recall.value for one in found.rows] == pytest.approx([1 / 2, 1 / 6])
+    assert [one.recall.value for one in shared.rows] == pytest.approx([1, 1 / 3])
+    assert "1 query of manual without items in any other bank" in str(found)
+    assert "without items" not in str(shared)
+
+
+def test_sealed_reference_items_are_hidden(tmp_path: Path) -> None:
+    with exam_of(tmp_path, {"other": {"q1": ["about c"], "q2": ["about e"]}}) as exam:
+        found = exam.compare_banks("manual")
+    sealed = {(one.query_id, one.item_id) for one in found.missing}
+    hidden = str(found.without_texts(sealed).records()["missing"])
+    assert "about" not in hidden
+    hidden = str(found.without_texts(sealed).records()["pairs"])
+    assert "about" not in hidden
+
+
+@pytest.fixture
+def one_bank(tmp_path: Path) -> Iterator[Collection]:
+    with exam_of(tmp_path, {}) as exam:
+        yield exam
+
+
+def test_what_cannot_be_compared_says_why(one_bank: Collection, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no bank to compare with 'manual'.*--bank"):
+        one_bank.compare_banks("manual")
+    with pytest.raises(InputError, match=r"no bank 'hand'.*It has manual"):
+        one_bank.compare_banks("hand")
+    one_bank.add(queries={"q3": "three"}, bank={"q3": ["What?"]}, bank_name="other")
+    with pytest.raises(InputError, match="no other bank has a query of the bank 'manual'"):
+        one_bank.compare_banks("manual")
+    with pytest.raises(InputError, match="unknown way to match 'vibes'"):
+        one_bank.compare_banks("manual", matcher="vibes")
+    one_bank.add(passages={"p1": "text"}, runs={"s": {"q1": ["p1"]}})
+    one_bank.grade("draft", bank="manual")
+    with pytest.raises(InputError, match=r"not items of banks.*exampp bank match"):
+        one_bank.grades(bank="manual").banks()
