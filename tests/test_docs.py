@@ -79,6 +79,10 @@ def folder(
     monkeypatch.setenv("COLUMNS", "120")  # of any terminal that the tests run in
     monkeypatch.setenv("OPENAI_BASE_URL", server)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    # the plug-in may be installed, or not
+    monkeypatch.setenv(
+        "PYTEST_ADDOPTS", "-p no:exampp -p exampp.integrations.pytest_plugin -p no:cacheprovider"
+    )
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server)
     # HF_HUB_CACHE and HF_HUB_OFFLINE, which the library reads when it is imported
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(hub))

@@ -17,6 +17,7 @@ import exampp
 from exampp.bank import Bank
 from exampp.cli.main import app
 from exampp.formats.format import FORMATS
+from exampp.formats.preset import PRESETS, presets
 from exampp.graders.base import Request
 from exampp.graders.options import declared_options
 from exampp.graders.registry import GRADERS, RESERVED
@@ -27,7 +28,7 @@ from exampp.prompts.catalogue import PROMPTS
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "examples" / "exampp-sample"
-REGISTRIES: tuple[Registry[Any], ...] = (GRADERS, PROMPTS, FORMATS, MEASURES)
+REGISTRIES: tuple[Registry[Any], ...] = (GRADERS, PROMPTS, FORMATS, PRESETS, MEASURES)
 CSV = """\
 query,passage,rank,score,system
 q1,p1,1,2.0,alpha
@@ -56,6 +57,7 @@ def _forget() -> Iterator[None]:
         for registry in REGISTRIES:
             registry._loaded.clear()
             registry._added.clear()
+        presets.cache_clear()
         for name in [name for name in sys.modules if name.startswith(("exampp_sample", "other_"))]:
             del sys.modules[name]
 
@@ -108,6 +110,7 @@ def test_from_the_command_line(exam: Path, exampp_command: Commands) -> None:
         ["grader", "shared-words", "exampp-sample"],
         ["prompt", "sample-yes-no", "exampp-sample"],
         ["format", "csv-run", "exampp-sample"],
+        ["preset", "helpdesk", "exampp-sample"],
         ["measure", "AnswerRate", "exampp-sample"],
     ]
     assert "csv-run, 4 records" in run("import my.exam two.csv --as csv-run")
@@ -155,6 +158,45 @@ def test_from_python(exam: Path) -> None:
     assert reply.text == "5"
 
 
+LOG = """
+{"ticket": {"number": 7, "question": "Why is the sky blue?"}, "release": "r2",
+ "snippets": ["Air scatters blue light."], "reply": {"text": "Because of the air."}}
+""".replace("\n", "")
+
+
+@pytest.mark.usefixtures("sample")
+@pytest.mark.parametrize("kind", [None, "helpdesk"])
+def test_a_preset_of_a_package_is_detected_and_named(exam: Path, kind: str | None) -> None:
+    (exam / "log.jsonl").write_text(LOG)
+    assert exampp.explain_files("log.jsonl", kind=kind).files[0].kind.startswith("helpdesk (")
+    with exampp.create("other.exam") as collection:
+        collection.import_files("log.jsonl", kind=kind)
+        assert collection.query_texts() == {"7": "Why is the sky blue?"}
+        assert {one.system for one in collection.systems} == {"r2", "r2:contexts"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "fault"),
+    [
+        ("name = 'mine'\n[fields]\nquery = ['a']\nresponse = ['b']", "its name is 'mine'"),
+        ("name = 'bad'\n[fields]\nquery = ['a']", "neither contexts nor a response"),
+        ("name = 'bad'\nsystem_columns = '('", "is not a preset of RAG files"),
+        ("name =", "invalid TOML"),
+    ],
+)
+def test_a_wrong_preset_of_a_package_leaves_detection_alone(
+    exam: Path, monkeypatch: pytest.MonkeyPatch, declared: str, fault: str
+) -> None:
+    package(exam / "site", "wrong", f"B = {declared!r}\n", monkeypatch, presets="bad=B")
+    (plugin,) = PRESETS.plugins()
+    assert fault in plugin.fault
+    assert "ragas" in presets()
+    assert "bad" not in presets()
+    match = "preset .bad. of the package wrong"
+    with exampp.create("new.exam") as new, pytest.raises(exampp.InputError, match=match):
+        new.import_files("two.csv", kind="bad")
+
+
 def test_without_the_package_nothing_is_known(exam: Path, exampp_command: Commands) -> None:
     for line, said in (
         ("import my.exam two.csv --as csv-run", "csv-run files cannot be imported"),
@@ -184,6 +226,7 @@ def test_a_package_that_cannot_be_loaded_ends_nothing_else(
         "graders": "bad=B",
         "prompts": "bad-prompt=B",
         "formats": "bad=B",
+        "presets": "bad=B",
         "measures": "Bad=B",
     }
     package(exam / "site", "broken", f"{code}\n", monkeypatch, **points)
@@ -196,7 +239,7 @@ def test_a_package_that_cannot_be_loaded_ends_nothing_else(
     for line in ("prompts", "plugins", "grade my.exam --grader draft"):
         ran = exampp_command.line(f"exampp {line}")
         assert ran.code == 0, ran.err
-    assert exampp_command.line("exampp plugins").out.count("cannot be loaded") == 4
+    assert exampp_command.line("exampp plugins").out.count("cannot be loaded") == 5
 
 
 def test_what_is_not_what_it_should_be_is_told(exam: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,6 +349,8 @@ def test_nothing_is_looked_for_where_names_are_known(monkeypatch: pytest.MonkeyP
         raise AssertionError
 
     monkeypatch.setattr("importlib.metadata.entry_points", look)
-    for registry, name in zip(REGISTRIES, ("draft", "thomas", "bank", "nDCG"), strict=True):
+    for registry, name in zip(
+        REGISTRIES, ("draft", "thomas", "bank", "ragas", "nDCG"), strict=True
+    ):
         assert registry.get(name) is not None
     assert find_prompt("car-questions").name == "car-questions"

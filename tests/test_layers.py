@@ -22,7 +22,7 @@ ROWS = (
     ("formats", "graders"),
     ("inputs", "items", "measures", "demo"),
     ("grading",),
-    ("analysis", "review"),
+    ("analysis", "review", "exports"),
     ("grades", "bank"),
     ("collection",),
     ("bank_matches", "citations", "project"),
@@ -55,6 +55,7 @@ CORE = (
     "items",
     "grading",
     "measures",
+    "exports",
     "analysis.correlation",
     "analysis.agreement",
     "analysis.positions",
@@ -187,6 +188,7 @@ def test_each_kind_of_plug_in_has_one_registry() -> None:
         "exampp.formats",
         "exampp.graders",
         "exampp.measures",
+        "exampp.presets",
         "exampp.prompts",
     ]
 

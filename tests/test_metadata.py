@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,45 @@ def test_llms_txt_names_every_page_once() -> None:
     } - {"index.md"}
     assert sorted(listed) == sorted(pages)
     assert text.count("\n- ") == len(listed)
+
+
+def test_the_conda_recipe_says_what_the_project_says() -> None:
+    recipe = yaml.safe_load((ROOT / "conda/recipe.yaml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert recipe["context"]["version"] == exampp.__version__
+    assert f">={recipe['context']['python_min']}" == project["requires-python"]
+    needed = [one.replace(" ", "") for one in recipe["requirements"]["run"]]
+    assert needed[1:] == project["dependencies"]
+    assert recipe["about"]["license_file"] == project["license-files"]
+    scripts = [f"{name} = {place}" for name, place in project["scripts"].items()]
+    assert recipe["build"]["python"]["entry_points"] == scripts
+
+
+@pytest.mark.parametrize(
+    ("hook", "fits", "others"),
+    [
+        (
+            "exampp-bank",
+            ["bank.csv", "data/my-questions.jsonl.gz", "nuggets_v2.tsv"],
+            ["bank.exam", "questions.md", "bank/queries.csv"],
+        ),
+        (
+            "exampp-gate",
+            ["gate.toml", "ci/gate-nightly.toml"],
+            ["pyproject.toml", "investigate.toml"],
+        ),
+    ],
+)
+def test_hooks_select_their_files(hook: str, fits: list[str], others: list[str]) -> None:
+    hooks = {
+        one["id"]: one for one in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    }
+    assert hooks[hook]["entry"] == "exampp check"
+    assert [name for name in fits + others if re.search(hooks[hook]["files"], name)] == fits
+
+
+def test_the_page_names_every_input_and_output_of_the_action() -> None:
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    page = (ROOT / "docs/how-to/ci.md").read_text()
+    for name in (*action["inputs"], *action["outputs"]):
+        assert f"`{name}`" in page, name

@@ -34,6 +34,7 @@ def loaded(code: str) -> set[str]:
     [
         ("import exampp", set()),
         ("import exampp.cli.main", set()),
+        ("import exampp.integrations.pytest_plugin", set()),
         ("import exampp.collection", {"numpy"}),
     ],
 )

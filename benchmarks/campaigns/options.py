@@ -74,6 +74,7 @@ def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
 
 FORMAT = {"--format": "json"}
 READ = {"--digits": "5", **FORMAT}
+PUBLISHED = "gate my.exam --require P@3>=0.1"
 GRADED = {"--grader": "other", "--bank": "small"}
 BOARD = {
     **GRADED,
@@ -170,11 +171,27 @@ OPTIONS: Mapping[str, Uses] = {
         (
             *("export banks.exam out", "export banks.exam out.run", "export banks.exam out.csv"),
             "export split.exam out.jsonl --format bank",
+            "export my.exam out.jsonl --format triplets",
+            "export my.exam out.jsonl --format gen-ai-events",
+            "export my.exam out --format every-eval-ever",
         ),
-        {"--format": "queries", "--bank": "small", "--part": "sealed"},
+        {
+            "--format": "queries",
+            "--bank": "small",
+            "--part": "sealed",
+            "--grader": "other",
+            "--measure": "P@3",
+            "--min-rating": "3",
+            "-k": "1",
+            "--negatives": "1",
+            "--organization": "example",
+        },
+        choices("export", " out.jsonl --format gen-ai-events"),
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
-    "check": Uses(("check my.exam",), FORMAT),
+    "check": Uses(
+        ("check my.exam", "check bank.tsv"), {"--strict": {"check bank.tsv": ""}, **FORMAT}
+    ),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
         {"--corpus": "passages.jsonl", "--system": {}},
@@ -371,6 +388,7 @@ OPTIONS: Mapping[str, Uses] = {
             "--baseline-system beta",
             "gate my.exam --baseline turned.run --margin 0.1 --allow-missing 0.9 --format markdown",
             "gate my.exam --baseline turned.run --require Cover@3>baseline",
+            f"{PUBLISHED} --github",
         ),
         {
             **GRADED,
@@ -378,6 +396,9 @@ OPTIONS: Mapping[str, Uses] = {
             "--baseline": {"gate my.exam --require Cover@3>=0.5 --allow-missing .9": "turned.run"},
             "--baseline-system": {"gate my.exam --baseline turned.run": "beta"},
             "--margin": {},
+            "--since": "my.exam",
+            "--github": "",
+            "--title": {f"{PUBLISHED} --github": "mine"},
             "--min-rating": "2",
             "--run": "late.run",
             "--system": "alpha",
@@ -999,8 +1020,12 @@ def run(
 
     here = Path(shutil.copytree(example, tmp_path / "here"))
     monkeypatch.chdir(here)
+    monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
 
     untouched = stamps(example)
+
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 
     def run_one(line: str) -> Seen:
         code, out, err = exampp_command(*shlex.split(line))
@@ -1020,6 +1045,8 @@ def restored(here: Path, example: Path, untouched: Mapping[str, Stamp]) -> Itera
         if found.get(name) != untouched.get(name):
             path = here / name
             yield path
+            if path.is_dir():
+                shutil.rmtree(path)
             path.unlink(missing_ok=True)
             if name in untouched:
                 shutil.copy2(example / name, path)
@@ -1035,7 +1062,10 @@ def stamp(found: os.stat_result) -> Stamp:
 
 
 def content(path: Path) -> object:
-    """Return the content of a file; of a collection the rows of its tables."""
+    """Return the content of a file or folder; of a collection the rows of its tables."""
+    if path.is_dir():
+        files = sorted(one for one in path.rglob("*") if one.is_file())
+        return [(str(one.relative_to(path)), content(one)) for one in files]
     found = path.read_bytes() if path.exists() else b""
     if not found.startswith(b"SQLite format 3"):
         return CHANGING.sub("", found.decode("latin-1"))

@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     from exampp.grades.panel import Panel
     from exampp.grading.batches import Batches
     from exampp.grading.workers import Cluster
-    from exampp.inputs.checking import Checked, check
+    from exampp.inputs.checking import Checked
     from exampp.inputs.explaining import Explanation, explain_files
     from exampp.measures.board import Leaderboard
     from exampp.measures.formulas import RankedQuery, measure
     from exampp.measures.qrels import Labelling
+    from exampp.project.checking import check
 
 
 _HOMES = {
@@ -67,7 +68,7 @@ _HOMES = {
     "Reply": "exampp.graders.base",
     "RankedQuery": "exampp.measures.formulas",
     "Unfinished": "exampp.errors",
-    "check": "exampp.inputs.checking",
+    "check": "exampp.project.checking",
     "create": "exampp.collection",
     "explain_files": "exampp.inputs.explaining",
     "measure": "exampp.measures.formulas",

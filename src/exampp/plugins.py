@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from exampp.errors import ExamError, InputError
@@ -18,8 +20,27 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-GROUPS = ("exampp.graders", "exampp.prompts", "exampp.formats", "exampp.measures")
+GROUPS = (
+    *("exampp.graders", "exampp.prompts", "exampp.formats", "exampp.presets"),
+    "exampp.measures",
+)
 """The groups of entry points."""
+
+
+class LazyMapping(Mapping[str, T]):
+    """A mapping that is loaded at its first use."""
+
+    def __init__(self, load: Callable[[], Mapping[str, T]]) -> None:
+        self._load = load
+
+    def __getitem__(self, name: str) -> T:
+        return self._load()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
 
 
 class Plugin(NamedTuple):
@@ -141,6 +162,17 @@ class Registry(Generic[T]):
         return InputError(
             f"the {self.noun} {name!r} cannot be added: {why}", hint="Give it another name"
         )
+
+
+def declared_text(declared: object, noun: str) -> str:
+    """Return the text that a package declares: a text, or a file with `read_text`."""
+    if isinstance(declared, str):
+        return declared
+    if isinstance(declared, Path | Traversable):
+        return declared.read_text(encoding="utf-8")
+    raise InputError(
+        f"{declared!r} is not a {noun}", hint="Name a TOML text or file in the entry point"
+    )
 
 
 def package_of(point: EntryPoint) -> str:

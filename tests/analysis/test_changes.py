@@ -54,6 +54,7 @@ def test_interacting_causes_by_hand() -> None:
     # alone: p1 on both items 1/2, p0 on i1 alone 0; from 1/2 to 1
     assert (system.before, system.after, system.difference.value) == (0.5, 1.0, 0.5)
     assert system.causes == (0.5, 0.0)
+    assert [tuple(one) for one in found.queries] == [("s", "q", 0.5, 1.0, 0.5)]
     (interact,) = with_code(found.notes, "changes-interact")
     assert "by up to 1.000 for s" in interact
 
@@ -132,6 +133,8 @@ def test_effects_add_up_and_mirror(seed: int, measure: str) -> None:
         for effect, opposite in zip(one.causes, other.causes, strict=True):
             assert (effect is None) == (opposite is None)
             assert effect == pytest.approx(None if opposite is None else -opposite, abs=1e-12)
+        of_queries = sum(q.difference for q in there.queries if q.system == one.system)
+        assert of_queries / one.queries == pytest.approx(one.difference.value, abs=1e-12)
         if None not in one.causes:
             assert sum(filter(None, one.causes)) == pytest.approx(one.difference.value, abs=1e-12)
     assert {frozenset(pair) for pair in there.swaps} == {frozenset(pair) for pair in back.swaps}

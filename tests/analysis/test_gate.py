@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -511,3 +512,75 @@ def test_a_verdict_on_a_measure_without_a_range_says_what_it_assumes(graded: Pat
         (row,) = exam.grades().gate(["alpha_DCG@10>=-5"], systems=["dense"]).rows
     assert row.verdict == "passed"
     assert row.why.endswith("Student's t does not count with rare failures")
+
+
+# ---- items that cost most, and differences ------------------------------------------------------
+
+
+SCATTER, SUNSETS, MAGNET = "What does air scatter?", "Why are sunsets red?", "What makes a magnet?"
+MORE = """\
+q1 Q0 p1 1 1 gamma
+q2 Q0 p3 1 1 gamma
+q1 Q0 p1 1 2 delta
+q1 Q0 p2 2 1 delta
+q2 Q0 p4 1 1 delta
+"""
+
+
+@pytest.fixture
+def lossy(small_exam: exampp.Collection, tmp_path: Path) -> exampp.Collection:
+    """Of two questions of q1 and one of q2, alpha covers all, gamma two, delta those of q1."""
+    (tmp_path / "more.run").write_text(MORE)
+    small_exam.import_files(tmp_path / "more.run")
+    words = {SCATTER: "Air scatters", SUNSETS: "sunset", MAGNET: "spins"}
+    small_exam.grade(ScriptedGrader(lambda r: "5" if words[r.item] in r.passage else "0"))
+    return small_exam
+
+
+def test_the_items_that_cost_most_come_first(lossy: exampp.Collection) -> None:
+    grades = lossy.grades()
+    plain = grades.gate(["Cover@20>=0.9"], systems=["beta"])
+    # what most others cover first, then what counts most: half of the exam, a quarter of it
+    assert [(one.text, one.covered_by, one.others, one.share) for one in plain.lost] == [
+        (SCATTER, 3, 3, 0.25),
+        (MAGNET, 2, 3, 0.5),
+        (SUNSETS, 2, 3, 0.25),
+    ]
+    assert "Not covered: the items that cost most" in plain.render()
+    assert set(plain.records()) == {"gate"}
+    # delta covers no more of q2 than beta does
+    against = grades.gate(["Cover@20>=baseline"], baseline_system="delta", systems=["beta"])
+    assert [one.text for one in against.lost] == [SCATTER, SUNSETS, MAGNET]
+    both = grades.gate(["Cover@20>=0.99"], systems=["beta", "gamma"])
+    assert [(one.system, one.text) for one in both.lost][-1] == ("gamma", SUNSETS)
+
+
+def test_a_gate_that_passes_or_is_about_rankings_lists_no_items(lossy: exampp.Collection) -> None:
+    grades = lossy.grades()
+    assert grades.gate(["Cover@20>=0"], systems=["beta"]).lost == ()
+    assert grades.gate(["NumRet@20>=3"], systems=["beta"]).lost == ()
+
+
+def test_texts_of_sealed_items_are_not_shown(lossy: exampp.Collection) -> None:
+    lossy.bank().split(0.5, seed=1)
+    grades = lossy.grades()
+    sealed = grades.bank_texts().sealed or frozenset()
+    lost = grades.gate(["Cover@20>=0.9"], systems=["beta"]).lost
+    assert (
+        {(one.query_id, one.item_id) for one in lost if one.text == "(sealed)"} == sealed != set()
+    )
+
+
+def test_a_gate_shows_what_changed_since(
+    graded: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(graded)
+    Path("gate.toml").write_text(
+        'collection = "made.exam"\nrequire = ["Cover@20>=0.01", "nDCG@10>=0.01"]\n'
+        'system = ["dense"]\nsince = "last.json"\n'
+    )
+    ran = exampp_command("gate", "gate.toml")
+    assert "No score under Cover@20" in ran.out or "Nothing changed since last.json" in ran.out
+    assert "nDCG@10" in ran.out.partition("since last.json")[2]
+    plain = exampp_command("gate", "made.exam", "-r", "Cover@20>=0.01", "--format", "json")
+    assert set(json.loads(plain.out)) >= {"rows", "verdict"}

@@ -164,6 +164,26 @@ def test_replies_do_not_depend_on_batches(
                 assert reply.scores == pytest.approx(replies[0][key].scores, abs=1e-5)
 
 
+@pytest.mark.parametrize("decode", ["score", "generate", "auto"])
+@pytest.mark.parametrize("name", ["t5", "t5_split", "llama", "llama_plain", "bert"])
+def test_replies_of_a_card_equal_those_of_the_cpu(
+    name: str, decode: str, torch: Any, request: pytest.FixtureRequest
+) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no card with CUDA")
+    if (name == "bert") is not (decode == "auto"):
+        pytest.skip("an extractive model marks a span, the others do not")
+    folder, replies = str(request.getfixturevalue(name)), []
+    for device in ("cpu", "cuda"):
+        options: dict[str, Any] = {"device": device, "dtype": "float32", "max_new_tokens": 6}
+        grader = load_local_grader(folder, labels=LABELS, decode=decode, **options)
+        replies.append(answered(grader, prompts(24)))
+    for key, reply in replies[0].items():
+        other = replies[1][key]
+        assert (reply.text, reply.fault, reply.usage) == (other.text, other.fault, other.usage)
+        assert other.scores == (reply.scores and pytest.approx(reply.scores, abs=1e-4))
+
+
 def test_near_ties_are_computed_again_alone(t5: Path) -> None:
     grader = load_local_grader(str(t5), labels=LABELS, device="cpu")
     model: Any = grader.model
@@ -186,10 +206,7 @@ def test_too_long_a_prompt_is_a_fault_and_a_fitted_one_is_none(t5: Path) -> None
     whole = fill(PROMPT, slots)
     length = grader.length(whole.user)
 
-    def overhead(filled: Any) -> int:
-        return grader.length(filled.user, filled.system) - len(grader.offsets(filled.user))
-
-    cut = fit_prompt(PROMPT, slots, grader.limit, grader.offsets, overhead)
+    cut = fit_prompt(PROMPT, slots, grader.limit, grader.length, grader.offsets)
     assert grader.length(cut.user) == 512
     replies = answered(grader, [Request(0, "", "", whole.user), Request(1, "", "", cut.user)])
     assert replies[0] == Reply("", fault=f"the prompt has {length} tokens; the limit is 512")

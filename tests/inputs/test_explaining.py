@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import Commands
-from test_program_files import ASKED, CATS, FORMS, KEY, SAID
+from support.forms import ASKED, CATS, FORMS, KEY, SAID
 
 import exampp
 from exampp.errors import InputError

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_program_files
+from support.forms import FORMS
 
 import exampp
 from exampp.errors import InputError
@@ -393,7 +393,7 @@ def test_a_preset_of_traces_says_where_documents_have_their_text(
 def test_every_kind_may_be_named(tmp_path: Path, empty_exam: exampp.Collection) -> None:
     # the table of records of TruLens has no contexts
     kinds = {sample[2] for sample in SAMPLES.values()} | {"trulens"}
-    kinds |= {form.kind for form in test_program_files.FORMS.values() if form.kind}
+    kinds |= {form.kind for form in FORMS.values() if form.kind}
     assert kinds == {*presets()}
     (tmp_path / "rag.jsonl").write_text(lines(RAGAS))
     empty_exam.import_files(tmp_path / "rag.jsonl", kind="ragas")
@@ -631,7 +631,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "a list for an answer": ({"response": ["a", "b"]}, "response: has 2 texts instead"),
     "a number for an answer": ({"response": 4.5}, "response: must be a text, not '4.5'"),
     "true for an answer": ({"response": True}, "response: must be a text, not 'True'"),
-    "an object without a text": ({"response": {"x": 1}}, "response: is an object without text"),
+    "an object without a text": ({"response": {"x": 1}}, "response: is an object with the fields"),
     "a number for a context": (
         {"retrieved_contexts": [CATS, 3]},
         r"retrieved_contexts\[1\]: must be a text",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from support.waiting import wait_for
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
+from exampp.web.live_collection import LiveCollection
 
 Q1, Q2 = exams.QUERIES
 
@@ -169,7 +171,15 @@ def test_people_differ_until_somebody_adjudicates(path: Path) -> None:
         assert dossier.grades.ratings[dossier.grades.passage_ids.index("p1"), 0] == 4
 
 
-def test_five_people_at_once_lose_nothing(path: Path) -> None:
+def test_five_people_at_once_lose_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their decisions go through one connection: opening it takes longer than a decision."""
+    opened, open_collection = [], LiveCollection.open
+
+    def opening(room: LiveCollection) -> exampp.Collection:
+        opened.append(threading.current_thread().name)
+        return open_collection(room)
+
+    monkeypatch.setattr(LiveCollection, "open", opening)
     names = ("ann", "bob", "cas", "dan", "eve")
     with exampp.Collection(path) as collection:
         dossier = next(collection.grades().dossiers([Q1]))
@@ -196,6 +206,7 @@ def test_five_people_at_once_lose_nothing(path: Path) -> None:
         ]
     # each person's decisions in the order in which they were made
     assert sorted(made, key=lambda one: names.index(one[0])) == wanted
+    assert sum(thread.startswith("exampp-decisions") for thread in opened) == 1
 
 
 def test_the_agreement_at_the_end_of_a_session(client: Client, path: Path) -> None:

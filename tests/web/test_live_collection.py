@@ -133,8 +133,12 @@ def test_pages_of_a_large_collection_reload_until_it_is_computed(
                 assert f'content="{delay};url={address}"' in answer.text
                 assert "Computing the results" in answer.text
                 assert 'aria-label="Areas"' in answer.text
+        (cookie,) = (one for one in client.cookies if one.endswith("-waiting"))
+        assert len(client.cookies[cookie].split(".")) == 2
         may_end.set()
         wait_for(lambda: "Leaderboard" in client.get("/?by=1").text)
+        # its next view does not wait as a page that reloads itself does
+        assert len(client.cookies[cookie].split(".")) == 1
 
 
 def test_an_error_in_the_background_leaves_the_pages_up(
@@ -298,17 +302,42 @@ def test_a_value_rests_in_proportion_to_the_time_it_took() -> None:
     assert cache.soon("it", lambda: "of state 2", 30, state=2, rest=1000) == "of state 1"
 
 
+def test_a_page_that_waits_overtakes_what_no_page_waits_for() -> None:
+    cache, started, go = PageCache(), threading.Event(), threading.Event()
+    counted: list[int] = []
+
+    def slow() -> str:
+        started.set()
+        assert go.wait(60)
+        return "slow"
+
+    def count() -> int:
+        counted.append(1)
+        return len(counted)
+
+    assert cache.soon("slow", slow, 0.0) is None
+    assert started.wait(60)
+    assert cache.soon("count", count, 0.0) is None
+    assert not counted, "one computation at a time in the background"
+    assert cache.get("count", count) == 1
+    go.set()
+    assert cache.get("slow", slow) == "slow"
+    assert cache.soon("last", lambda: "last", 0.0) in (None, "last")
+    assert wait_for(lambda: cache.newest("last"), bool) == "last"
+    assert len(counted) == 1, "computed once, although it was waiting in the background, too"
+
+
 def test_decisions_are_stored_in_the_file_that_is_there_now(tmp_path: Path) -> None:
     path = live.graded(tmp_path)
     room = LiveCollection(path)
-    try:
 
-        def decide(reason: str) -> None:
-            with room.deciding() as collection:
-                grades = collection.grades()
-                item = grades.gradebook.queries[0].item_ids[0]
-                grades.decisions.decide("q1", item, "p1", 3, author="ada", reason=reason)
+    def decide(reason: str) -> None:
+        with room.deciding() as collection:
+            grades = collection.grades()
+            item = grades.gradebook.queries[0].item_ids[0]
+            grades.decisions.decide("q1", item, "p1", 3, author="ada", reason=reason)
 
+    def decide_and_replace() -> None:
         decide("first")
         with room.deciding() as first:
             pass
@@ -333,5 +362,8 @@ def test_decisions_are_stored_in_the_file_that_is_there_now(tmp_path: Path) -> N
         decide("third")
         with exampp.Collection(path) as collection:
             assert len(collection.decisions.list()) == 2
+
+    try:
+        room.decisions.submit(decide_and_replace).result(60)
     finally:
         room.close()

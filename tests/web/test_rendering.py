@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
+
 import pytest
 
-from exampp.web.rendering import rating_shade, visible
+from exampp.web.rendering import rating_shade, templates, visible
 
 
 def test_control_characters_are_shown_not_sent() -> None:
@@ -59,3 +63,21 @@ def test_what_scripts_and_emoji_need_stays(text: str) -> None:
 )
 def test_shades_span_the_scale(rating: int, lowest: int, highest: int, expected: int) -> None:
     assert rating_shade(rating, lowest, highest) == expected
+
+
+@pytest.mark.parametrize("folder", ["private", "taken", "missing"])
+def test_templates_are_loaded_without_a_folder_for_their_code(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / folder
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    if folder != "missing":
+        place.mkdir()
+    if folder == "taken":
+        (place / f"_jinja2-cache-{os.getuid()}").write_text("")
+    loaded = templates.__wrapped__()
+    assert loaded.get_template("plain.html")
+    stored = [one.name for one in place.rglob("exampp-*")] if folder != "missing" else []
+    assert bool(stored) == (folder == "private")
+    # a page never writes to disk
+    assert loaded.bytecode_cache is None

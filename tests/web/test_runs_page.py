@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from support.servers import Answer, FaultServer, Seen, completion, error
 from support.waiting import wait_for
 
 import exampp
+from exampp.graders.scripted import ScriptedGrader
+from exampp.results.result import Table
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -271,6 +274,26 @@ def test_typed_questions_are_added_all_or_none(client: Client, path: Path) -> No
     assert len(texts(path)) == 2
     assert client.post("/write/typed", {**form, "texts": " \n "}).status == 400
     assert client.post("/write/typed", {**form, "texts": "x", "kind": "query"}).status == 400
+
+
+def test_the_state_of_grading_is_counted_again_only_after_a_change(
+    client: Client, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, status = count(), exampp.Collection.status_tables
+
+    def counting(collection: exampp.Collection) -> Mapping[str, Table]:
+        next(counted)
+        return status(collection)
+
+    monkeypatch.setattr(exampp.Collection, "status_tables", counting)
+    before = client.get("/runs").text
+    assert "8 of 8" not in before
+    for _ in range(3):
+        client.get("/runs")
+    assert next(counted) == 1
+    with exampp.Collection(path) as collection:
+        collection.grade(ScriptedGrader(live.rate, name="second", record=False))
+    assert "second" in client.get("/runs").text
 
 
 def test_a_vote_equals_that_of_python(path: Path, tmp_path: Path) -> None:

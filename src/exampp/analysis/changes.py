@@ -89,6 +89,16 @@ class SystemChange(NamedTuple):
     causes: tuple[float | None, ...] = ()
 
 
+class QueryChange(NamedTuple):
+    """The score of a system for a query that differs between two versions."""
+
+    system: str
+    query_id: str
+    before: float
+    after: float
+    difference: float
+
+
 @dataclass(frozen=True, slots=True)
 class VersionScores:
     """The scores of one version under one measure: systems x queries.
@@ -172,16 +182,18 @@ class VersionScores:
 class Changes(Result):
     """The differences between two versions of an exam under one measure.
 
-    `systems` are those of both versions, best first, then the added and the removed ones. `content`
-    counts what differs, `edits` are the changed items and `cells` the changed ratings; they are
-    empty if the earlier version is known by its scores alone. `swaps` are pairs of systems that
-    changed their order, the one ahead now first.
+    `systems` are those of both versions, best first, then the added and the removed ones. `queries`
+    are their changed scores for single queries, largest first. `content` counts what differs,
+    `edits` are the changed items and `cells` the changed ratings; they are empty if the earlier
+    version is known by its scores alone. `swaps` are pairs of systems that changed their order, the
+    one ahead now first.
     """
 
     since: str
     measure: str
     causes: tuple[str, ...]
     systems: tuple[SystemChange, ...]
+    queries: tuple[QueryChange, ...]
     swaps: tuple[tuple[str, str], ...]
     content: tuple[ContentChange, ...]
     edits: Table | None
@@ -283,6 +295,11 @@ class Changes(Result):
         found = {
             "scores": Table.of(columns, rows, self.source, self.notes, verdict=self.headline),
         }
+        if self.queries:
+            names: list[str | Column] = ["system", "query", "before", Column("now", key="after")]
+            title = f"Queries with another {self.measure}: {len(self.queries):,}"
+            by_query = Table.of([*names, "difference"], self.queries, title)
+            found["queries"] = _first(by_query, most)
         if self.content:
             title = f"Differences to {self.since}"
             found["content"] = Table.of([*ContentChange._fields], self.content, title)
@@ -446,6 +463,7 @@ def _result(
         measure=board.columns[0].name,
         causes=causes,
         systems=tuple(systems),
+        queries=tuple(_query_changes(earlier, later)),
         swaps=tuple(_swaps(earlier, later)),
         content=content,
         edits=edits,
@@ -454,6 +472,21 @@ def _result(
         is_draft=draft,
         notes=tuple(all_notes),
     )
+
+
+def _query_changes(earlier: VersionScores, later: VersionScores) -> list[QueryChange]:
+    """Return the scores that differ, on systems and queries of both versions, largest first."""
+    systems = [one for one in later.systems if one in earlier.systems]
+    exams = [one for one in later.query_ids if one in {*earlier.query_ids}]
+    (first, counts_old), (second, counts_new) = earlier.on(systems, exams), later.on(systems, exams)
+    differences = np.where(counts_old & counts_new, second - first, 0.0)
+    changes = [
+        QueryChange(systems[at], exams[query], *map(float, (old, new, size)))
+        for (at, query), size in np.ndenumerate(differences)
+        if abs(size) > _SAME
+        for old, new in [(first[at, query], second[at, query])]
+    ]
+    return sorted(changes, key=lambda one: (-abs(one.difference), *one[:2]))
 
 
 def shared_exams(earlier: VersionScores, later: VersionScores) -> list[str]:

@@ -28,7 +28,9 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.analysis.changes import Changes
 from exampp.analysis.grader_bias import bias_notes, grader_bias
+from exampp.analysis.lost_items import LostItem, lost_items_table
 from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore
@@ -140,7 +142,7 @@ class GateFailed(AssertionError):
     """Raised if a requirement failed, or data for it is missing; `result` is the whole gate."""
 
     def __init__(self, result: GateResult) -> None:
-        super().__init__(f"\n{result.render()}")
+        super().__init__(result.render())
         self.result = result
 
 
@@ -152,7 +154,8 @@ class GateUndecided(GateFailed):
 class GateResult(Result):
     """The result of a gate: a row for every system and requirement.
 
-    `whose` names the grader and the bank, and marks draft grades.
+    `whose` names the grader and the bank, and marks draft grades. `lost` are the items that cost
+    systems most that did not pass; `changes` are differences to an earlier version, by measure.
     """
 
     rows: tuple[GateRow, ...]
@@ -161,6 +164,8 @@ class GateResult(Result):
     baseline: str
     level: float
     notes: tuple[str, ...] = field(default=())
+    lost: tuple[LostItem, ...] = ()
+    changes: tuple[Changes, ...] = ()
 
     @property
     def verdict(self) -> Literal["passed", "failed", "cannot be told"]:
@@ -177,6 +182,7 @@ class GateResult(Result):
 
     def check(self) -> None:
         """Raise GateFailed if the gate failed, GateUndecided if it is undecided."""
+        __tracebackhide__ = True  # pytest shows the line of the test
         if self.verdict != "passed":
             raise (GateFailed if self.verdict == "failed" else GateUndecided)(self)
 
@@ -221,7 +227,10 @@ class GateResult(Result):
         )
 
     def tables(self) -> Mapping[str, Table]:
-        """Return the verdict and a row per system and requirement; notes give the reasons."""
+        """Return the verdict and a row per system and requirement; notes give the reasons.
+
+        Items that cost a failed system follow, and differences to an earlier version.
+        """
         compared = any(row.baseline is not None for row in self.rows)
         columns: list[str | Column] = [
             *("system", "requirement", "verdict", "mean"),
@@ -243,7 +252,18 @@ class GateResult(Result):
         ]
         caption = self.whose + (f"; baseline {self.baseline}" if self.baseline else "")
         notes = self._notes()
-        return {"gate": Table.of(columns, rows, caption, notes, verdict=self.headline)}
+        found = {"gate": Table.of(columns, rows, caption, notes, verdict=self.headline)}
+        if self.lost:
+            found["items"] = lost_items_table(self.lost)
+        for one in self.changes:
+            found[f"changes of {one.measure}"] = one.tables()["scores"]
+        return found
+
+    def records(self) -> Mapping[str, Table]:
+        """Return a row per system and requirement, and the scores of both versions."""
+        found = dict(self.tables())
+        found.pop("items", None)
+        return found
 
     def _notes(self) -> Iterator[str]:
         found: dict[tuple[str, str], dict[str, list[str]]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -28,7 +29,7 @@ from exampp.cli.options import (
 )
 from exampp.cli.output import end_where_undefined, print_message, show
 from exampp.errors import InputError
-from exampp.project.gate_file import GateOptions, read_gate_file, run_gate
+from exampp.project.gate_file import GateOptions, gate_inputs, run_gate
 from exampp.records.options import argument, keyword
 from exampp.records.selection import (
     Display,
@@ -235,6 +236,7 @@ def _width(display: Display) -> int:
 
 
 @error_exit_code(NO_VERDICT)
+@option_rules(OptionRule(("--title",), "beside --github", lambda given: given["github"]))
 def gate(
     collection: Annotated[
         Path,
@@ -244,6 +246,22 @@ def gate(
         ),
     ],
     options: GateOptions,
+    github: Annotated[
+        bool,
+        keyword(
+            "--github",
+            help="In GitHub Actions, write the result into one comment of the pull request, and "
+            "into the summary of the step.",
+        ),
+    ] = False,
+    title: Annotated[
+        str,
+        keyword(
+            help="Title of the comment, if several gates write one. [default: name of the file]",
+            rare=True,
+        ),
+    ] = "",
+    *,
     display: NumberDisplay,
 ) -> None:
     """Pass or fail systems by requirements, such as Cover@20>=0.7 or no worse than before.
@@ -256,15 +274,23 @@ def gate(
     from exampp.formats.lines import encode_text
     from exampp.formats.output import check_outputs, writing
 
-    path = collection
-    if collection.suffix == ".toml":
-        path, options = read_gate_file(collection, options)
-    check_outputs([options.junit], [collection, path, options.baseline, *(options.run or ())])
-    found = run_gate(path, options)
-    if options.junit is not None:
-        with writing(options.junit) as stream:
-            stream.write(encode_text(found.to_junit(), options.junit))
-    show((found.records() if display.for_programs else found.tables())["gate"], display)
+    published = None
+    if github:
+        from exampp.integrations.github import commands_stopped, gate_on_github
+
+        published = gate_on_github(collection, options, title=title)
+    path, chosen = gate_inputs(collection, options)
+    inputs = [collection, path, chosen.baseline, chosen.since, *(chosen.run or ())]
+    check_outputs([chosen.junit], inputs)
+    found = published.gate if published else run_gate(path, chosen)
+    if chosen.junit is not None:
+        with writing(chosen.junit) as stream:
+            stream.write(encode_text(found.to_junit(), chosen.junit))
+    tables = found.records() if display.for_programs else found.tables()
+    with commands_stopped(printing.write) if published else nullcontext():
+        show(tables if len(tables) > 1 else tables["gate"], display)
+    if published:
+        printing.write(published.log())
     printing.flush()
     raise click.exceptions.Exit(found.exit_code)
 

@@ -90,7 +90,10 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "systems": ("collection:systems", "List the systems, or remove some."),
         "merge": ("collection:merge", "Merge copies or shards of a collection."),
-        "check": ("collection:check", "Check a collection for damage and impossible values."),
+        "check": (
+            "collection:check",
+            "Check a collection for damage, a bank for mistakes, a gate file, or a preset.",
+        ),
         "citations": (
             "collection:citations",
             "Make a collection from the sentences of answers and the passages they cite.",

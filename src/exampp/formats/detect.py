@@ -23,7 +23,7 @@ from exampp.formats.fields import nearly, own_names
 from exampp.formats.format import ROLES, FirstRecords, ReadOptions, built_in_formats, first_records
 from exampp.formats.lines import OnError, existing_file, lines_in_memory, raise_error
 from exampp.formats.preset import presets
-from exampp.formats.record_rows import raw_rows
+from exampp.formats.record_rows import first_columns, raw_rows
 from exampp.records import BankEntry
 
 _NAMED = ("run", "qrels")
@@ -130,7 +130,7 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
             hint += ", or name the system with --system"
         what = f"{sample.found}; this may be {' or '.join(sorted(fitting))}"
         return InputError(what, file=path, hint=hint)
-    names = [*sample.keys] if sample.is_json else [*sample.header] or own_names(sample.head)
+    names = _names_in(path, sample)
     of_programs = {name for preset in presets().values() for name in preset.needs}
     words = names or ([] if sample.is_json else re.split("[\t,;]", sample.head[:_START]))
     slips = nearly(words, _NAMES | of_programs)
@@ -142,6 +142,15 @@ def _undecided(path: str | Path, sample: FirstRecords, fitting: Sequence[str]) -
         return InputError(f"{sample.found}; {what}", file=path, hint=hint)
     found = f"{'fields' if sample.is_json else 'columns'} found: {', '.join(names)}"
     return InputError(f"{found}; {what}", file=path, hint=_column_hint(path, names))
+
+
+def _names_in(path: str | Path, sample: FirstRecords) -> list[str]:
+    """Return the fields of the first record, or the columns of a table."""
+    if not sample.is_json:
+        return [*sample.header] or own_names(sample.head)
+    with suppress(InputError, StopIteration):
+        return [*sample.keys] or first_columns(path)
+    return []
 
 
 def _stated(path: str | Path, role: str) -> str:
@@ -176,7 +185,7 @@ def _column_hint(path: str | Path, names: Sequence[str]) -> str:
     roles = roles_of(names, {}, TABLE_ROLES)
     known = [name for columns in roles.values() for name in columns]
     others = [name for name in names if name not in known]
-    if not others and {"question", "answer"} <= roles.keys():
+    if {"question", "answer"} <= roles.keys():
         of_system = _stated(path, "responses")
         correct = _mapped(path, "reference", roles["answer"][0])
         return f"If a system gave the answers: {of_system}. If they are correct: {correct}"

@@ -39,7 +39,7 @@ from exampp.formats.lines import (
     raise_error,
     valid_json,
 )
-from exampp.plugins import Registry, describe_error
+from exampp.plugins import LazyMapping, Registry, describe_error
 from exampp.records import BankEntry, Judgment, Passage, Query, RankedPassage
 from exampp.records.graders import RatingScale
 from exampp.sanitize import sanitize
@@ -357,19 +357,6 @@ def _taken_names() -> dict[str, Format]:
     return exported | built_in_formats()
 
 
-class _BuiltIn(Mapping[str, Format]):
-    """Lazily loaded mapping of built-in formats by name and by export name."""
-
-    def __getitem__(self, name: str) -> Format:
-        return _taken_names()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_taken_names())
-
-    def __len__(self) -> int:
-        return len(_taken_names())
-
-
 def _checked(name: str, declared: object) -> Format:
     """Return the declared format of a plug-in; raise InputError if it is invalid."""
     if not isinstance(declared, Format):
@@ -383,7 +370,9 @@ def _checked(name: str, declared: object) -> Format:
     return replace(declared, name=name)
 
 
-FORMATS: Registry[Format] = Registry("exampp.formats", "format", _BuiltIn(), _checked)
+FORMATS: Registry[Format] = Registry(
+    "exampp.formats", "format", LazyMapping(_taken_names), _checked
+)
 """All formats by name; names of built-in formats are reserved."""
 
 

@@ -303,7 +303,7 @@ def plain_name(path: str | Path) -> str:
 
 
 _ENDINGS = re.compile(
-    r"\.(?:gz|xz|zst|run|txt|trec|res|eval|tsv|csv|jsonl?|ndjson|parquet|arrow|ranx)$",
+    r"\.(?:gz|xz|zst|run|txt|trec|res|eval|tsv|csv|jsonl?|ndjson|parquet|arrow|ranx|xlsx)$",
     re.IGNORECASE,
 )
 

@@ -267,7 +267,7 @@ _CANDIDATE_KEYS = (*ID_KEYS, *TEXT_KEYS, "doc", "score", "title")
 
 
 class _Line(msgspec.Struct):
-    candidates: list[dict[str, Any]]
+    candidates: list[dict[str, Any] | str]
     query: dict[str, Any] | str | None = None
     qid: str | int | None = None
     system: str | None = None
@@ -307,12 +307,13 @@ def read_candidates(
         of_line.see(fields, number)
         if isinstance(typed.query, dict):
             of_query.see(typed.query, number)
-        for candidate in typed.candidates:
+        candidates = [*map(_with_id, typed.candidates)]
+        for candidate in candidates:
             of_candidate.see(candidate, number)
             if isinstance(doc := candidate.get("doc"), dict):
                 of_candidate.see(doc, number)
         system_of_line = typed.system or typed.run_id or named
-        retrieved = _retrieved(_query_id(typed), system_of_line, typed.candidates)
+        retrieved = _retrieved(_query_id(typed), system_of_line, candidates)
         return retrieved._replace(query_text=_query_text(typed))
 
     yield from parse_lines(path, on_error, parse, _RETRIEVED_KEY)
@@ -328,6 +329,8 @@ _RETRIEVED_KEY = Key(
 def _query_id(line: _Line) -> str:
     holder = line.query if isinstance(line.query, dict) else {}
     value = next((holder[key] for key in _QUERY_KEYS if key in holder), line.qid)
+    if value is None and (text := _query_text(line).strip()):
+        return text_digest(text)
     if not isinstance(value, str | int) or not str(value).strip():
         raise InputError(f"no query id (any of {', '.join(_QUERY_KEYS)})", field="query.qid")
     return str(value)
@@ -339,6 +342,13 @@ def _query_text(line: _Line) -> str:
     holder = line.query or {}
     query = (holder[key] for key in _QUERY_TEXT_KEYS if isinstance(holder.get(key), str))
     return next(query, "")
+
+
+def _with_id(candidate: dict[str, Any] | str) -> dict[str, Any]:
+    """Return a candidate as an object; one that is a text is identified by it."""
+    if isinstance(candidate, dict):
+        return candidate
+    return {"docid": text_digest(candidate), "doc": candidate}
 
 
 def _retrieved(query_id: str, system: str, candidates: list[dict[str, Any]]) -> Retrieved:

@@ -13,8 +13,9 @@ import msgspec
 from msgspec.structs import asdict, astuple, replace
 
 from exampp.errors import InputError
-from exampp.formats.columns import CERTAIN_ANSWERS, SYNONYMS, names_of
+from exampp.formats.columns import CERTAIN_ANSWERS, SYNONYMS, names_of, roles_of
 from exampp.formats.fields import normalize_name
+from exampp.plugins import LazyMapping, Registry, declared_text
 from exampp.records.toml import parse_toml, read_toml
 
 _FOLDER = Path(__file__).parent / "presets"
@@ -26,6 +27,7 @@ FIELD_OF_ROLE = {
     "answer": "response",
     "reference": "reference",
     "reference_contexts": "relevant",
+    "relevant_ids": "relevant_ids",
 }
 """The field of a preset for each name in `--columns`."""
 NUMBERED_CONTEXT = re.compile(r"(?:retrieved_)?(?:context|document|doc|passage|chunk)_?(\d{1,4})")
@@ -84,6 +86,9 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         system: Parts that name the system.
         variants: Parts added to the system name if they differ within a file.
         systems: Fields that each hold the results of the system that they are named after.
+        system_columns: Pattern of columns with the answers of one system; its groups are the
+            fields `system` and `prompt`. `@system_columns` in `sniff` means such a column.
+        response_prefix: Pattern of what is left out at the start of responses.
         groups: Whether a row is one context; rows of one question and system are one record.
         contexts_may_be_gold: Whether contexts may be those of a data set.
         normalize_names: Whether the spelling of fields varies.
@@ -109,6 +114,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: tuple[Paths, ...] = ()
     variants: tuple[Paths, ...] = ()
     systems: tuple[str, ...] = ()
+    system_columns: str = ""
+    response_prefix: str = ""
     groups: bool = False
     contexts_may_be_gold: bool = False
     normalize_names: bool = False
@@ -143,12 +150,16 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.normalize_names:
             names = frozenset(map(normalize_name, names))
             names |= {"contexts"} if any(map(NUMBERED_CONTEXT.fullmatch, names)) else set()
-        sets = (
-            [self.paths(one[1:]) if one[0] == "@" else one.split() for one in alternative]
-            for alternative in self.sniff
-        )
+        wide = [name for name in names if re.fullmatch(self.system_columns, name)]
+        sets = ([self._names(one, wide) for one in some] for some in self.sniff)
         matches = (place for place, some in enumerate(sets) if all(names & {*one} for one in some))
         return next(matches, None)
+
+    def _names(self, words: str, wide: Collection[str]) -> Collection[str]:
+        """Return the names that a set of `sniff` stands for."""
+        if words == "@system_columns":
+            return wide
+        return self.paths(words[1:]) if words[0] == "@" else words.split()
 
     def every_path(self) -> set[str]:
         """Return all paths that are read from a record."""
@@ -179,7 +190,13 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def presets() -> Mapping[str, Preset]:
-    """Return all built-in presets by name."""
+    """Return all presets by name: built-in ones, and those of packages that can be used."""
+    added = {one.name: PRESETS.get(one.name) for one in PRESETS.plugins() if not one.fault}
+    return {**_built_in(), **{name: one for name, one in added.items() if one}}
+
+
+@cache
+def _built_in() -> Mapping[str, Preset]:
     texts = ((path, path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml")))
     # usual names come last: programs use them, too
     known_presets = (
@@ -192,9 +209,10 @@ def presets() -> Mapping[str, Preset]:
 def _answers() -> Preset:
     """Return the preset of custom tables and objects, whose fields have usual names."""
     fields = {field: names_of(role) for role, field in FIELD_OF_ROLE.items()}
-    query, contexts, system, answer, reference = (
+    of_tables = ("question", "contexts", "system", "answer", "reference")
+    query, contexts, system, answer, reference, *gold = (
         " ".join(chain(*SYNONYMS[role][:2]))
-        for role in ("question", "contexts", "system", "answer", "reference")
+        for role in (*of_tables, "relevant_ids", "reference_contexts")
     )
     return Preset(
         Fields(**fields),
@@ -204,6 +222,7 @@ def _answers() -> Preset:
             (query, answer, system),
             (query, " ".join(CERTAIN_ANSWERS)),
             (query, answer, reference),
+            (query, " ".join(gold)),
         ),
         looks="a question with contexts or an answer under usual names, as a table or as JSON; "
         "see below",
@@ -215,21 +234,60 @@ def _answers() -> Preset:
     )
 
 
+def _declared(name: str, declared: object) -> Preset:
+    """Return the preset that a package declares under this name."""
+    preset = _preset(parse_toml(declared_text(declared, "preset"), f"{name}.toml"), f"{name}.toml")
+    if preset.name != name:
+        raise InputError(
+            f"its name is {preset.name!r}",
+            field="name",
+            hint=f"Use the name {name!r} in both places",
+        )
+    return preset
+
+
+PRESETS: Registry[Preset] = Registry("exampp.presets", "preset", LazyMapping(_built_in), _declared)
+"""All presets by name; names of built-in presets are reserved."""
+
+
 def preset_of(kind: str) -> Preset | None:
     """Return the preset of this name, or of a TOML file of this name, or None."""
     if not kind.endswith(".toml"):
-        return presets().get(kind)
+        return PRESETS.get(kind)
     return _preset(read_toml(kind), kind)
+
+
+def _expanded(value: Any) -> Any:
+    """Return a value with `a.{b,c}` in lists written as `a.b` and `a.c`."""
+    if isinstance(value, dict):
+        return {key: _expanded(one) for key, one in value.items()}
+    if not isinstance(value, list):
+        return value
+    return [one for part in map(_expanded, value) for one in _alternatives(part)]
+
+
+def _alternatives(path: Any) -> list[Any]:
+    match = re.fullmatch(r"(.*?)\{(.*?)\}(.*)", path) if isinstance(path, str) else None
+    if match is None:
+        return [path]
+    before, names, after = match.groups()
+    ends = _alternatives(after)
+    return [f"{before}{name}{end}" for name in names.split(",") for end in ends]
 
 
 def _preset(value: dict[str, Any], path: str | Path) -> Preset:
     try:
-        preset = msgspec.convert(value, Preset)
+        preset = msgspec.convert(_expanded(value), Preset)
     except msgspec.ValidationError as error:
         fault, _, place = str(error).partition(" - at `$.")
         raise InputError(
             f"is not a preset of RAG files: {fault}", file=path, field=place.rstrip("`")
         ) from None
+    for name in ("system_columns", "response_prefix"):
+        try:
+            re.compile(getattr(preset, name))
+        except re.error as error:
+            raise InputError(f"is not a pattern ({error})", file=path, field=name) from None
     fields = preset.fields
     if not (fields.contexts or fields.response or fields.items or fields.judgments):
         raise InputError(
@@ -248,7 +306,8 @@ def record_names(row: Mapping[str, Any]) -> frozenset[str]:
     is in an object of the record, `$.model` in one around it.
     """
     names = {*row, *(name.partition(".")[0] for name in row if "." in name)} - {OUTER}
-    inside = (f"{name}/{one}" for name, of in row.items() if isinstance(of, Mapping) for one in of)
+    heads = {name: of[0] if isinstance(of, list) and of else of for name, of in row.items()}
+    inside = (f"{name}/{one}" for name, of in heads.items() if isinstance(of, dict) for one in of)
     return frozenset((*names, *inside, *(f"{OUTER}.{name}" for name in row.get(OUTER) or ())))
 
 
@@ -262,6 +321,19 @@ def fitting_presets(names: Collection[str]) -> list[tuple[Preset, int]]:
         (one, place) for one in presets().values() if (place := one.fits(wanted)) is not None
     ]
     return sorted(fitting, key=lambda pair: (pair[0].normalize_names, -len(pair[0].sniff[pair[1]])))
+
+
+def is_readable(row: Mapping[str, Any]) -> bool:
+    """Return whether a preset reads a record, or its question and reference are a bank."""
+    names = record_names(row)
+    wanted = "question", "reference"
+    return bool(fitting_presets(names)) or {*wanted} <= roles_of(names, {}, wanted).keys()
+
+
+def has_system_columns(names: Collection[str]) -> bool:
+    """Return whether a table of a known program has a column for each system."""
+    patterns = [one.system_columns for one in presets().values() if one.system_columns]
+    return any(re.fullmatch(pattern, name) for pattern in patterns for name in names)
 
 
 def known_places() -> Iterator[tuple[Preset, str]]:

@@ -18,16 +18,14 @@ from msgspec.structs import asdict, replace
 
 from exampp.errors import InputError
 from exampp.formats.columns import (
-    SYNONYMS,
     Roles,
     identifies_queries,
-    names_of,
     role_of,
     roles_of,
     settle,
     value_of,
 )
-from exampp.formats.fields import brief, normalize_name, text_digest
+from exampp.formats.fields import brief, normalize_name, real, text_digest
 from exampp.formats.lines import OnError, lines_in_memory
 from exampp.formats.preset import (
     FIELD_OF_ROLE,
@@ -41,6 +39,7 @@ from exampp.formats.preset import (
 )
 from exampp.formats.rag_values import (
     SourcedText,
+    answerability,
     check_dotted_path,
     check_single_turn,
     decoded_json,
@@ -49,6 +48,8 @@ from exampp.formats.rag_values import (
     holds_text,
     id_of,
     ids_of,
+    is_answerability,
+    is_dialogue,
     is_history,
     message_text,
     opened_text,
@@ -58,8 +59,8 @@ from exampp.formats.rag_values import (
 )
 from exampp.formats.read_warnings import add_warning, count_fields, count_unused, is_empty
 from exampp.formats.record_rows import Cells
+from exampp.formats.record_systems import SYSTEM, named_by_key, rows_of_columns, rows_of_systems
 from exampp.formats.traces import join_spans, joined_preset, literal, opened_fields
-from exampp.records.wording import counted
 
 Row = Mapping[str, Any]
 _ROLES = (*FIELD_OF_ROLE, "system")
@@ -69,18 +70,19 @@ _QUESTION_KEYS = (
 )
 _ANSWER_KEYS = (
     *("answer", "output", "outputs", "response", "result", "completion", "text", "content"),
-    *("message", "messages"),
+    *("message", "messages", "choices", "replies"),
 )
-_AMBIGUOUS_CONTEXTS = frozenset(["contexts", "context", "documents", "docs", "passages", "chunks"])
+_AMBIGUOUS_CONTEXTS = frozenset(
+    (
+        *("contexts", "context", "documents", "docs", "passages", "chunks"),
+        *("search_results", "retrieval_list"),
+    )
+)
 """Names of contexts that a system retrieved or that belong to a data set."""
+_OF_DATA_SETS = frozenset({"context", "search_results", "retrieval_list"})
+"""Names of contexts beside which `answer` may be the reference."""
 _AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
 _LONGEST_SYSTEM = 60
-_SYSTEM = "system"
-"""The field of a row for the system, if a record has the results of several."""
-_OF_A_SYSTEM = re.compile(
-    r"(?!gold|gt|correct|expected|reference|ideal|true|ground)\w+_(?:answers?|responses?|outputs?)"
-    r"|(?:model|system|answer|response|output)_?\d+"
-)
 _PASSAGE_IDS = ("docid", "doc_id", "docId", "document_id", "passage_id", "corpus_id", "_id", "id")
 _LABELS = ("rating", "relevance", "grade", "label", "judgment", "score", "rel")
 _LONG_TEXT = 20
@@ -103,6 +105,22 @@ class RagRecord(NamedTuple):
     system: str = ""
     items: tuple[tuple[str, float], ...] = ()
     judgments: tuple[tuple[str, int], ...] = ()
+    answerable: bool | None = None
+
+    def joined(self, other: RagRecord) -> RagRecord | None:
+        """Return both records as one if they differ in what a bank or judgments have, or None."""
+        joined = self._replace(
+            references=tuple(dict.fromkeys(self.references + other.references)),
+            relevant=tuple(dict.fromkeys(self.relevant + other.relevant)),
+            items=tuple(dict.fromkeys(self.items + other.items)),
+            judgments=tuple(dict.fromkeys(self.judgments + other.judgments)),
+        )
+        results = (
+            (one.query_id, one.query, one.contexts, one.response, one.system)
+            for one in (self, other)
+        )
+        is_same = len({*results}) == 1
+        return joined if is_same and joined not in (self, other) else None
 
 
 def detect_preset(
@@ -160,6 +178,7 @@ def read(
         InputError: Contexts or answers may be those of a system or of a data set.
     """
     preset, rows = _rows_of_records(path, numbered_rows, preset, on_error, columns)
+    preset = named_by_key(preset, rows)
     named = {
         role_of(name, _ROLES): written
         for name, column in columns.items()
@@ -204,9 +223,11 @@ def _rows_of_records(
     Rows have the results of several systems, one context of a record, or one span of a trace.
     """
     if preset.systems:
-        numbered_rows = _rows_of_systems(preset, numbered_rows)
-        preset = replace(preset, systems=(), system=((_SYSTEM,), *preset.system))
+        numbered_rows = rows_of_systems(preset, numbered_rows)
+        preset = replace(preset, systems=(), system=((SYSTEM,), *preset.system))
     rows = [*_opened_rows(path, numbered_rows, preset, columns, on_error)]
+    if preset.system_columns:
+        rows = [*rows_of_columns(preset, rows)]
     if preset.groups:
         rows = [*_grouped_rows(preset, rows)]
     if preset.spans is None:
@@ -217,29 +238,6 @@ def _rows_of_records(
         for span in one.spans:
             count_unused(path, sorted({*_unread(span, preset.every_path())}))
     return joined_preset(preset), [(one.line, one.row) for one in traces]
-
-
-def system_fields(row: Row) -> tuple[str, ...]:
-    """Return the fields of a record that each hold the result of one system; empty for none.
-
-    They are objects with an answer or contexts, or texts named such as `model1` or `v_answers`.
-    """
-    known = {*chain(*(names_of(role) for role in SYNONYMS))}
-    objects = [
-        name
-        for name, value in row.items()
-        if isinstance(value, dict) and roles_of(value, {}, ("answer", "contexts"))
-    ]
-    texts = [
-        name
-        for name, value in row.items()
-        if isinstance(value, str)
-        and normalize_name(name) not in known
-        and _OF_A_SYSTEM.fullmatch(normalize_name(name))
-    ]
-    if not roles_of(row, {}, ("question",)):
-        return ()
-    return next((tuple(some) for some in (objects, texts) if len(some) > 1), ())
 
 
 def _without_conflicts(
@@ -309,7 +307,7 @@ def _refuse_gold(path: str | Path, rows: Iterable[tuple[int, Row]], preset: Pres
         fields |= dict.fromkeys(name for _, row in rows if (name := find_value(row, paths)[0]))
     contexts = [name for name in fields if name in preset.paths("contexts")]
     answers = [name for name in fields if name in preset.paths("response")]
-    is_pair = "context" in contexts and _AMBIGUOUS_ANSWERS.issuperset(answers)
+    is_pair = not _OF_DATA_SETS.isdisjoint(contexts) and _AMBIGUOUS_ANSWERS.issuperset(answers)
     is_pair = is_pair and set(fields) == {*contexts, *answers}
     if contexts and _AMBIGUOUS_CONTEXTS.issuperset(contexts) and (not answers or is_pair):
         stated = "pass responses=..." if lines_in_memory(path) else "add --as answers"
@@ -332,7 +330,6 @@ def _records(
     rows = [*rows]
     conversations: dict[str, int] = {}
     blanks: list[int] = []
-    avoided = 0
     outer: object = None
     fields_of = dict.fromkeys(chain(*preset.variants), "variant")
     fields_of |= dict.fromkeys(chain(*preset.system), "system")
@@ -357,7 +354,7 @@ def _records(
             continue
         if preset.spans is None:
             count_fields(path, ((fields_of[one], one) for one in sorted(used) if one in fields_of))
-            count_unused(path, [*_unread(row, used | {*preset.ignored, _SYSTEM})])
+            count_unused(path, [*_unread(row, used | {*preset.ignored, SYSTEM})])
             around = row.get(OUTER)
             if around and around is not outer and OUTER not in preset.ignored:
                 read = {one[2:] for one in preset.every_path() if one.startswith(f"{OUTER}.")}
@@ -366,14 +363,6 @@ def _records(
                 outer = around
         blanks += [number] * blank
         yield number, record, parts
-        avoided += sum(weight < 0 for _, weight in record.items)
-    if avoided:
-        add_warning(
-            path,
-            None,
-            f"{counted(avoided, 'item')} with negative points: stored with weight 0, so that Cover "
-            "does not count them",
-        )
     if blanks:
         add_warning(
             path,
@@ -393,6 +382,8 @@ def _check_no_contexts(row: Row, preset: Preset, used: set[str]) -> None:
 def _part(row: Row, preset: Preset, paths: Paths, used: set[str]) -> str:
     """Return a part of a system name, which must fit into one column of run files."""
     place, value = _first(row, preset, paths, used)
+    if isinstance(value, list) and len(value) == 1 and "." in place:
+        (value,) = value
     if isinstance(value, list):
         raise InputError(
             "is a list instead of the name of a system",
@@ -470,46 +461,72 @@ def _record(
     keys = preset.document_id, preset.document_text
     contexts, blank = documents_of(value, place, *keys, first("ids")[1], shared)
     response = _response(row, preset, used)
-    if not response and isinstance(asked, list):  # messages may end with the answer
+    if not response and is_dialogue(asked):  # messages may end with the answer
         response = message_text(asked, asked_at)
     place, value = first("query_id")
     query_id = id_of(value, place)
     place, value = first("reference")
+    if isinstance(value, dict) and not holds_text(value):
+        value = opened_text(value, _ANSWER_KEYS, place)
     references = text_values(value, place)
     place, value = first("relevant")
     relevant, no_text = documents_of(value, place, *keys, None, shared)
     relevant += tuple(SourcedText(name, "") for name in ids_of(*first("relevant_ids")))
-    items = tuple(_items(first("items"), preset))
-    judgments = tuple(_judgments(first("judgments")))
+    items = tuple(_items(row, first("items"), preset, used))
+    judgments = tuple(_judgments(row, first("judgments")))
     if not contexts and not response:
         _check_bank(row, preset, bool(references or relevant or items or judgments) and is_bank)
     identity = query_id or text_digest(query), query
+    answerable = answerability(row)
+    used |= {*filter(is_answerability, row if answerable is not None else ())}
     record = RagRecord(
-        *identity, contexts, response, references, relevant, items=items, judgments=judgments
+        *identity,
+        contexts,
+        response,
+        references,
+        relevant,
+        items=items,
+        judgments=judgments,
+        answerable=answerable,
     )
     return record, blank + no_text
 
 
-def _items(source: tuple[str, Any], preset: Preset) -> Iterator[tuple[str, float]]:
-    """Yield the items of a bank: texts, or objects with a text and perhaps a weight."""
+def _items(
+    row: Row, source: tuple[str, Any], preset: Preset, used: set[str]
+) -> Iterator[tuple[str, float]]:
+    """Yield the items of a bank: texts, or objects with a text and perhaps a weight.
+
+    The weight of a single text is in its row.
+    """
     place, value = source
     for number, one in enumerate(value if isinstance(value, list) else [value] if place else []):
         field = f"{place}[{number}]"
         key, inside = find_value(one, preset.item_text)
         text = message_text(inside, f"{field}.{key}") if key else message_text(one, field)
-        key, weight = find_value(one, preset.item_weight)
+        key, weight = find_value(row if isinstance(value, str) else one, preset.item_weight)
+        used |= {key} if isinstance(value, str) else set()
+        if isinstance(row, Cells) and isinstance(weight, str):
+            weight = real(weight, key)
         if key and (isinstance(weight, bool) or not isinstance(weight, int | float)):
             raise InputError(f"must be a number, not {brief(weight)}", field=f"{field}.{key}")
         if text:
             yield text, float(weight) if key else 1.0
 
 
-def _judgments(source: tuple[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the judged passages: an object of labels by id, or a list of objects with both."""
+def _judgments(row: Row, source: tuple[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the judged passages: labels by id, ids by label, or a list of objects with both.
+
+    A list of labels belongs to the passage of its row.
+    """
     place, value = source
-    pairs: list[tuple[Any, Any]] = [*value.items()] if isinstance(value, dict) else []
+    pairs: list[tuple[Any, Any]] = []
+    for key, one in value.items() if isinstance(value, dict) else ():
+        named = [(passage, key) for passage in one] if isinstance(one, list) else []
+        pairs += named or [(key, one["gain"] if isinstance(one, dict) and "gain" in one else one)]
     for number, one in enumerate(value if isinstance(value, list) else ()):
-        pairs.append((find_value(one, _PASSAGE_IDS)[1], find_value(one, _LABELS)[1]))
+        passage = find_value(one, _PASSAGE_IDS)[1] or find_value(row, _PASSAGE_IDS)[1]
+        pairs.append((passage, find_value(one, _LABELS)[1]))
         if None in pairs[-1]:
             raise InputError(
                 f"a judgment has no passage (any of {', '.join(_PASSAGE_IDS)}) or no label (any "
@@ -583,14 +600,16 @@ def _response(row: Row, preset: Preset, used: set[str]) -> str:
     # the first existing field is used, even if empty: a later `answer` may be the reference
     for path in preset.paths("response"):
         if path in row or find_value(row, (path,), in_lists=True)[0]:
-            return _text(_first(row, preset, (path,), used)[1], path, preset)
+            text = _text(_first(row, preset, (path,), used)[1], path, preset)
+            return re.sub(rf"\A(?:{preset.response_prefix})", "", text)
     for path in preset.paths("response") if preset.checks_paths else ():
         check_dotted_path(row, path)
     return ""
 
 
 def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) -> str:
-    if not preset.opens or value is None:
+    is_object = isinstance(value, dict) and not holds_text(value)
+    if value is None or not (preset.opens or is_object):
         return message_text(value, place, is_question=is_question)
     keys = _QUESTION_KEYS if is_question else _ANSWER_KEYS
     return opened_text(value, keys, place, is_question=is_question)
@@ -646,19 +665,6 @@ def _grouped_rows(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[t
             elif is_empty(group.get(name)):
                 group[name] = value
     yield from groups.values()
-
-
-def _rows_of_systems(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-    """Yield one row per system of records that have a field for each."""
-    for number, row in rows:
-        rest = {name: value for name, value in row.items() if name not in preset.systems}
-        for name in preset.systems:
-            result = row.get(name)
-            if result is not None:
-                answer = next(iter(preset.paths("response")), name)
-                own = result if isinstance(result, dict) else {answer: result}
-                own = {**rest, **own, _SYSTEM: name}
-                yield number, Cells(own) if isinstance(row, Cells) else own
 
 
 def _normalized_row(row: Row) -> Row:

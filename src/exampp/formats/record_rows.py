@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.columns import names_of
+from exampp.formats.columns import names_of, roles_of
 from exampp.formats.fields import normalize_name
 from exampp.formats.format import built_in_formats
 from exampp.formats.json_values import OBJECT
@@ -28,7 +28,15 @@ from exampp.formats.lines import (
     text_of,
     valid_json,
 )
-from exampp.formats.preset import OUTER, Paths, fitting_presets, known_places, record_names
+from exampp.formats.preset import (
+    OUTER,
+    Paths,
+    has_system_columns,
+    is_readable,
+    known_places,
+    record_names,
+)
+from exampp.formats.ranklib import is_ranklib, judgment_rows
 from exampp.formats.read_warnings import note_place
 from exampp.formats.tables import named_rows
 
@@ -68,6 +76,10 @@ def raw_rows(
     """
     lines = read_lines(path)
     first = next(lines)
+    if is_ranklib(first[1]):
+        named = judgment_rows(path, chain([first], lines), on_error)
+        yield from ((number, Cells(row)) for number, row in named)
+        return
     if not first[1].lstrip().startswith((b"{", b"[")):
         yield from _table(path, first[1], on_error, places, is_sample=is_sample)
         return
@@ -138,19 +150,46 @@ def _rows_of_columns(value: Row) -> list[Row] | None:
     These are `columns` and `data`, and a list, or an object of numbered values, for every column.
     """
     names, data = value.get("columns"), value.get("data")
+    if rows := _rows_of_maps(value):
+        return rows
     if isinstance(names, list) and isinstance(data, list) and data:
         if all(isinstance(row, list) and len(row) == len(names) for row in data):
             return [dict(zip(map(str, names), row, strict=True)) for row in data]
         return None
     questions = {*names_of("question"), "inputs"}
     named = [name for name in value if normalize_name(name) in questions]
-    if not named or len(value) < 2:
-        return None
     columns = {name: _column(one) for name, one in value.items()}
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) > 1 or not all(isinstance(one, str) for one in columns[named[0]] or [0]):
-        return None
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    is_table = len({len(column) for column in columns.values()}) == 1 < len(value)
+    if is_table and named and all(isinstance(one, str) for one in columns[named[0]] or [0]):
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    inside = (_rows_below(value, name) for name, one in value.items() if isinstance(one, dict))
+    return next(filter(None, inside), None) if not _is_record(value) else None
+
+
+def _rows_below(value: Row, name: str) -> list[Row] | None:
+    """Return the rows of a table that is written column by column in a field of an object."""
+    rest = {key: one for key, one in value.items() if key != name}
+    return [{**row, OUTER: rest} for row in _rows_of_columns(value[name]) or ()]
+
+
+def _rows_of_maps(value: Row) -> list[Row]:
+    """Return the queries of an object with maps of `queries`, a `corpus` and `relevant_docs`."""
+    queries, corpus = value.get("queries"), value.get("corpus")
+    relevant = next((value[one] for one in ("relevant_docs", "qrels") if one in value), None)
+    if not isinstance(queries, dict) or not isinstance(relevant, dict):
+        return []
+    texts = corpus if isinstance(corpus, dict) else {}
+    named = {one for docs in relevant.values() if isinstance(docs, list | dict) for one in docs}
+    used = ("queries", "relevant_docs", "qrels")
+    others = {key: one for key, one in value.items() if key not in used}
+    others["corpus"] = {key: one for key, one in texts.items() if key not in named}
+    rows: list[Row] = []
+    for key, text in queries.items():
+        docs = relevant.get(key) or []
+        known = [{"id": one, "text": texts[one]} for one in docs if isinstance(texts.get(one), str)]
+        row = {"query_id": key, "query": text, "relevant_ids": [*docs], "reference_contexts": known}
+        rows.append({**row, OUTER: others})
+    return rows
 
 
 def _column(value: Any) -> list[Any]:
@@ -190,23 +229,33 @@ def _place_of_records(value: Row, places: Paths) -> str:
     if is_custom or _is_record(value):
         return ""
     found = {
-        place: None
+        place: row
         for place in _lists_in(value)
-        if (row := _first_at(value, place.split("."))) and fitting_presets(record_names(row))
+        if (row := _first_at(value, place.split("."))) and _is_result(row)
     }
+    # an object of records by their ids, or of the records of systems
+    ends = {place.partition(".")[2] for place in found}
+    if len(found) == len(value) > 1 and len(ends) == 1:
+        return f"*.{next(iter(ends))}".rstrip(".")
+    found = {place: row for place, row in found.items() if is_readable(row)}
     if len(found) == 1:
         return next(iter(found))
-    # an object of records by their ids
     is_map = len(value) > 1 and all(isinstance(one, dict) for one in value.values())
     row = _first_at(value, ["*"]) if is_map and not found else None
-    return "*" if row and fitting_presets(record_names(row)) else ""
+    return "*" if row and is_readable(row) else ""
 
 
 def _is_record(value: Row) -> bool:
     """Return whether an object has the fields of a known format."""
     names = frozenset(value)
     shapes = (shape for form in built_in_formats().values() for shape in form.shapes)
-    return bool(fitting_presets(record_names(value))) or any(one.fit(names) for one in shapes)
+    return is_readable(value) or any(one.fit(names) for one in shapes)
+
+
+def _is_result(row: Row) -> bool:
+    """Return whether a record has a question and an answer, or is known otherwise."""
+    wanted = "question", "answer"
+    return is_readable(row) or {*wanted} <= roles_of(row, {}, wanted).keys()
 
 
 def _first_at(value: Any, keys: Sequence[str], outer: Row | None = None) -> Row | None:
@@ -272,8 +321,9 @@ def _table(
         raise InputError("is a table in Markdown", file=path, line=1, hint="Write it as CSV")
     separator = max(split, key=lambda mark: len(split[mark]))
     if is_sample:
-        yield 1, Cells.fromkeys(split[separator], "")
-    for number, row in named_rows(read_text(path), separator, path, on_error):
+        yield 1, Cells.fromkeys(map(str.strip, split[separator]), "")
+    repeated = has_system_columns(split[separator])
+    for number, row in named_rows(read_text(path), separator, path, on_error, repeated=repeated):
         yield from _rows_of_cells(number, Cells(row), places)
 
 

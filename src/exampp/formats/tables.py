@@ -129,15 +129,24 @@ def check_width(cells: Sequence[str], header: Sequence[str], path: str | Path, l
 
 
 def named_rows(
-    text: str, separator: str, path: str | Path, on_error: Callable[[InputError], None]
+    text: str,
+    separator: str,
+    path: str | Path,
+    on_error: Callable[[InputError], None],
+    *,
+    repeated: bool = False,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows below the header by column name.
 
-    A row of another length goes to `on_error`. Raises InputError for a duplicate column.
+    A row of another length goes to `on_error`. Raises InputError for a duplicate column, unless
+    they may be `repeated`: then `Status (2)` is the second column `Status`.
     """
     rows = table_rows(text, separator, path)
     start, header = next(rows)
     names = [name.strip() for name in header]
+    if repeated:
+        counts = [names[: place + 1].count(name) for place, name in enumerate(names)]
+        names = [f"{one} ({at})" if at > 1 else one for one, at in zip(names, counts, strict=True)]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InputError(
             f"duplicate column {brief(twice)}", file=path, line=start, hint="Rename one of them"

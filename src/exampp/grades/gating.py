@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from exampp.analysis.gate import (
+    CUTOFF,
     DEFAULT_MEASURE,
     EarlierScores,
     GateResult,
     GateSettings,
+    canonical,
     judge_systems,
     missing_at,
     missing_of,
@@ -21,17 +23,22 @@ from exampp.analysis.gate import (
     with_bounds,
     with_cutoff,
 )
+from exampp.analysis.lost_items import LostItem, find_lost_items
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore, read_query_scores
 from exampp.grades.base import ChosenGrades
 from exampp.measures.board import Leaderboard
+from exampp.measures.cover import ItemScores, item_scores
 from exampp.measures.requirements import Requirement
 from exampp.records.gradebook import Gradebook, answering, check_testable
 from exampp.records.graders import grader_label
+from exampp.records.items import BankTexts
 from exampp.sanitize import or_default
 
 Earlier: TypeAlias = str | Path | Leaderboard | ChosenGrades
 """A baseline: a file of scores by query, a run file, a leaderboard, or other grades."""
+_LISTED = 10
+"""Items that are listed in all, for at most as many systems."""
 
 
 def gate_grades(
@@ -55,9 +62,46 @@ def gate_grades(
         earlier = _baseline_scores(
             grades, baseline, scores, baseline_system, requirements, settings
         )
-    return judge_systems(
-        grades.gradebook, requirements, earlier, systems=systems, settings=settings
-    )
+    book = grades.gradebook
+    found = judge_systems(book, requirements, earlier, systems=systems, settings=settings)
+    if found.verdict == "passed":
+        return found
+    return replace(found, lost=tuple(_lost_items(grades, found, requirements, earlier, settings)))
+
+
+def _lost_items(
+    grades: ChosenGrades,
+    found: GateResult,
+    requirements: Sequence[Requirement],
+    earlier: EarlierScores | None,
+    settings: GateSettings,
+) -> Iterator[LostItem]:
+    """Yield the items that cost most each system that failed or is undecided, by one measure."""
+    book, named = grades.gradebook, {str(one): one for one in requirements}
+    rows: dict[str, Requirement] = {}
+    for row in found.rows:
+        one = named[row.requirement]
+        open_ = row.verdict in ("failed", "cannot be told") and row.system in book.systems
+        if open_ and with_cutoff(one.measure).kind.cover:
+            rows.setdefault(row.system, one)
+    texts = grades.bank_texts() if rows else BankTexts()
+    least = grades.grader.threshold(settings.min_rating)
+    scores: dict[int, ItemScores] = {}
+    for system, one in list(rows.items())[:_LISTED]:
+        k = with_cutoff(one.measure).cutoff or CUTOFF
+        scores[k] = scores.get(k) or item_scores(book, least, k)
+        lost = {}
+        if earlier is not None and one.relative and one.measure.startswith("Cover"):
+            cover = scores[k].of_queries(scores[k].columns)[scores[k].systems.index(system)]
+            now = dict(zip(scores[k].queries, cover.tolist(), strict=True))
+            before = (of for of in earlier.scores if of.system == earlier.of(system))
+            lost = {
+                of.query_id: (of.value or 0.0) / len(now) - now.get(of.query_id, 0.0)
+                for of in before
+                if canonical(of.measure) == str(with_cutoff(one.measure))
+            }
+        limit = max(1, _LISTED // len(rows))
+        yield from find_lost_items(scores[k], texts, system, lost, limit=limit)
 
 
 def stored_scores(earlier: Earlier | None, *, means: bool = False) -> Sequence[QueryScore] | None:

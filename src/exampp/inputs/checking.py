@@ -18,15 +18,25 @@ from exampp.store.inputs import counts
 from exampp.store.sql import Damaged
 
 _SHOWN = 20
+_FINE = {
+    "collection": "is intact, and its values are valid",
+    "bank": "can be imported, and no rule finds a fault",
+    "gate file": "has valid requirements",
+    "preset": "is a valid preset",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checked(Result):
-    """The result of a check: the problems, and the counts of each kind of record."""
+    """The result of a check: the problems, and the counts of each kind of record.
+
+    `kind` is that of the file: collection, bank, gate file or preset.
+    """
 
     file: str
     problems: tuple[Problem, ...]
     contents: Mapping[str, int]
+    kind: str = "collection"
 
     @property
     def ok(self) -> bool:
@@ -37,17 +47,18 @@ class Checked(Result):
     def verdict(self) -> str:
         """Return the result in one sentence."""
         if self.ok:
-            return f"OK: {self.file} is intact, and its values are valid."
+            return f"OK: {self.file} {_FINE[self.kind]}."
         return f"{self.file} has {counted(len(self.problems), 'problem')}."
 
     def tables(self) -> Mapping[str, Table]:
         """Return the first problems, or the contents if there are none."""
         if self.ok:
             contents = Table.of(["thing", "count"], list(self.contents.items()))
-            return {"contents": contents}
+            return {"contents": contents} if self.contents else {}
         more = len(self.problems) - _SHOWN
         notes = [f"{more} more problems; --format json lists all."] if more > 0 else []
-        notes.append("Use an intact copy.")
+        if self.kind == "collection":
+            notes.append("Use an intact copy.")
         return {"problems": Table.of(Problem._fields, self.problems[:_SHOWN], notes=notes)}
 
     def records(self) -> Mapping[str, Table]:
@@ -59,7 +70,7 @@ class Checked(Result):
         }
 
 
-def check(path: str | Path) -> Checked:
+def check_collection_file(path: str | Path) -> Checked:
     """Check the collection at a path; the file is only read, or upgraded if it is older.
 
     Raises:

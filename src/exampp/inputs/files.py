@@ -16,7 +16,16 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from exampp.errors import InputError
-from exampp.formats import data_sets, passages, queries, rag, record_rows, responses, tables, trec
+from exampp.formats import (
+    archives,
+    data_sets,
+    passages,
+    queries,
+    rag,
+    record_rows,
+    responses,
+    trec,
+)
 from exampp.formats.columns import SYNONYMS, Roles, role_of, roles_of, value_of
 from exampp.formats.detect import DetectedKind, detect_kind, of_role
 from exampp.formats.fields import (
@@ -48,6 +57,7 @@ from exampp.formats.lines import (
 from exampp.formats.preset import OUTER, Fields, Preset, preset_of, presets
 from exampp.formats.rag import RagRecord
 from exampp.formats.read_warnings import add_warning, note_preset
+from exampp.formats.record_systems import named_by_key, system_fields
 from exampp.formats.tables import named_rows
 from exampp.inputs.memory import check_systems, data_lines, parts_of
 from exampp.inputs.tabular import check_system_named, table_parts, table_roles
@@ -346,8 +356,8 @@ def _data_rows(files: Iterable[GivenFile], on_error: OnError) -> Iterator[tuple[
         path = source.path
         if source.data is not None:
             yield path, data_lines(str(path), source.role or "", source.data, on_error)
-        elif tables.name_of(path):
-            yield path, list(as_lines(tables.read_rows(path)))
+        elif read_rows := archives.reader_of(path):
+            yield path, list(as_lines(read_rows(path)))
 
 
 def _renamed(
@@ -567,14 +577,19 @@ def _check_rows(path: Path, rows: Rows) -> None:
 def _without_repetitions(
     records: Iterable[tuple[int, RagRecord]], path: Path, on_error: OnError
 ) -> Iterator[tuple[int, RagRecord]]:
-    """Yield the records without repeated questions to the same system."""
-    first: dict[tuple[str, str], int] = {}
+    """Yield the records without repeated questions to the same system.
+
+    Records of one question and result with other references, items or judgments are joined.
+    """
+    first: dict[tuple[str, str], tuple[int, RagRecord]] = {}
     for number, one in records:
-        earlier = first.setdefault((one.system, one.query_id), number)
-        if earlier == number:
-            yield number, one
-        else:
+        earlier, known = first.setdefault((one.system, one.query_id), (number, one))
+        joined = known.joined(one)
+        if joined is not None:
+            first[one.system, one.query_id] = earlier, joined
+        elif earlier != number:
             on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
+    yield from first.values()
 
 
 def _first_record(source: GivenFile) -> Row | None:
@@ -591,9 +606,11 @@ def _preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset | None:
     if source.role not in (None, "responses"):
         return None
     preset, place = rag.detect_preset(first, renaming.columns, renaming.long_names)
+    if (preset is None or preset.normalize_names) and (systems := system_fields(first)):
+        return replace(presets()["answers"], systems=systems)
     if preset is None:
         return _answers_preset(source, first, renaming)
-    if place == 0 and source.role is None:
+    if source.role is None and (place == 0 or not preset.normalize_names):
         return preset
     strict = _strict_kind(source, first)
     if strict is None or (
@@ -615,6 +632,8 @@ def _answers_preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset
     """
     answers = presets()["answers"]
     with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+        if _has_systems_by_key(source.path, first, answers):
+            return answers
         is_response = source.role == "responses"
         if not is_response and _strict_kind(source, first) is not None:
             return None
@@ -625,8 +644,6 @@ def _answers_preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset
             return answers if {"question", "answer"} <= roles.keys() else None
         if "question" not in roles or _has_several_per_query(source.path, roles):
             return None
-        if systems := rag.system_fields(first):
-            return replace(answers, systems=systems)
         others = {*names}.difference(*roles.values())
         if roles.keys() & {"system", "contexts"} or (renaming.columns and others):
             return None
@@ -644,6 +661,13 @@ def _answers_preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset
                 Fields(query=roles["question"], reference=roles["answer"]), name=answers.name
             )
     return None
+
+
+def _has_systems_by_key(path: Path, first: Row, answers: Preset) -> bool:
+    """Return whether the keys of an object are the systems of the records below them."""
+    is_by_key = "key" in first.get(OUTER, ()) and not roles_of(first, {}, ("system",))
+    rows = [*record_rows.raw_rows(path, accept)] if is_by_key else []
+    return bool(rows) and named_by_key(answers, rows) is not answers
 
 
 def _has_several_per_query(path: Path, roles: Roles) -> bool:
@@ -744,7 +768,8 @@ def _rows(
     one: RagRecord, system: str, retrieved: str, answers: Iterable[str]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     of_query = {"query_id": one.query_id}
-    yield "queries", {**of_query, "text": one.query}
+    said = {} if one.answerable is None else {"answerable": one.answerable}
+    yield "queries", {**of_query, "text": one.query, **said}
     for passage, text, source in (*one.relevant, *(of for of in one.contexts if of.source)):
         if text:
             origin = {"source": source} if source else {}
@@ -760,8 +785,7 @@ def _rows(
     for passage, label in one.judgments:
         yield "qrels", {**of_query, "passage_id": passage, "relevance": label}
     for text, weight in one.items:
-        # items to avoid have no weight, so that they are graded but not counted
-        yield "plain-bank", {**of_query, "nugget": text, "weight": max(weight, 0.0)}
+        yield "plain-bank", {**of_query, "nugget": text, "weight": weight}
     if one.references:
         # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)

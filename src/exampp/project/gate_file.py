@@ -44,6 +44,13 @@ class GateOptions:
             "COLLECTION. [default: the system of the same name, or the only one]",
         ),
     ] = None
+    since: Annotated[
+        Path | None,
+        keyword(
+            help="Show the differences to this earlier collection or output of evaluate "
+            "--per-query --format json; the gate does not depend on them."
+        ),
+    ] = None
     margin: Annotated[
         float | None,
         keyword(
@@ -104,7 +111,7 @@ def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, 
     if "collection" not in data:
         raise InputError("missing collection", file=path, hint='Add: collection = "my.exam"')
     values: dict[str, Any] = {key.replace("-", "_"): value for key, value in data.items()}
-    for key in ("collection", "baseline", "junit"):
+    for key in ("collection", "baseline", "since", "junit"):
         if key in values:
             values[key] = path.parent / values[key]
     if "run" in values:
@@ -114,6 +121,13 @@ def read_gate_file(path: Path, given: GateOptions | None = None) -> tuple[Path, 
     names = [one.name for one in fields(GateOptions)]
     options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
     return collection, replace(GateOptions(**values), **options)
+
+
+def gate_inputs(path: Path, given: GateOptions | None = None) -> tuple[Path, GateOptions]:
+    """Return the collection and the options of a gate, from a TOML file or as they are given."""
+    if path.suffix == ".toml":
+        return read_gate_file(path, given)
+    return path, given or GateOptions()
 
 
 def run_gate(collection: str | Path, options: GateOptions) -> GateResult:
@@ -127,6 +141,7 @@ def run_gate(collection: str | Path, options: GateOptions) -> GateResult:
     """
     from exampp.analysis.gate import GateSettings, nothing_graded, required
     from exampp.collection import open as open_exam
+    from exampp.measures.requirements import parse_requirement
 
     settings = GateSettings(
         **{
@@ -152,8 +167,17 @@ def run_gate(collection: str | Path, options: GateOptions) -> GateResult:
         }
         if baseline is not None and _holds_grades(baseline):
             with open_exam(baseline) as other:
-                return grades.gate(require, other.grades(**choice), **how)
-        return grades.gate(require, baseline, **how)
+                found = grades.gate(require, other.grades(**choice), **how)
+        else:
+            found = grades.gate(require, baseline, **how)
+        if options.since is None:
+            return found
+        measures = dict.fromkeys(parse_requirement(one.requirement).measure for one in found.rows)
+        chosen = exam.grades(**choice, runs=options.run or (), systems=systems)
+        changes = [
+            chosen.changes(options.since, one, min_rating=options.min_rating) for one in measures
+        ]
+        return replace(found, changes=tuple(changes))
 
 
 def _holds_grades(path: Path) -> bool:

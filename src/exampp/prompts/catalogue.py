@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.plugins import Plugin, Registry
+from exampp.plugins import Plugin, Registry, declared_text
 from exampp.prompts import generation, prompt
 from exampp.prompts.generation import GenerationPrompt
 from exampp.prompts.prompt import Prompt, prompt_content_hash
@@ -34,15 +33,8 @@ def _bundled_texts(folder: str) -> dict[str, str]:
 
 
 def _declared_text(name: str, declared: object) -> str:
-    """Return the declaration of a plug-in's prompt: a text, or a file with `read_text`."""
-    text = declared if isinstance(declared, str) else None
-    if isinstance(declared, Path | Traversable):
-        text = declared.read_text(encoding="utf-8")
-    if text is None:
-        raise InputError(
-            f"{declared!r} is not a prompt",
-            hint="Name a TOML text or file in the entry point",
-        )
+    """Return the declaration of a plug-in's prompt."""
+    text = declared_text(declared, "prompt")
     if (own := parse_toml(text, f"{name}{SUFFIX}").get("name")) != name:
         raise InputError(
             f"its name is {own!r}", field="name", hint=f"Use the name {name!r} in both places"

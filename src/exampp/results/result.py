@@ -347,15 +347,18 @@ def _separated(table: Table, delimiter: str) -> str:
 
 
 _MARKUP = re.compile(r"[\\|*`<\[~]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)")
-_LINKED = re.compile(r"(?<!\w)@(?=\w)|#(?=\w)")
+_LINKED = re.compile(
+    r"(?<!\w)@(?=\w)|#(?=\w)|(?<!\w)GH-(?=\d)|:(?=//\S+/(?:issues|pull|discussions)/\d)", re.I
+)
 UNLINKED = "<!-- -->"
-"""Keeps GitHub from reading a name as a mention."""
+"""Keeps GitHub from reading a name as a mention or as another pull request."""
 
 
 def markdown_escape(text: str) -> str:
     """Escape what Markdown reads as markup (`_` only at the edge of a word), and GitHub as a link.
 
-    GitHub notifies @org/team and links #12 even after a backslash: an empty comment breaks both.
+    GitHub notifies @org/team, and links #12, GH-12 and addresses of pull requests, even after a
+    backslash: an empty comment breaks them.
     """
     return _LINKED.sub(rf"\g<0>{UNLINKED}", _MARKUP.sub(r"\\\g<0>", text))
 

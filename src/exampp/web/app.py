@@ -28,15 +28,13 @@ from exampp.web import pages
 from exampp.web.access import Access, needed_action
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import (
-    WAITING,
-    WAITING_SECONDS,
     StillComputing,
     limit_pages,
     page_request,
     refused_action,
 )
 from exampp.web.people import session_of
-from exampp.web.rendering import render_template, sentence, static_files
+from exampp.web.rendering import render_template, sentence, static_files, templates
 from exampp.web.uploads import UPLOAD_BYTES
 
 READING = (
@@ -82,8 +80,10 @@ UPLOAD_TOO_LARGE = (
 def import_pages() -> list[ModuleType]:
     """Import the modules of `web.pages` and those needed to read a collection; return the pages.
 
-    Concurrent imports may deadlock, so this runs before the watcher starts.
+    Concurrent imports may deadlock, so this runs before the watcher starts. Templates are loaded,
+    too: no first view of a page waits for them.
     """
+    templates()
     for name in READING:
         import_module(name)
     return [import_module(f"{pages.__name__}.{one.name}") for one in iter_modules(pages.__path__)]
@@ -124,7 +124,7 @@ def _opening(request: Request, _error: Exception) -> HTMLResponse:
     """Return a page that reloads itself until the results are ready."""
     page = page_request(request)
     answer = page.render("opening.html", delay=int(page.is_waiting), to=page.here())
-    page.set_cookie(answer, WAITING, page.waiting(), WAITING_SECONDS)
+    page.set_waiting(answer, waits=True)
     return answer
 
 

@@ -11,10 +11,10 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
@@ -45,6 +45,7 @@ from exampp.records.gradebook import (
 from exampp.records.graders import choose_grader, grader_label
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import ItemEvidence
+from exampp.results.result import Table
 from exampp.review.evidence import Criteria
 from exampp.review.impact import Baseline
 from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
@@ -63,6 +64,10 @@ T = TypeVar("T")
 # ---- values for pages, computed once in background threads ---------------------------------------
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass
 class _Entry:
     """A cached value, or one being computed with its predecessor."""
@@ -71,6 +76,7 @@ class _Entry:
     future: Future[object]
     earlier: Future[object] | None = None
     rest_until: float = 0.0
+    make: Callable[[], None] = _nothing
 
 
 class PageCache:
@@ -97,8 +103,11 @@ class PageCache:
         state: Hashable = None,
         rest: float = 0.0,
     ) -> T | None:
-        """Return the value; after `patience` seconds the earlier one, or None."""
-        entry = self._start(key, make, state, rest)
+        """Return the value; after `patience` seconds the earlier one, or None.
+
+        Without patience (0.0) the computation waits for others that no page waits for.
+        """
+        entry = self._start(key, make, state, rest, waits=patience != 0.0)
         earlier = entry.earlier
         wait([entry.future], patience)
         if entry.future.done() and (earlier is None or entry.future.exception() is None):
@@ -117,25 +126,40 @@ class PageCache:
             self._entries.pop(key, None)
 
     def _start(
-        self, key: Hashable, make: Callable[[], object], state: Hashable, rest: float
+        self,
+        key: Hashable,
+        make: Callable[[], object],
+        state: Hashable,
+        rest: float,
+        *,
+        waits: bool = True,
     ) -> _Entry:
         with self._lock:
             entry = self._entries.get(key)
-            if entry is None or (
+            is_new = entry is None or (
                 entry.state != state
                 and entry.future.done()
                 and time.monotonic() >= entry.rest_until
-            ):
+            )
+            if entry is None or is_new:
                 entry = _Entry(state, Future(), entry.future if entry else None)
+                entry.make = partial(self._make, key, entry, make, rest)
                 self._entries[key] = entry
-                arguments = (key, entry, make, rest)
-                threading.Thread(target=self._make, args=arguments, daemon=True).start()
+            if is_new or (waits and not entry.future.running() and not entry.future.done()):
+                target = entry.make if waits else partial(_in_background, entry.make)
+                threading.Thread(target=target, daemon=True).start()
             self._entries.move_to_end(key)
             while len(self._entries) > self._most:
                 self._entries.popitem(last=False)
             return entry
 
     def _make(self, key: Hashable, entry: _Entry, make: Callable[[], object], rest: float) -> None:
+        with self._lock:
+            if entry.future.running() or entry.future.done():
+                return
+            entry.future.set_running_or_notify_cancel()
+        # the computation may refer to an earlier snapshot
+        entry.make = _nothing
         start = time.monotonic()
         try:
             value = make()
@@ -151,6 +175,16 @@ class PageCache:
             entry.rest_until = time.monotonic() + rest * (time.monotonic() - start)
             entry.future.set_result(value)
             entry.earlier = None
+
+
+_background = threading.Lock()
+"""Held by the computation that no page waits for."""
+
+
+def _in_background(make: Callable[[], None]) -> None:
+    """Compute what no page waits for, one at a time: more would slow down the pages."""
+    with _background:
+        make()
 
 
 # ---- the results of one grader's grades on one bank ----------------------------------------------
@@ -514,7 +548,7 @@ class ChangeWatcher:
             if now != version:
                 version, self._failed = now, False
                 # pages read after the write are up to date
-                self.last = max(self.last, self._written_at())
+                self.last = max(self.last, self.written_at or time.time())
                 self.number += 1
             self._on_tick()
             self._pause()
@@ -523,12 +557,13 @@ class ChangeWatcher:
         self._wake.wait(POLL_SECONDS)
         self._wake.clear()
 
-    def _written_at(self) -> float:
-        """Return the time of the last commit, which is in the write-ahead log."""
+    @property
+    def written_at(self) -> float:
+        """Return the time of the last commit, which is in the write-ahead log; 0 if unknown."""
         for path in (Path(f"{self._path}-wal"), self._path):
-            if path.exists():
+            with suppress(OSError):
                 return path.stat().st_mtime
-        return time.time()
+        return 0.0
 
 
 class LiveCollection:
@@ -563,7 +598,9 @@ class LiveCollection:
         self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
         self._bank = bank
         self._min_rating = min_rating
-        self._threads = threading.local()
+        self.decisions = ThreadPoolExecutor(1, "exampp-decisions")
+        self._deciding: tuple[tuple[int, int], Collection] | None = None
+        self._known_grades: dict[str, Grades] = {}
         self._cache = PageCache()
         self._used: dict[str, tuple[Choice, float]] = {}
         self.tasks = BackgroundTasks(self.path)
@@ -587,38 +624,40 @@ class LiveCollection:
 
     @contextmanager
     def deciding(self) -> Iterator[Collection]:
-        """Open the collection to store decisions; the thread keeps it open for the next ones.
+        """Open the collection to store decisions; it stays open for the next ones.
 
-        Opening it and preparing its first transaction takes longer than a decision. It is opened
-        again after an error, and if the file was replaced.
+        Only for the thread of `decisions`: opening the collection and preparing its first
+        transaction takes longer than a decision, and decisions wait for each other anyway. It is
+        opened again after an error, and if the file was replaced.
         """
         try:
             status = self.path.stat()
             file = (status.st_dev, status.st_ino)
         except OSError:
             file = (0, 0)
-        opened, collection = getattr(self._threads, "opened", ((0, 0), None))
-        self._threads.opened = ((0, 0), None)
-        if collection is None or opened != file:
-            if collection is not None:
-                collection.close()
-            collection = self.open()
+        if self._deciding is not None and self._deciding[0] != file:
+            self._stop_deciding()
+        if self._deciding is None:
+            self._deciding = (file, self.open())
         try:
-            yield collection
+            yield self._deciding[1]
         except BaseException:
-            collection.close()
+            self._stop_deciding()
             raise
-        self._threads.opened = (file, collection)
+
+    def _stop_deciding(self) -> None:
+        if self._deciding is not None:
+            (_, collection), self._deciding = self._deciding, None
+            collection.close()
 
     def grades_of(self, collection: Collection, choice: Choice) -> Grades:
         """Return the grades of a choice in the collection of `deciding`, for the next ones too.
 
         Finding them takes longer than a decision; their grader and bank never change.
         """
-        known: dict[str, Grades] = vars(self._threads).setdefault("grades", {})
-        grades = known.get(choice.code)
+        grades = self._known_grades.get(choice.code)
         if grades is None or grades.connection is not collection.connection:
-            grades = known[choice.code] = choice.of(collection)
+            grades = self._known_grades[choice.code] = choice.of(collection)
         return grades
 
     def close(self) -> None:
@@ -626,7 +665,8 @@ class LiveCollection:
         self.tasks.close()
         self.uploads.close()
         self._watcher.close()
-        self._threads = threading.local()
+        self.decisions.submit(self._stop_deciding)
+        self.decisions.shutdown()
 
     def changed(self) -> None:
         """Record a change made by a page."""
@@ -655,6 +695,16 @@ class LiveCollection:
     @property
     def _state_of_choices(self) -> Hashable:
         return self._watcher.number, len(self.tasks.active)
+
+    def status(self) -> Mapping[str, Table]:
+        """Return the tables of the state of grading, counted again only after a change."""
+
+        def count() -> Mapping[str, Table]:
+            with self.open() as collection:
+                return collection.status_tables()
+
+        # the watcher notices a change only after some time
+        return self._cache.get("status", count, (self._watcher.number, self._watcher.written_at))
 
     def _read_choices(self) -> list[Choice]:
         with self.open() as collection:

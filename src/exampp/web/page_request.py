@@ -7,6 +7,7 @@ compete for the interpreter.
 from __future__ import annotations
 
 import time
+from asyncio import wrap_future
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 LARGEST = (1 << 63) - 1
 """The largest key in a store."""
-GLANCE = 0.1
+GLANCE = 0.05
 """Seconds to wait for results before a page says that they are being computed."""
 PATIENCE = 3.0
 """Seconds to wait when this page reloads itself; the browser shows it meanwhile."""
@@ -51,7 +52,6 @@ BLIND = "blind"
 """The cookie that stores whether a person judges blind."""
 PAGES = 4
 """Pages computed at once."""
-DECISIONS = CapacityLimiter(8)
 PICTURES = CapacityLimiter(4)
 """Pictures wait for each other, and must not delay pages."""
 EXPORTS = CapacityLimiter(1)
@@ -211,10 +211,12 @@ class PageRequest:
         """Return whether this page said that results are being computed, and reloads itself."""
         return self.address_digest in self.cookie(WAITING).split(".")
 
-    def waiting(self) -> str:
-        """Return the value of `WAITING` with this page: other tabs may wait as well."""
-        earlier = self.cookie(WAITING).split(".")[:WAITING_PAGES]
-        return ".".join(dict.fromkeys((self.address_digest, *earlier)))
+    def set_waiting(self, answer: Response, *, waits: bool) -> None:
+        """Set the cookie `WAITING` with or without this page: other tabs may wait as well."""
+        here = self.address_digest
+        others = [one for one in self.cookie(WAITING).split(".") if one not in ("", here)]
+        value = ".".join([*([here] if waits else []), *others[:WAITING_PAGES]])
+        self.set_cookie(answer, WAITING, value, WAITING_SECONDS)
 
     @property
     def patience(self) -> float:
@@ -371,6 +373,8 @@ class PageRequest:
         """Render a template with a context, and this request as `request`."""
         answer = HTMLResponse(render_template(template, request=self, **context), status)
         self._stay(answer)
+        if self.is_waiting:
+            self.set_waiting(answer, waits=False)
         return answer
 
     def redirect(self, path: str, **parameters: object) -> RedirectResponse:
@@ -466,3 +470,15 @@ def limited_by(limiter: CapacityLimiter) -> Callable[[Callable[P, R]], Callable[
         return limited
 
     return decorate
+
+
+def in_turn(page: Callable[P, R]) -> Callable[P, Awaitable[R]]:
+    """Compute a page in the thread of decisions, one after the other."""
+
+    @wraps(page)
+    async def decided(*arguments: P.args, **named: P.kwargs) -> R:
+        given = (*arguments, *named.values())
+        request = next(one for one in given if isinstance(one, PageRequest))
+        return await wrap_future(request.live.decisions.submit(page, *arguments, **named))
+
+    return decided

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,16 +21,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 from fastapi import Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import (
+    BytecodeCache,
+    Environment,
+    FileSystemBytecodeCache,
+    FileSystemLoader,
+    StrictUndefined,
+)
 from markupsafe import Markup
 
 from exampp.errors import InputError, Unfinished
 from exampp.records.graders import grader_label
+from exampp.records.turns import question_of, turns_of
 from exampp.records.wording import cut_text
 from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
 from exampp.results.result import Table
 from exampp.results.view import UNDEFINED, shorten_digests
+from exampp.version import __version__
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -200,9 +209,14 @@ def static(name: str) -> str:
 
 @cache
 def templates() -> Environment:
-    """Return the template environment with its filters and functions."""
+    """Return the template environment with its filters and functions, and all templates.
+
+    Compiling them takes half a second, most of the first view of each page. Their code is stored in
+    a folder for temporary files that only this user can write, for the next start.
+    """
     environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
+        bytecode_cache=_template_store(),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalize,
@@ -213,6 +227,8 @@ def templates() -> Environment:
     environment.globals.update(link=link, static=static, plural=plural, shade=rating_shade)
     environment.filters.update(
         short_id=shorten_digests,
+        question=question_of,
+        turns=turns_of,
         brief=cut_text,
         label=grader_label,
         fixed=fixed,
@@ -222,7 +238,20 @@ def templates() -> Environment:
         sentence=sentence,
         table=table,
     )
+    # a full disk: the rest is compiled when it is needed
+    with suppress(OSError):
+        for name in environment.list_templates():
+            environment.get_template(name)
+    environment.bytecode_cache = None
     return environment
+
+
+def _template_store() -> BytecodeCache | None:
+    try:
+        return FileSystemBytecodeCache(pattern=f"exampp-{__version__}-%s.cache")
+    except (RuntimeError, OSError):
+        # no folder that only this user can write
+        return None
 
 
 def render_template(template: str, **context: object) -> str:

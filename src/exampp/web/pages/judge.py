@@ -42,11 +42,10 @@ from exampp.web.cells import (
 from exampp.web.live_collection import NothingYet, SessionStart
 from exampp.web.page_request import (
     BLIND,
-    DECISIONS,
     LARGEST,
     CurrentRequest,
     PageRequest,
-    limited_by,
+    in_turn,
     page_of,
 )
 from exampp.web.rendering import link, rating_shade
@@ -188,7 +187,7 @@ def set_blind(
 
 
 @router.post("/judge/decide")
-@limited_by(DECISIONS)
+@in_turn
 def decide(
     request: CurrentRequest,
     cell: Annotated[str, Form()],
@@ -225,7 +224,7 @@ def decide(
 
 
 @router.post("/judge/undo")
-@limited_by(DECISIONS)
+@in_turn
 def undo(
     request: CurrentRequest,
     number: Annotated[int, Form(ge=1, le=LARGEST)],

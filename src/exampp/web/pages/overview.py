@@ -181,6 +181,7 @@ def _context(request: PageRequest, selection: BoardSelection) -> dict[str, Any]:
         "parts": [[row_of[name] for name in names] for names in (shown.pinned, shown.rest) if names]
         or [[]],
         "ties": ties,
+        "tied": frozenset(ties.tied) if ties else frozenset(),
         "untested": untested,
         "missing": missing if partial else None,
         "best": f"{best.answer} {_about_ties(ties)}".strip() if best and ties else "",

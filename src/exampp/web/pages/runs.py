@@ -95,8 +95,8 @@ def vote(
 def _page(request: PageRequest, status: int = 200, **more: Any) -> HTMLResponse:
     with request.open() as collection:
         graders = [(one.key, one.name) for one in collection.graders]
-        tables = collection.status_tables()
         offered = {one.key for one in collection.graders if form_of_grader(one)}
+    tables = request.live.status()
     status_of = tables["graders"]
     rows = [dict(zip(status_of.headings(), row, strict=True)) for row in status_of.rows]
     unfinished = [one for one in rows if one["due"] and one[GRADER_KEY.heading] in offered]

@@ -35,7 +35,7 @@ from exampp.web.cells import (
     versions_of,
 )
 from exampp.web.forms import SubmittedForm, checked_choice, whole
-from exampp.web.page_request import DECISIONS, LARGEST, CurrentRequest, PageRequest, limited_by
+from exampp.web.page_request import LARGEST, CurrentRequest, PageRequest, in_turn
 from exampp.web.pages.judge import (
     LENGTH,
     RECENT,
@@ -249,7 +249,7 @@ def progress_part(request: CurrentRequest) -> HTMLResponse:
 
 
 @router.post("/sample/decide")
-@limited_by(DECISIONS)
+@in_turn
 def decide_sampled(
     request: CurrentRequest,
     cell: Annotated[str, Form()],
@@ -287,7 +287,7 @@ def decide_sampled(
 
 
 @router.post("/sample/undo")
-@limited_by(DECISIONS)
+@in_turn
 def undo_sampled(
     request: CurrentRequest,
     number: Annotated[int, Form(ge=1, le=LARGEST)],
