@@ -19,11 +19,10 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.stats.item_matches import DIFFERENT, SAME
 from exampp.web.page_request import (
-    DECISIONS,
     CurrentRequest,
     PageRequest,
     StillComputing,
-    limited_by,
+    in_turn,
     page_of,
 )
 from exampp.web.rendering import sentence
@@ -108,7 +107,7 @@ def _listed(found: BankComparison, show: List, bank: str) -> Sequence[object]:
 
 
 @router.post("/banks/decide")
-@limited_by(DECISIONS)
+@in_turn
 def decide(
     request: CurrentRequest,
     query: Annotated[str, Form()],
