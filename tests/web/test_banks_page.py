@@ -74,14 +74,14 @@ def test_people_confirm_and_refute_matches(client: Client, matches: Path) -> Non
             if (one.bank, one.query_id) == ("first", "q2")
         )
     form = {"query": "q2", "item": pair.reference_id, "passage": f"first#{pair.item_id}"}
-    answer = client.post("/banks/decide", {**form, "rating": 0, "back": "/banks?show=pairs"})
+    answer = client.post("/banks/decide", {**form, "same": "false", "back": "/banks?show=pairs"})
     assert (answer.status, answer.headers["location"]) == (303, "/banks?show=pairs")
     with exampp.open(matches) as opened:
         after = {one.bank: one.recall.value for one in opened.grades().banks().rows}
     assert after["second"] == before["second"]
     assert after["first"] == pytest.approx((before["first"] or 0) - 1 / 2)
     wait_for(pairs, lambda text: "by people" in text)
-    client.post("/banks/decide", {**form, "rating": 3})
+    client.post("/banks/decide", {**form, "same": "true"})
     with exampp.open(matches) as opened:
         assert {one.bank: one.recall.value for one in opened.grades().banks().rows} == before
 

@@ -17,7 +17,6 @@ from exampp.analysis.banks import (
 )
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.stats.item_matches import DIFFERENT, SAME
 from exampp.web.page_request import (
     CurrentRequest,
     PageRequest,
@@ -71,7 +70,6 @@ def banks(
         trouble=trouble,
         unit=matched_query,
         passage=matched_passage,
-        ratings={"Same": SAME, "Different": DIFFERENT},
     )
 
 
@@ -113,14 +111,13 @@ def decide(
     query: Annotated[str, Form()],
     item: Annotated[str, Form()],
     passage: Annotated[str, Form()],
-    rating: Annotated[int, Form()],
+    same: Annotated[bool, Form()],
     back: Annotated[str, Form()] = "/banks",
 ) -> Response:
     """Store what a person says of a pair: the same, or different."""
     with request.live.deciding() as collection:
         grades = request.live.grades_of(collection, request.choice)
-        highest = grades.grader.highest
-        rating = grades.grader.lowest if rating == DIFFERENT else highest
+        rating = grades.grader.highest if same else grades.grader.lowest
         grades.decisions.decide(query, item, passage, rating, author=request.assessor)
     request.live.changed()
     return request.redirect_back(back, "/banks")
