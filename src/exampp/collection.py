@@ -392,23 +392,22 @@ class Collection:
     ) -> int:
         """Write the collection as a file of `kind`; return the number of records.
 
-        `part="public"` omits the sealed items of a bank. The data set `beir` always omits them.
+        `part="public"` omits the sealed items of a bank. The data sets `beir` and `croissant`
+        always omit them. Results and training data are written by `Grades.export`, here for the
+        only grader.
 
         Raises InputError for an unknown kind, and for the part `sealed` of other kinds than `bank`.
         """
+        from exampp.exports.stored import export_records
+        from exampp.exports.table import RESULT_EXPORTS
         from exampp.formats.output import check_outputs
-        from exampp.inputs.exporting import export
 
         check_outputs([Path(path)], [self.path])
+        if kind in RESULT_EXPORTS:
+            return self.grades(bank=bank, part=part).export(path, kind).number
         if part is not None and kind == "bank":
             return self.bank(bank or MAIN_BANK).export(path, part=part)
-        if part not in (None, "public"):
-            raise InputError(
-                "the sealed part is written as a bank",
-                file=path,
-                hint="Use the format bank and a file of JSON lines",
-            )
-        return export(self.connection, Path(path), kind, bank, public=part is not None)
+        return export_records(self.connection, Path(path), kind, bank, part)
 
     def check(self) -> Checked:
         """Return damage, foreign changes and impossible values in the collection."""

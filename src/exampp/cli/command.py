@@ -223,7 +223,7 @@ PANELS: Mapping[str, str] = {
     "per more keys count grounded "
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
-    "baseline baseline-system since margin "
+    "baseline baseline-system since margin negatives organization "
     "allow-missing strict junit blind shared guidelines pair invite role revoke "
     "reference best table shared part in rules rule first last to edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",

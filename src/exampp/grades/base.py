@@ -30,6 +30,7 @@ from exampp.store.bank import (
     item_models,
     known_queries,
     last_edit,
+    newest_split,
     read_bank_texts,
     states,
 )
@@ -239,6 +240,18 @@ class ChosenGrades:
         number = last_edit(self.connection, self.bank)
         version = version_of(self.bank, number, states(self.connection, self.bank))
         return f"{version.digest} (edit {version.number})"
+
+    def public_part(self) -> Self:
+        """Return these grades without sealed items.
+
+        Raises:
+            InputError: These are the grades of the sealed items.
+        """
+        if self.part == "sealed":
+            raise InputError("sealed items cannot be used here", hint="Use the public part")
+        if newest_split(self.connection, self.bank) is None:
+            return self
+        return replace(self, part="public")
 
     def others(self) -> Iterator[Self]:
         """Yield the grades of other graders, and of this grader on other banks."""

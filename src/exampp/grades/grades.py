@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from exampp.analysis.omissions import Omissions
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.significance import Significances, SignificanceSettings
+    from exampp.exports.exam import Exported
     from exampp.grades.decisions import Decisions
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
@@ -143,6 +144,47 @@ class Grades(ChosenGrades, GradesBase):
         return write_exam_qrels(
             self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic
         )
+
+    def export(
+        self,
+        path: str | Path,
+        kind: str,
+        *,
+        measures: Sequence[str] | None = None,
+        min_rating: int | None = None,
+        depth: int = 20,
+        negatives: int = 5,
+        organization: str = "unpublished",
+    ) -> Exported:
+        """Write results for other programs, or training data; return what was written.
+
+        Sealed items are never used for training data.
+
+        Args:
+            path: The file, or the new folder.
+            kind: One of `exports.table.RESULT_EXPORTS`, such as `gen-ai-events`.
+            measures: Measures of exported scores, by default those of `evaluate`.
+            min_rating: The lowest rating that counts as an answer.
+            depth: Training data: passages of each ranking that can be hard negatives.
+            negatives: Training data: maximum number of hard negatives of a query.
+            organization: Every Eval Ever: who publishes the results.
+
+        Raises:
+            InputError: The kind is unknown, an option is wrong, or queries have no text.
+        """
+        from exampp.exports.exam import GradedExam
+        from exampp.exports.table import result_export
+        from exampp.records.selection import ExportOptions
+
+        check_lists(measures=measures or ())
+        form = result_export(kind)
+        wanted = None if measures is None else list(measures)
+        options = ExportOptions(wanted, min_rating, depth, negatives, organization)
+        grades = self.public_part() if form.public else self
+        exam = GradedExam(
+            self.path, self.connection, grades.gradebook, self.bank_version(), self.query_texts()
+        )
+        return form.write(exam, Path(path), options)
 
     # ---- reliability of the scores; see also `GradesBase` -------------------------------------
 
