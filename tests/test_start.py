@@ -16,6 +16,8 @@ HEAVY = (
     "scipy",
     "ir_measures",
     "openai",
+    "msgspec",
+    "socket",
 )
 
 
