@@ -17,7 +17,6 @@ HEAVY = (
     "ir_measures",
     "openai",
     "msgspec",
-    "socket",
 )
 
 

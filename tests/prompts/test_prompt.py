@@ -55,6 +55,7 @@ FILLED = [name for name in names() if load_grading_prompt(name).user]
 
 def test_the_catalogue_is_complete() -> None:
     assert names() == (
+        "abstention",
         "answer-verification",
         "citation-support",
         "criteria-contextual-fit",
@@ -169,8 +170,8 @@ def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) ->
 
 PASSAGE_FIRST = {"nugget-self-rating-passage-first", "question-self-rating-passage-first"}
 TWO_WORDINGS = {"faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
-OF_OTHERS = {"nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela", "citation-support"}
-OF_OTHERS |= {"item-match"}
+OF_OTHERS = {"nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela"}
+OF_OTHERS |= {"citation-support", "abstention", "item-match"}
 CRITERIA = {f"criteria-{one}" for one in ("contextual-fit", "coverage", "exactness", "topicality")}
 WITH_EVIDENCE = {"nugget-rating-evidence", "question-rating-evidence"}
 MANY = {f"{kind}-rating-many" for kind in ("nugget", "question")}
@@ -343,7 +344,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         (
             "{question} by",
             "{subtopic} by",
-            "{question}, {nugget}, {nuggets}, {items}, {count}, {query}, {context}, {correct_ans",
+            "{question}, {nugget}, {nuggets}, {items}, {count}, {query}, {conversation}, {context}",
         ),
         ("{question} by", "{subtopic} by", "write {{subtopic}} for the braces themselves"),
         ("{question} by", "{answer} by", "not a slot of a prompt that grades question"),
@@ -461,7 +462,7 @@ def test_further_faults(more: str, said: str) -> None:
         ("thoms", "Did you mean 'thomas'?"),
         ("Thomas", "Did you mean 'thomas-workbench'?"),
         ("FagB_few", "Did you mean 'faggioli-b-few-workbench'?"),
-        ("qqqq", "Use a name (answer-verification, citation-support"),
+        ("qqqq", "Use a name (abstention, answer-verification"),
         ("no/such/file.toml", "cannot be read: No such file"),
         ("missing.toml", "cannot be read: No such file"),
     ],

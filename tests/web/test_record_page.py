@@ -128,7 +128,7 @@ def test_answers_and_contexts_have_leaderboards_of_their_own(client: Client, pat
 def test_a_collection_without_answers_has_no_link_to_records(tmp_path: Path) -> None:
     with live.visiting(live.graded(tmp_path)) as client:
         assert "/record?" not in client.get("/query", id="q1").text
-        assert "This system returns passages, no answer." in client.get("/record", id="q1").text
+        assert "This system returns passages, not an answer." in client.get("/record", id="q1").text
 
 
 def test_without_grades_the_texts_are_shown(tmp_path: Path) -> None:

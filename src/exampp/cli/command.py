@@ -480,6 +480,9 @@ class Command(click.Command):
             raise InputError(what, hint=f"{others} {have} it")
         if others:
             raise InputError(f"{option} is an option of {others}", hint="Name one by --grader")
+        if option[1:2].isdigit():
+            what = f"{option} is read as an option"
+            raise InputError(what, hint=f"Write -- before a negative number: -- {option}")
         if option in FORMER_OPTIONS:
             what = f"{ctx.command_path} no longer has {option}"
             raise InputError(what, hint=FORMER_OPTIONS[option])

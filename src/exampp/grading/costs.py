@@ -284,7 +284,7 @@ def _characters(grading: Grading, one: PendingCells) -> int:
     """Return the length of a request for one item, with the whole passage."""
     if not grading.prompt.user:
         return len(one.item) + len(one.passage)
-    filled = fill(grading.prompt, prompt_slots(one, grading.identity.kind))
+    filled = fill(grading.prompt, prompt_slots(grading.prompt, one, grading.identity.kind))
     return len(filled.system) + len(filled.user)
 
 

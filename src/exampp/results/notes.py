@@ -331,6 +331,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "From rating {subject} on, {count} of {queries} queries have no relevant passage and count "
         "0 for every system: {measures}.",
     ),
+    "items-to-avoid": (
+        _D,
+        "{items} to avoid, in {queries}. Cover ignores them; Avoided is the mean of these queries.",
+    ),
     "weights-ignored": (_D, "Weights of items are ignored: {measures}."),
     "ranks-contradict": (
         _N,

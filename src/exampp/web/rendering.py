@@ -32,6 +32,7 @@ from markupsafe import Markup
 
 from exampp.errors import InputError, Unfinished
 from exampp.records.graders import grader_label
+from exampp.records.turns import question_of, turns_of
 from exampp.records.wording import cut_text
 from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
@@ -226,6 +227,8 @@ def templates() -> Environment:
     environment.globals.update(link=link, static=static, plural=plural, shade=rating_shade)
     environment.filters.update(
         short_id=shorten_digests,
+        question=question_of,
+        turns=turns_of,
         brief=cut_text,
         label=grader_label,
         fixed=fixed,

@@ -143,6 +143,7 @@ class HeatColumn(NamedTuple):
     item_id: str
     text: str
     weight: float
+    turn: int | None
     covered: int
     graded: int
 
@@ -177,7 +178,7 @@ def heat_columns(dossier: Dossier, min_rating: int) -> list[HeatColumn]:
     """Return the items of a query in the order of the bank."""
     coverage, weights = item_coverage(dossier.grades, min_rating), dossier.grades.weights
     return [
-        HeatColumn(number, one.item_id, one.text, float(weights[at]), *coverage[at])
+        HeatColumn(number, one.item_id, one.text, float(weights[at]), one.turn, *coverage[at])
         for number, at in enumerate(dossier.bank_order, 1)
         for one in [dossier.items[at]]
     ]
