@@ -95,6 +95,7 @@ PLACE_OF = {
     "/bank": "/queries",
     "/judge": "/queue",
     "/duplicates": "/items",
+    "/banks": "/items",
     "/write": "/items",
     "/grade": "/runs",
 }
