@@ -8,7 +8,7 @@ separator. The spans of a trace are merged to one record.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, compress
 from pathlib import Path
@@ -21,6 +21,7 @@ from exampp.formats.columns import (
     SYNONYMS,
     Roles,
     identifies_queries,
+    names_of,
     role_of,
     roles_of,
     settle,
@@ -521,6 +522,8 @@ def _record(
     if not place and ids_at:
         contexts = tuple(SourcedText(name, "") for name in ids_of(ids_at, ids))
     response = _response(row, preset, used)
+    if preset.normalize_names and not contexts:
+        contexts = _contexts_beside(row, preset, used, shared)
     if not response and is_dialogue(asked):  # messages may end with the answer
         response = message_text(asked, asked_at)
     place, value = first("query_id")
@@ -674,6 +677,20 @@ def _holder(fields_of: Mapping[str, str], path: str) -> str:
     while path and path not in fields_of:
         path = path.rpartition(".")[0]
     return path
+
+
+def _contexts_beside(
+    row: Row, preset: Preset, used: set[str], shared: Collection[str]
+) -> tuple[SourcedText, ...]:
+    """Return the contexts in the object that has the answer, under a usual name or `sources`."""
+    for path in preset.paths("response"):
+        value = row.get(path)
+        paths = (*names_of("contexts"), "sources") if isinstance(value, dict) else ()
+        key, documents = find_value(value, paths)
+        if is_documents(documents) or (key and isinstance(documents, list)):
+            used.add(f"{path}.{key}")
+            return documents_of(documents, f"{path}.{key}", (), (), None, shared)[0]
+    return ()
 
 
 def _use_part(used: set[str], path: str, value: Any, keys: Sequence[str]) -> None:
