@@ -28,7 +28,7 @@ PAGES = (
     *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
-    *("/duplicates", "/write", "/grade", "/people", "/record?id=q1"),
+    *("/duplicates", "/write", "/grade", "/people", "/record?id=q1", "/abstention"),
     *("/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
