@@ -130,7 +130,7 @@ def addresses(path: Path) -> dict[str, str]:
         "edits": "/history?what=edits",
         "search": "/search?q=a",
         "plots": "/plots",
-        **{name: f"/{name}" for name in ("write", "grade", "duplicates", "people")},
+        **{name: f"/{name}" for name in ("write", "grade", "duplicates", "banks", "people")},
         "nowhere": "/nowhere",
     }
     with exampp.Collection(path) as collection:

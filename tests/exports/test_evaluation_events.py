@@ -95,4 +95,6 @@ def test_an_unknown_export_or_measure_writes_nothing(
         exam.grades().export(tmp_path / "e.jsonl", "otlp")
     with pytest.raises(exampp.InputError, match="Covr"):
         exam.grades().export(tmp_path / "e.jsonl", "gen-ai-events", measures=["Covr"])
+    with pytest.raises(exampp.InputError, match=r"cannot export 'otlp'.*gen-ai-events"):
+        exam.export(tmp_path / "e.jsonl", "otlp")
     assert not (tmp_path / "e.jsonl").exists()

@@ -180,3 +180,13 @@ def test_systems_without_a_score_are_counted(tmp_path: Path) -> None:
     rows = {(row[0], row[1]): row[2] for row in exported.tables()["export"].rows}
     assert rows == {("written", "systems"): 1, ("left out", "systems without a score"): 1}
     assert logs(tmp_path / "out").keys() == {"alpha"}
+
+
+def test_a_graded_file_has_results(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade("draft")
+        exam.export(tmp_path / "graded.jsonl.gz")
+    with exampp.open(tmp_path / "graded.jsonl.gz") as file:
+        file.grades().export(tmp_path / "out", "every-eval-ever")
+    assert {path.name for path in (tmp_path / "out/data").iterdir()} == {"graded"}
+    assert logs(tmp_path / "out").keys() == {"alpha", "beta"}

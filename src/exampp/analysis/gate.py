@@ -257,6 +257,8 @@ class GateResult(Result):
             found["items"] = lost_items_table(self.lost)
         for one in self.changes:
             found[f"changes of {one.measure}"] = one.tables()["scores"]
+        if self.changes and self.changes[0].content:
+            found["content"] = self.changes[0].tables()["content"]
         return found
 
     def records(self) -> Mapping[str, Table]:

@@ -299,6 +299,8 @@ ExportFormat = Literal[
     "triplets",
     "beir-train",
 ]
+_OF_GRADES = 4
+"""The last formats are results and training data, which need grades."""
 
 
 def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
@@ -699,7 +701,8 @@ def export(
         keyword(
             "--format",
             metavar="KIND",
-            help=f"Write this: {', '.join(get_args(ExportFormat))}, or a format of a package. "
+            help=f"Write records: {', '.join(get_args(ExportFormat)[:-_OF_GRADES])}, and formats "
+            f"of packages; write results: {', '.join(get_args(ExportFormat)[-_OF_GRADES:])}. "
             "[default: by the name of FILE]",
         ),
     ] = None,
@@ -720,15 +723,16 @@ def export(
     from exampp.exports.table import RESULT_EXPORTS
     from exampp.formats.output import check_outputs
 
-    with exampp.Collection(collection) as opened:
-        target = kind or kind_by_name(to)
-        if target in RESULT_EXPORTS:
-            check_outputs([to], [collection])
-            grades = opened.grades(grader, bank=bank, part=part)
+    target = kind or kind_by_name(to)
+    if target in RESULT_EXPORTS:
+        check_outputs([to], [collection, bank])
+        with exampp.open(collection) as graded:
+            grades = graded.grades(grader, bank=bank, part=part)
             exported = grades.export(to, target, **asdict(options))
-            report_written(to, f"{to}: {exported.verdict}")
-            show(replace(exported, verdict="").tables())
-            return
+        report_written(to, f"{to}: {exported.verdict}")
+        show(replace(exported, verdict="").tables())
+        return
+    with exampp.Collection(collection) as opened:
         if target == "bank":
             count = (opened.bank(bank) if bank else opened.bank()).export(to, part=part)
         else:

@@ -77,7 +77,7 @@ def write_every_eval_ever(exam: GradedExam, path: Path, options: ExportOptions) 
 def _place(exam: GradedExam, system: str, organization: str) -> Path:
     """Return the folder of a system's file in the data store, in portable names."""
     developer, _, model = system.rpartition("/")
-    names = (exam.path.stem, developer.partition("/")[0] or organization, model)
+    names = (exam.name, developer.partition("/")[0] or organization, model)
     return Path("data", *map(_portable, names))
 
 
@@ -102,10 +102,10 @@ def _log(
     digest = content_hash(json.dumps(content, sort_keys=True))[:16]
     return {
         "schema_version": SCHEMA,
-        "evaluation_id": f"{exam.path.stem}/{system}/{digest}",
+        "evaluation_id": f"{exam.name}/{system}/{digest}",
         "retrieved_timestamp": str(export_time()),
         "source_metadata": {
-            "source_name": exam.path.stem,
+            "source_name": exam.name,
             "source_type": "evaluation_run",
             "source_organization_name": organization,
             "evaluator_relationship": "other",
@@ -158,10 +158,10 @@ def _result(
     if judged := _judge(grader, exam.facts):
         scored["llm_scoring"] = judged
     return {
-        "evaluation_result_id": f"{exam.path.stem}/{column.name}",
-        "evaluation_name": f"{exam.path.stem}.{measure}",
+        "evaluation_result_id": f"{exam.name}/{column.name}",
+        "evaluation_name": f"{exam.name}.{measure}",
         "source_data": {
-            "dataset_name": exam.path.stem,
+            "dataset_name": exam.name,
             "source_type": "other",
             "additional_details": {
                 "queries": str(len(exam.book.queries)),

@@ -40,6 +40,14 @@ class GradedExam:
         return evaluate_gradebook(self.book, options.measures, options.min_rating)
 
     @property
+    def name(self) -> str:
+        """Return the name of the exam: that of its file without endings."""
+        name = self.path.name
+        for ending in (".gz", ".xz", ".zst", ".jsonl", ".exam"):
+            name = name.removesuffix(ending)
+        return name or self.path.name
+
+    @property
     def facts(self) -> dict[str, str]:
         """Return who graded which bank, by name."""
         grader = self.book.grader

@@ -26,6 +26,10 @@ from exampp.store.pools import read_pools
 T = TypeVar("T")
 
 
+RESULT_KINDS = ("every-eval-ever", "gen-ai-events", "triplets", "beir-train")
+"""Exports of results, which need grades (see `table`)."""
+
+
 class _Counted(Iterator[T]):
     """Count the records that pass through; a bank counts by its items."""
 
@@ -64,7 +68,7 @@ def export_records(
         return _write_data_set(connection, path, bank, described=kind != "beir")
     form = FORMATS.get(kind)
     if form is None or form.write is None or (form.exports or kind) != kind or not form.holds:
-        known = ", ".join((*exported(), *of_packages()))
+        known = ", ".join((*exported(), *RESULT_KINDS, *of_packages()))
         raise InputError(f"cannot export {kind!r}", hint=f"Available: {known}")
     things = _STORED[form.holds](connection, bank)
     if part is not None and form.holds is BankEntry:

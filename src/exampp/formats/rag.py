@@ -18,6 +18,7 @@ from msgspec.structs import asdict, replace
 
 from exampp.errors import InputError
 from exampp.formats.columns import (
+    SYNONYMS,
     Roles,
     identifies_queries,
     role_of,
@@ -50,6 +51,7 @@ from exampp.formats.rag_values import (
     ids_of,
     is_answerability,
     is_dialogue,
+    is_documents,
     is_history,
     message_text,
     opened_text,
@@ -143,8 +145,20 @@ def detect_preset(
         for one, place in fitting
         if one.normalize_names and roles_of(fields, {}, ["system"])
     ]
+    if fitting and not (fitting[0][0].spans or _reads_results(fitting[0][0], first)):
+        usual = [pair for pair in fitting if pair[0].normalize_names]
+        fitting = [pair for pair in usual if _reads_results(pair[0], first)] or fitting
     plain = fitting[:1] if fitting and (fitting[0][0].system or fitting[0][0].variants) else []
     return next(iter(plain or with_system or fitting), (None, 0))
+
+
+def _reads_results(preset: Preset, first: Row) -> bool:
+    """Return whether a preset reads contexts or an answer of a record, or columns of a table."""
+    names = {normalize_name(name): value for name, value in first.items()}
+    row = names if preset.normalize_names else first
+    paths = (*preset.paths("contexts"), *preset.paths("response"))
+    is_table = isinstance(first, Cells) and any(path in row for path in paths)
+    return is_table or bool(find_value(row, paths, in_lists=True)[0])
 
 
 # ---- records -------------------------------------------------------------------------------------
@@ -199,7 +213,7 @@ def read(
     if (
         preset.contexts_may_be_gold
         and not has_answers
-        and any(one.contexts for _, one, _ in records)
+        and any(one.contexts or one.references for _, one, _ in records)
     ):
         _warn_of_answers(path, rows, preset)
     by_part = zip(*(parts for _, _, parts in records), strict=True)
@@ -237,6 +251,7 @@ def _rows_of_records(
         count_fields(path, one.fields)
         for span in one.spans:
             count_unused(path, sorted({*_unread(span, preset.every_path())}))
+        count_unused(path, [f"spans: {kind}" for kind in one.others])
     return joined_preset(preset), [(one.line, one.row) for one in traces]
 
 
@@ -249,7 +264,8 @@ def _without_conflicts(
 ) -> tuple[Preset, list[tuple[int, Row]]]:
     """Return a preset that reads one column per role, and rows whose questions have their id."""
     plain = [row for _, row in rows]
-    roles = settle(path, plain, roles_of(dict.fromkeys(chain(*plain)), named, _ROLES))
+    roles = roles_of(dict.fromkeys(chain(*plain)), named, _ROLES)
+    roles = settle(path, plain, _with_outputs(plain, _without_scores(plain, roles), named))
     if "query_id" in roles and not identifies_queries(plain, roles):
         add_warning(
             path,
@@ -269,6 +285,25 @@ def _without_conflicts(
                 )
         rows = [(number, row) for number, row in rows if value_of(row, roles, "system") is not None]
     return preset, [*_with_ids(rows, roles)]
+
+
+def _without_scores(rows: Sequence[Row], roles: Roles) -> Roles:
+    """Return the roles without `results` or `hits` that have no documents."""
+    names = roles.get("contexts", ())
+    if not {*names} <= {*SYNONYMS["contexts"][-1]}:
+        return roles
+    values = [row.get(name) for row in rows for name in names]
+    return roles if any(map(is_documents, values)) else {**roles, "contexts": ()}
+
+
+def _with_outputs(rows: Sequence[Row], roles: Roles, named: Mapping[str, str]) -> Roles:
+    """Return the roles with both `answer` and `output`, of which one may be the reference."""
+    if "answer" in named or [*map(normalize_name, roles.get("answer", ()))] != ["answer"]:
+        return roles
+    names = dict.fromkeys(chain(*rows))
+    outputs = [one for one in names if normalize_name(one) in SYNONYMS["answer"][1]]
+    texts = [one for one in outputs if any(isinstance(row.get(one), str) for row in rows)]
+    return {**roles, "answer": (*roles["answer"], *texts)}
 
 
 def _with_ids(rows: Iterable[tuple[int, Row]], roles: Roles) -> Iterator[tuple[int, Row]]:
@@ -336,6 +371,7 @@ def _records(
     fields_of |= {one: name for name, paths in asdict(preset.fields).items() for one in paths}
     required = (*preset.paths("contexts"), *preset.paths("response"))
     shared = _shared_keys(path, preset, rows)
+    preset = _with_ids_alone(preset, rows)
     is_bank = not any(_has_result(row, required) for _, row in rows)
     for number, row in rows:
         used: set[str] = set()
@@ -423,6 +459,23 @@ def _has_result(row: Row, required: Paths) -> bool:
     )
 
 
+def _with_ids_alone(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Preset:
+    """Return a preset that reads words as ids of passages where a file has no texts of them."""
+    rows = [*rows]
+    fields = {name: preset.paths(name) for name in ("contexts", "ids", "relevant", "relevant_ids")}
+    for texts, ids in (("contexts", "ids"), ("relevant", "relevant_ids")):
+        values = [find_value(row, fields[texts], in_lists=True)[1] for _, row in rows]
+        lists = [one for one in values if one is not None]
+        if lists and all(isinstance(one, list) and all(map(_is_id, one)) for one in lists):
+            fields |= {texts: (), ids: (*fields[ids], *fields[texts])}
+    return replace(preset, fields=replace(preset.fields, **fields))
+
+
+def _is_id(value: Any) -> bool:
+    """Return whether a value of a list of passages is an id and not a text."""
+    return isinstance(value, str) and re.fullmatch(r"[!-~]{1,100}", value) is not None
+
+
 def _shared_keys(
     path: str | Path, preset: Preset, rows: Iterable[tuple[int, Row]]
 ) -> Mapping[str, str]:
@@ -457,16 +510,20 @@ def _record(
 
     asked_at, asked = first("query")
     query = _query(row, preset, used, (asked_at, asked))
+    _use_part(used, asked_at, asked, _QUESTION_KEYS)
     place, value = first("contexts")
     keys = preset.document_id, preset.document_text
-    contexts, blank = documents_of(value, place, *keys, first("ids")[1], shared)
+    ids_at, ids = first("ids")
+    contexts, blank = documents_of(value, place, *keys, ids, shared)
+    if not place and ids_at:
+        contexts = tuple(SourcedText(name, "") for name in ids_of(ids_at, ids))
     response = _response(row, preset, used)
     if not response and is_dialogue(asked):  # messages may end with the answer
         response = message_text(asked, asked_at)
     place, value = first("query_id")
     query_id = id_of(value, place)
     place, value = first("reference")
-    if isinstance(value, dict) and not holds_text(value):
+    if isinstance(value, dict) and not holds_text(value) and find_value(value, _ANSWER_KEYS)[0]:
         value = opened_text(value, _ANSWER_KEYS, place)
     references = text_values(value, place)
     place, value = first("relevant")
@@ -600,11 +657,21 @@ def _response(row: Row, preset: Preset, used: set[str]) -> str:
     # the first existing field is used, even if empty: a later `answer` may be the reference
     for path in preset.paths("response"):
         if path in row or find_value(row, (path,), in_lists=True)[0]:
-            text = _text(_first(row, preset, (path,), used)[1], path, preset)
+            value = _first(row, preset, (path,), used)[1]
+            text = _text(value, path, preset)
+            _use_part(used, path, value, _ANSWER_KEYS)
             return re.sub(rf"\A(?:{preset.response_prefix})", "", text)
     for path in preset.paths("response") if preset.checks_paths else ():
         check_dotted_path(row, path)
     return ""
+
+
+def _use_part(used: set[str], path: str, value: Any, keys: Sequence[str]) -> None:
+    """Mark the field of an object that has the text as used instead of the whole object."""
+    parts = [key for key in keys if isinstance(value, dict) and find_value(value, [key])[0]]
+    if parts:
+        used.discard(path)
+        used |= {f"{path}.{key}" for key in parts}
 
 
 def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) -> str:

@@ -27,11 +27,11 @@ _TEXT_KEYS = (
     *("text", "content", "page_content", "context", "kwargs.content", "data.content"),
     *("pageContent", "chunk", "passage", "contents", "body", "message.content", "parts"),
     *("node.text", "node.text_resource.text", "passage_text", "chunk_text", "snippet"),
-    "page_snippet",
+    *("page_snippet", "_source.text", "_source.content", "_source.body", "_source.passage"),
 )
 _ID_KEYS = (
     *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
-    *("metadata.id", "metadata.source", "node.id_"),
+    *("_id", "metadata.id", "metadata.source", "node.id_"),
 )
 _USERS = frozenset({"user", "human"})
 _SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
@@ -231,6 +231,14 @@ def answerability(fields: Mapping[str, Any]) -> bool | None:
 def is_dialogue(value: Any) -> bool:
     """Return whether a value is a list of chat messages."""
     return isinstance(value, list) and any(map(_role, value))
+
+
+def is_documents(value: Any) -> bool:
+    """Return whether a value is a list of objects with texts, or an object with only one list."""
+    if isinstance(value, dict):
+        lists = [one for one in value.values() if isinstance(one, list)]
+        return len(lists) == 1 and is_documents(lists[0])
+    return isinstance(value, list) and bool(value) and all(map(holds_text, value))
 
 
 def _conversation(what: str, field: str) -> InputError:

@@ -96,6 +96,7 @@ PLACE_OF = {
     "/abstention": "/queries",
     "/judge": "/queue",
     "/duplicates": "/items",
+    "/banks": "/items",
     "/write": "/items",
     "/grade": "/runs",
 }
