@@ -91,6 +91,7 @@ def write(folder: Path, number_of_queries: int) -> None:
     (folder / "bank.tsv").write_text(columns + "".join(rows))
     (folder / "smaller.tsv").write_text(columns + "".join(rows[:6]))
     (folder / "foreign.tsv").write_text("topic\tgold\n" + "q1\tWhat of it?\n")
+    (folder / "doubtful.tsv").write_text("query_id\tquestion\nq1\tIs the tide a kind of wave?\n")
     nuggets = [row.replace("What", "Fact").replace("?", "") for row in rows]
     heads = "query_id\tsubtopic_id\tnugget\n"
     nuggets = [row.rsplit("\t", 1)[0] + "\n" for row in nuggets]

@@ -10,12 +10,11 @@ from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Dossier
-from exampp.records.selection import SearchKind
+from exampp.records.selection import SEARCH_KINDS, SearchKind
 from exampp.records.wording import cut_text
 from exampp.review.evidence import item_coverage, passage_order, returned
 from exampp.store.search import (
     LONGEST,
-    SEARCH_KINDS,
     SearchHit,
     SearchPage,
     excerpt_pieces,
