@@ -630,10 +630,12 @@ def about_best(tested: Significance) -> Line | None:
     if best.mean.mean is None:
         return Line("Best", f"{name} is undefined for every system.", "leaderboard", "doubt")
     top = round(best.mean.mean, 10)
-    equal = sum(row.mean.mean is not None and round(row.mean.mean, 10) == top for row in rest)
-    who = (
-        f"{best.system} and {equal} more share the best" if equal else f"{best.system} has the best"
-    )
+    equal = [
+        row.system for row in rest if row.mean.mean is not None and round(row.mean.mean, 10) == top
+    ]
+    others = equal[0] if len(equal) == 1 else f"{len(equal)} more"
+    has = f"and {others} share" if equal else "has"
+    who = f"{best.system} {has} the best"
     sentence = f"{who} {name}, {best.mean.mean:.3f}"
     if best.low is not None and best.high is not None:
         level = percent(1 - tested.settings.alpha)
