@@ -9,7 +9,8 @@ planted    Banks made of a bank of TREC DL 2019, so that recall and precision ar
 matchers   Precision and recall of the matchers on pairs of two banks that were read and labelled
            (labels/bank_matches.tsv), weighted to all pairs. The pairs were drawn by the cosine of
            their texts, with numpy.random.default_rng(381), before they were read.
-intervals  How often the intervals hold the mean over endless queries: 40 banks of 20 queries.
+intervals  How often the intervals hold the mean over endless queries: 40 banks of 20 queries. And
+           how often a bank is called lower than the best one, where all are equally good.
 real       Two banks and the nuggets of TREC DL 2019, and questions and nuggets of TREC CAR Y3.
 """
 
@@ -24,13 +25,18 @@ from pathlib import Path
 
 import numpy as np
 
-from exampp.analysis.banks import BankScore, MatchedBanks, compare_banks, match_banks
+from exampp.analysis.banks import (
+    BankScore,
+    MatchedBanks,
+    compare_banks,
+    is_above_zero,
+    match_banks,
+)
 from exampp.formats import bank as bank_format
 from exampp.items.duplicates import text_vectors
 from exampp.items.matches import MATCHERS
 from exampp.records import BankEntry, Item
 from exampp.stats.item_matches import DIFFERENT, PART, RELATIONS, SAME, WIDER
-from exampp.stats.means import SHARE, mean_test
 from exampp.stats.proportions import mean_share
 
 LABELS = Path(__file__).parent / "labels" / "bank_matches.tsv"
@@ -188,7 +194,7 @@ def intervals(draws: int, banks: int = 40, queries: int = 20, items: int = 10) -
     print(f"\nintervals: {banks} banks of {queries} queries, {draws} draws")
     for evenness in (2, 8):
         means = np.linspace(0.1, 0.9, banks)
-        hits, gaffke, widths = np.zeros(banks), np.zeros(banks), np.zeros(banks)
+        hits, widths = np.zeros((2, banks))
         for _ in range(draws):
             chances = random.beta(
                 (means * evenness)[:, None], ((1 - means) * evenness)[:, None], (banks, queries)
@@ -198,16 +204,30 @@ def intervals(draws: int, banks: int = 40, queries: int = 20, items: int = 10) -
                 low, high = found.low or 0.0, found.high or 1.0
                 hits[bank] += low <= means[bank] <= high
                 widths[bank] += high - low
-                if bank % 8 == 0:
-                    other = mean_test(values, SHARE).estimate
-                    gaffke[bank] += (other.low or 0) <= means[bank] <= (other.high or 1)
         share = hits / draws
         print(
             f"unevenness of a beta of {evenness}: {share.mean():.3f} of all, {share.min():.3f} to "
-            f"{share.max():.3f} by bank, mean width {widths.mean() / draws:.3f}; Gaffke's limits "
-            f"{gaffke[::8].mean() / draws:.3f}",
+            f"{share.max():.3f} by bank, mean width {widths.mean() / draws:.3f}",
             flush=True,
         )
+
+
+def false_statements(draws: int, banks: int = 40, queries: int = 20, items: int = 10) -> None:
+    """All banks have the same mean; their queries are as hard for all, or for each by chance."""
+    random = np.random.default_rng(39)
+    level = 1 - 0.05 / (banks * (banks - 1) / 2)
+    print(f"\nfalse statements that a bank is lower: {banks} equal banks, {draws} draws")
+    for mean in (0.1, 0.3, 0.5, 0.9):
+        wrong = {"own": 0, "shared": 0}
+        for _ in range(draws):
+            shapes = {"own": (banks, queries), "shared": (1, queries)}
+            for name, shape in shapes.items():
+                chances = random.beta(mean * 8, (1 - mean) * 8, shape)
+                values = random.binomial(items, np.broadcast_to(chances, (banks, queries))) / items
+                order = np.argsort(values.mean(axis=1))
+                # the lowest bank is the likeliest to be called lower
+                wrong[name] += is_above_zero(values[order[-1]] - values[order[0]], level)
+        print(f"mean {mean}: " + ", ".join(f"{n} {w / draws:.3f}" for n, w in wrong.items()))
 
 
 # ---- real banks ----------------------------------------------------------------------------------
@@ -247,6 +267,7 @@ def main() -> None:
     options = parser.parse_args()
     if "intervals" in options.only:
         intervals(options.draws)
+        false_statements(options.draws)
     if not (options.data / "dl19").is_dir():
         print(f"{options.data} is missing, so only intervals are measured")
         return

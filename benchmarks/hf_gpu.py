@@ -13,6 +13,7 @@ the end the CPU time for a cell, and how much of it is tokenizing. The weights a
 from __future__ import annotations
 
 import argparse
+import gc
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,7 @@ from hf_flan_shapes import (
 )
 from hf_score_vs_generate import Ratings, naive, ours, seconds
 
+from exampp.cli.main import GARBAGE
 from exampp.graders.base import Request
 from exampp.graders.local import LocalGrader, load_local_grader, models
 
@@ -133,6 +135,7 @@ def main() -> None:
     parser.add_argument("--compared", type=int, default=400, help="cells graded in other ways, too")
     parser.add_argument("--batch-tokens", type=int)
     options = parser.parse_args()
+    gc.set_threshold(GARBAGE)  # as commands do
     questions, passages = read_texts()
     tokenizer = make_tokenizer([PROMPT.user, *questions, *passages, " ".join(LABELS)])
     asks = make_asks(tokenizer, max(options.compared, min(options.cells, DISTINCT)), 10)

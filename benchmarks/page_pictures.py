@@ -130,7 +130,7 @@ def addresses(path: Path) -> dict[str, str]:
         "edits": "/history?what=edits",
         "search": "/search?q=a",
         "plots": "/plots",
-        **{name: f"/{name}" for name in ("write", "grade", "duplicates", "people")},
+        **{name: f"/{name}" for name in ("write", "grade", "duplicates", "banks", "people")},
         "nowhere": "/nowhere",
     }
     with exampp.Collection(path) as collection:
@@ -248,7 +248,9 @@ def main() -> None:
                 page.goto(entrance.split("/?")[0] + address)
                 page.wait_for_function(
                     "() => !document.querySelector('meta[http-equiv=refresh]')"
-                    " && !document.body.innerText.includes('Computing the results')"
+                    " && !document.body.innerText.includes('Computing ')"
+                    " && [...document.querySelectorAll('[data-drawing]')]"
+                    ".every((one) => one.querySelector('svg'))"
                 )
                 for fault in look(page, view):
                     print(f"{name}\t{address}\t{fault}", flush=True)

@@ -62,7 +62,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "sensitivity": ("analyze", "sensitivity", "exam.exam"),
     "calibration": ("analyze", "calibration", "exam.exam"),
     "corrected": ("analyze", "corrected", "exam.exam"),
-    "attacks": ("analyze", "attacks", "exam.exam"),
+    "attacks": ("analyze", "attacks", "two.exam", *RATERS[2:]),
     "unsaid": ("analyze", "unsaid", "exam.exam", "--pair", "=".join(TWO)),
     "review verify": ("review", "exam.exam", "verify", "--limit", "5"),
     "review grid": ("review", "exam.exam", "grid", "--limit", "5"),
@@ -137,8 +137,10 @@ def make(folder: Path, shape: Mapping[str, int]) -> None:
         ("analyze", "calibration", "exam.exam", "--save", "exam.calibration"),
         ("bank", "split", "split.exam", "--secret", "0.5"),
         ("export", "exam.exam", "exam.csv"),
+        ("analyze", "attacks", "two.exam", "--build", "--targets", "1"),
     ):
         run([sys.executable, "-m", "exampp", *words], folder)
+    grade(folder / "two.attacks.exam")
 
 
 def grade(path: Path) -> None:
@@ -213,7 +215,8 @@ def compare(over: str, commands: Sequence[str], folder: Path, repeat: int) -> No
         if not at.exists():
             at.mkdir()
             words = [word for name, size in shape.items() for word in (name, str(size))]
-            run([sys.executable, str(Path(__file__).resolve()), "--make", str(at), *words], at)
+            make_it = [sys.executable, str(Path(__file__).resolve()), "--make", str(at), *words]
+            subprocess.run(make_it, check=True, stdout=subprocess.DEVNULL)
     sizes = ", ".join(f"{shape[OVER[over]]}" for shape in shapes[1:])
     print(f"\n{over}: {sizes} {OVER[over]}\n")
     print("| command | CPU s of nothing | of the four | exponent | MB of the largest |")

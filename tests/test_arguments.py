@@ -208,7 +208,10 @@ _WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda exam: _add(exam, answers=["Paris", 3]),
         "an answer must be a text",
     ),
-    "weight below 0": (lambda exam: _add(exam, weight=-1), "the weight -1 is not between 0 and"),
+    "weight below limit": (
+        lambda exam: _add(exam, weight=-1e10),
+        "is not between",
+    ),
     "weight nan": (lambda exam: _add(exam, weight=float("nan")), "is not a finite number"),
     "weight '2'": (lambda exam: _add(exam, weight="2"), "is not a finite number"),
 }

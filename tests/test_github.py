@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from support.commands import Commands, Ran
 from support.github_api import (
     BASE,
@@ -181,6 +185,7 @@ def test_a_person_who_copies_the_marker_keeps_the_comment(workflow: Workflows, a
         (False, [(403, READ_ONLY)], 'Give the job "permissions: pull-requests: write"'),
         (False, [(422, "Body is too long")], "GitHub answered 422 (Body is too long)"),
         (False, [(502, "")], "GitHub answered 502 (no message)"),
+        (False, [(403, "API rate limit exceeded")], "(API rate limit exceeded)"),
     ],
 )
 def test_without_a_comment_the_verdict_stands(
@@ -191,7 +196,7 @@ def test_without_a_comment_the_verdict_stands(
     assert ran.code == 1
     assert "Gate failed" in workflow.summary
     (line,) = (one for one in ran.out.splitlines() if one.startswith("::warning"))
-    assert "No comment, only a summary of the step:" in line
+    assert "Not everything was published:" in line
     assert why in line
     assert (workflow.outputs["verdict"], workflow.outputs["comment"]) == ("failed", "")
     # a repeated POST could write a second comment
@@ -211,7 +216,7 @@ def test_a_server_that_fails_once_is_asked_again(workflow: Workflows, api: GitHu
     api.faults = {"GET": [(503, "busy"), (200, "<html>")]}
     assert "Comment: " in workflow(pull_request()).out
     api.faults = {"GET": [(500, "")] * 3}
-    assert "No comment" in workflow(pull_request()).out
+    assert "Not everything was published" in workflow(pull_request()).out
     assert len(api.comments) == 1
 
 
@@ -224,7 +229,7 @@ def test_an_unreachable_server_is_reported(workflow: Workflows) -> None:
 def test_a_push_has_a_summary_only(workflow: Workflows, api: GitHub) -> None:
     ran = workflow(push())
     assert ran.code == 0
-    assert "No comment" not in ran.out
+    assert "Not everything" not in ran.out
     assert "demo.exam: passed" in workflow.summary
     assert api.requests == []
 
@@ -275,6 +280,45 @@ def test_an_event_of_another_shape_is_no_pull_request(tmp_path: Path, event: obj
     found = read_workflow(environment(tmp_path, event, "pull_request", ""))
     assert found.pull_request is None
     assert found.base == ""
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+
+
+@given(st.data())
+def test_events_with_any_values_are_read(data: st.DataObject) -> None:
+    event: Any = data.draw(st.sampled_from([pull_request("synchronize", fork=True), push()]))
+    places: list[tuple[str, ...]] = [("pull_request", name) for name in ("number", "head", "base")]
+    places += [("pull_request",), ("before",), ("pull_request", "base", "sha")]
+    place = data.draw(st.sampled_from(places))
+    inside = event
+    for key in place[:-1]:
+        inside = inside.get(key, {})
+    inside[place[-1]] = data.draw(VALUES)
+    with tempfile.TemporaryDirectory() as folder:
+        found = read_workflow(environment(Path(folder), event, "pull_request", ""))
+    assert found.pull_request in (None, 7) or place == ("pull_request", "number")
+    assert re.fullmatch("([0-9a-f]{40})?", found.base)
+    assert "a-token" not in repr(found)
+
+
+def test_output_for_programs_has_nothing_of_the_log(workflow: Workflows, api: GitHub) -> None:
+    ran = workflow(pull_request(), FAILED, "--format", "json")
+    assert json.loads(ran.out)["verdict"].startswith("Gate failed")
+    assert "::error title=exampp gate::Gate failed" in ran.err
+
+
+def test_a_summary_that_cannot_be_written_is_reported(
+    workflow: Workflows, api: GitHub, tmp_path: Path
+) -> None:
+    ran = workflow(pull_request(), FAILED, GITHUB_STEP_SUMMARY=str(tmp_path / "no" / "summary"))
+    assert ran.code == 1
+    assert "cannot be written (No such file or directory)" in ran.out
+    assert len(api.comments) == 1
 
 
 # ---- what a name may do ----------------------------------------------------------------------
@@ -362,6 +406,8 @@ def clone(tmp_path: Path, demo_exam: Path, exampp_command: Commands) -> tuple[Pa
     printed = exampp_command("evaluate", demo_exam, "--per-query", "--format", "json").out
     scores = json.loads(printed)
     (origin / "last.json").write_text(printed)
+    (origin / "sub").mkdir()
+    (origin / "sub" / "last.json").write_text("of the base")
     gate = (
         f'collection = "{demo_exam}"\nrequire = ["Cover@20>=baseline-0.3"]\nsystem = ["chat-v1"]\n'
     )
@@ -408,12 +454,37 @@ def test_a_pull_request_cannot_change_its_baseline(
         assert "This change edits the requirements in gate.toml." in body
         # 0.196 against 0.465 of the base, not against 0 of the pull request
         assert "| 0.196 | 0.465 | -0.269 |" in body, ran.err
-        assert "<summary>Difference to the base branch</summary>" in body
+        assert body.count("<summary>Difference to the base branch</summary>") == 1
     assert len(api.comments) == 1
 
 
+def test_a_collection_is_compared_with_that_of_the_base(
+    workflow: Workflows, api: GitHub, tmp_path: Path, demo_exam: Path
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    shutil.copy(demo_exam, folder / "my.exam")
+    (folder / "gate.toml").write_text(
+        'collection = "my.exam"\nsince = "my.exam"\nrequire = ["Cover@20>=0.1"]\n'
+        'system = ["dense"]\n'
+    )
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "base")
+    base = git(folder, "rev-parse", "HEAD")
+    with exampp.open(folder / "my.exam") as exam:
+        first = exam.grades().bank_texts().entries[0].items[0]
+        exam.bank().edit("retire", first.item_id)
+    environ = environment(workflow.folder, event_of(HEAD, base), "pull_request", api.url)
+    for key, value in environ.items():
+        workflow.patch.setenv(key, value)
+    assert workflow.command("gate", folder / "gate.toml", "--github").code == 0
+    assert "| items | 0 | 1 | 0 | 137 |" in api.comments[0]["body"]
+    assert first.text not in api.comments[0]["body"]
+
+
 def test_files_that_the_base_does_not_have(
-    workflow: Workflows, api: GitHub, clone: tuple[Path, str, str]
+    workflow: Workflows, api: GitHub, clone: tuple[Path, str, str], tmp_path: Path
 ) -> None:
     folder, base, head = clone
     gate = (folder / "gate.toml").read_text()
@@ -430,6 +501,10 @@ def test_files_that_the_base_does_not_have(
     (folder / "artifact.json").write_text("x")
     assert base_file(folder / "artifact.json", found, folder) == folder / "artifact.json"
     assert base_file(folder.parent / "event.json", found, folder) == folder.parent / "event.json"
+    # two files of one name
+    copies = [base_file(path, found, tmp_path) for path in sorted(folder.rglob("last.json"))]
+    texts = [copy.read_text() if copy else "" for copy in copies]
+    assert (texts[0][0], texts[1]) == ("{", "of the base")
 
 
 def test_a_base_that_cannot_be_fetched(

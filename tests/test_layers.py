@@ -22,7 +22,7 @@ ROWS = (
     ("formats", "graders"),
     ("inputs", "items", "measures", "demo"),
     ("grading",),
-    ("analysis", "review"),
+    ("analysis", "review", "exports"),
     ("grades", "bank"),
     ("collection",),
     ("bank_matches", "citations", "project"),
@@ -55,6 +55,7 @@ CORE = (
     "items",
     "grading",
     "measures",
+    "exports",
     "analysis.correlation",
     "analysis.agreement",
     "analysis.positions",
@@ -66,6 +67,7 @@ CORE = (
 """What importing, grading, evaluating and reviewing take; the public classes stand over it."""
 ON_TOP = (
     "analysis.attacks",
+    "analysis.abstention",
     "analysis.banks",
     "analysis.calibration",
     "analysis.changes",

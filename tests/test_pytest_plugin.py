@@ -16,8 +16,9 @@ Run = Callable[..., pytest.RunResult]
 
 
 @pytest.fixture
-def run(pytester: pytest.Pytester) -> Run:
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run pytest on the lines of a test, in a project without exampp's own settings."""
+    monkeypatch.setenv("COLUMNS", "200")
 
     def run(lines: str, *options: object) -> pytest.RunResult:
         body = "\n    ".join(lines.splitlines())
@@ -44,6 +45,7 @@ def test_a_gate_that_fails_shows_verdict_and_items(run: Run, demo_exam: Path) ->
             "E*chat-v2  vaccines*What is an antigen?*5 of 6 others*",
         ]
     )
+    found.stdout.fnmatch_lines(["FAILED *::test_exam - *GateFailed: Gate failed: of 1 check*"])
     # the line of the test, and no line of exampp
     assert "def check" not in found.stdout.str()
     assert "test_a_gate_that_fails_shows_verdict_and_items.py:2: GateFailed" in found.stdout.str()

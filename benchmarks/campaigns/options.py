@@ -74,7 +74,7 @@ def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
 
 FORMAT = {"--format": "json"}
 READ = {"--digits": "5", **FORMAT}
-PUBLISHED = "gate my.exam --require P@3>=0.1"
+PUBLISHED = "gate my.exam --require Cover@3>=0.5 --allow-missing 0.8"
 GRADED = {"--grader": "other", "--bank": "small"}
 BOARD = {
     **GRADED,
@@ -171,12 +171,26 @@ OPTIONS: Mapping[str, Uses] = {
         (
             *("export banks.exam out", "export banks.exam out.run", "export banks.exam out.csv"),
             "export split.exam out.jsonl --format bank",
+            "export my.exam out.jsonl --format triplets",
+            "export my.exam out.jsonl --format gen-ai-events",
+            "export my.exam out --format every-eval-ever",
         ),
-        {"--format": "queries", "--bank": "small", "--part": "sealed"},
+        {
+            "--format": "queries",
+            "--bank": "small",
+            "--part": "sealed",
+            "--grader": "other",
+            "--measure": "P@3",
+            "--min-rating": "3",
+            "-k": "1",
+            "--negatives": "1",
+            "--organization": "example",
+        },
+        choices("export", " out.jsonl --format gen-ai-events"),
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
     "check": Uses(
-        ("check my.exam", "check bank.tsv"), {"--strict": {"check bank.tsv": ""}, **FORMAT}
+        ("check my.exam", "check doubtful.tsv"), {"--strict": {"check doubtful.tsv": ""}, **FORMAT}
     ),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
@@ -684,6 +698,17 @@ OPTIONS: Mapping[str, Uses] = {
         {"--grader": {}, "--first": "", **READ},
         {"analyze citations cited.exam": ("--grader other",)},
     ),
+    "analyze abstention": Uses(
+        ("analyze abstention replies.exam --grader judge",),
+        {
+            **{n: v for n, v in BOARD.items() if n in ("--min-rating", "--decisions")},
+            "--by": "rule",
+            "--level": "0.9",
+            "-k": "1",
+            **READ,
+        },
+        {"analyze abstention replies.exam": ("--grader judge", "--grader other")},
+    ),
     "analyze banks": Uses(
         (
             "analyze banks teams.exam --reference manual",
@@ -942,8 +967,8 @@ class Seen(NamedTuple):
     files: Mapping[str, object]
 
 
-CHANGING = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\s,\"|]*")
-"""Times of day; nothing else may differ between two runs of one command line."""
+CHANGING = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\s,\"|]*|\"owner\":\"[^\"]*\"")
+"""Times of day and process ids; nothing else may differ between two runs of one command line."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -1011,6 +1036,8 @@ def run(
 
     untouched = stamps(example)
 
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
     def run_one(line: str) -> Seen:
         code, out, err = exampp_command(*shlex.split(line))
         changed = {path.name: content(path) for path in restored(here, example, untouched)}
@@ -1029,6 +1056,8 @@ def restored(here: Path, example: Path, untouched: Mapping[str, Stamp]) -> Itera
         if found.get(name) != untouched.get(name):
             path = here / name
             yield path
+            if path.is_dir():
+                shutil.rmtree(path)
             path.unlink(missing_ok=True)
             if name in untouched:
                 shutil.copy2(example / name, path)
@@ -1044,7 +1073,10 @@ def stamp(found: os.stat_result) -> Stamp:
 
 
 def content(path: Path) -> object:
-    """Return the content of a file; of a collection the rows of its tables."""
+    """Return the content of a file or folder; of a collection the rows of its tables."""
+    if path.is_dir():
+        files = sorted(one for one in path.rglob("*") if one.is_file())
+        return [(str(one.relative_to(path)), content(one)) for one in files]
     found = path.read_bytes() if path.exists() else b""
     if not found.startswith(b"SQLite format 3"):
         return CHANGING.sub("", found.decode("latin-1"))

@@ -34,7 +34,7 @@ from exampp.prompts.generation import GenerationRequest
 from exampp.records import BankEntry
 from exampp.records.graders import choose_grader
 from exampp.records.inputs import relevance_threshold
-from exampp.records.items import DIFFERENT, MODEL, SAME, BankTexts, ItemEvidence
+from exampp.records.items import DIFFERENT, MODEL, SAME, TURN, BankTexts, ItemEvidence
 from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
 from exampp.review.impact import DryRun, EditPreview, preview, watch
@@ -147,6 +147,7 @@ class Bank:
             items = [
                 s for s in items if (s.key in keys) == (sealing.checked_part(part) == "sealed")
             ]
+        has_turns = any(TURN in state.extra for state in items)
         rows = [
             (
                 state.query_id,
@@ -155,12 +156,13 @@ class Bank:
                 state.kind,
                 state.text or "",
                 " | ".join(state.answers),
+                *([state.extra.get(TURN)] if has_turns else ()),
                 state.weight,
                 "retired" if not state.active else "sealed" if state.key in sealed else "active",
             )
             for state in items
         ]
-        heads = ["query", "subtopic", "item", "kind", "text", "key"]
+        heads = ["query", "subtopic", "item", "kind", "text", "key", *[TURN] * has_turns]
         return Table.of([*heads, Column("weight", 2), Column("status")], rows)
 
     @property

@@ -29,7 +29,7 @@ from exampp.records.graders import (
     fitting_graders,
 )
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
-from exampp.records.selection import SearchKind
+from exampp.records.selection import SEARCH_KINDS, SearchKind
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
@@ -47,7 +47,6 @@ from exampp.store.connection import connect, is_collection, refuse_graded_file, 
 from exampp.store.grades import StoredGrader, graders, graders_with_grades
 from exampp.store.inputs import queries_with_text, remove_systems, system_counts
 from exampp.store.pages import write_pages
-from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
     from exampp.analysis.banks import BankComparison, MatchedBanks
@@ -132,6 +131,8 @@ def search_table(pages: Sequence[SearchPage], text: str, *, whole: bool = False)
 
     With `whole`, texts are not cut.
     """
+    from exampp.store.search import excerpt_pieces, search_words
+
     words = search_words(text)
     rows = [
         (
@@ -392,23 +393,22 @@ class Collection:
     ) -> int:
         """Write the collection as a file of `kind`; return the number of records.
 
-        `part="public"` omits the sealed items of a bank. The data set `beir` always omits them.
+        `part="public"` omits the sealed items of a bank. The data sets `beir` and `croissant`
+        always omit them. Results and training data are written by `Grades.export`, here for the
+        only grader.
 
         Raises InputError for an unknown kind, and for the part `sealed` of other kinds than `bank`.
         """
+        from exampp.exports.stored import export_records
+        from exampp.exports.table import RESULT_EXPORTS
         from exampp.formats.output import check_outputs
-        from exampp.inputs.exporting import export
 
         check_outputs([Path(path)], [self.path])
+        if kind in RESULT_EXPORTS:
+            return self.grades(bank=bank, part=part).export(path, kind).number
         if part is not None and kind == "bank":
             return self.bank(bank or MAIN_BANK).export(path, part=part)
-        if part not in (None, "public"):
-            raise InputError(
-                "the sealed part is written as a bank",
-                file=path,
-                hint="Use the format bank and a file of JSON lines",
-            )
-        return export(self.connection, Path(path), kind, bank, public=part is not None)
+        return export_records(self.connection, Path(path), kind, bank, part)
 
     def check(self) -> Checked:
         """Return damage, foreign changes and impossible values in the collection."""

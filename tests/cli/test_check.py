@@ -86,6 +86,7 @@ def test_several_files_have_a_row_each(tmp_path: Path, exampp_command: Commands)
     ran = exampp_command("check", good, bad, "--format", "json")
     assert ran.code == 1
     found = json.loads(ran.out)
+    assert found["check"]["verdict"] == "Problems in 1 of 2 files."
     assert [row["ok"] for row in found["check"]["rows"]] == [True, False]
     (problem,) = found["problems"]["rows"]
     assert (problem["file"], problem["problem"][:18]) == (str(bad), "missing collection")

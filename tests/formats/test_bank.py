@@ -223,9 +223,9 @@ def item(**keys: Any) -> Json:
             "the item belongs to subtopic 'f', its line to subtopic 'g'",
         ),
         (
-            item(question_text="z", weight=-0.5),
+            item(question_text="z", weight=-2e9),
             "items[1].weight",
-            "the weight -0.5 is not between 0 and 1e+09",
+            "the weight -2e+09 is not between -1e+09 and 1e+09",
         ),
         (
             item(question_text="z", weight="2"),

@@ -64,7 +64,7 @@ def test_what_is_written_is_what_nuggetizer_reads(tmp_path: Path) -> None:
         (
             {"text": "y", "importance": "failed"},
             ".importance",
-            "'failed' is neither vital nor okay",
+            "'failed' is not vital, okay or avoid",
         ),
         ({"text": "y", "importance": 1}, ".importance", "must be a string"),
         ({"text": " ", "importance": "okay"}, ".text", "the text is blank"),
@@ -152,7 +152,7 @@ def test_an_id_that_names_its_query_stays(tmp_path: Path) -> None:
     [
         ("7\t2\tvital", "", "3 columns instead of 4 (query, nugget, vital or okay, text)"),
         ("7 2 vital x", "", "1 column instead of 4 (query, nugget, vital or okay, text)"),
-        ("7\t2\tgood\tx", "importance", "'good' is neither vital nor okay"),
+        ("7\t2\tgood\tx", "importance", "'good' is not vital, okay or avoid"),
         ("7\t2\tvital\t ", "text", "the column is blank"),
         (" \t2\tvital\tx", "query_id", "the column is blank"),
         ("7\t\tvital\tx", "nugget_id", "the column is blank"),

@@ -186,7 +186,7 @@ HEAD = "query_id,question,nugget,subtopic_id,item_id,answer,weight,query_text\nq
         (",y,,,,,,", "query_id", "the item has no query id"),
         ("q, ,,,2,,,", "question", "the item has no text"),
         ("q,y,z,,,,,", "nugget", "the item has both a question and a nugget"),
-        ("q,y,,,,,-1,", "weight", "the weight -1 is not between 0 and 1e+09"),
+        ("q,y,,,,,-1e10,", "weight", "the weight -1e+10 is not between -1e+09 and 1e+09"),
         ("q,y,,,,,nan,", "weight", "'nan' is not a finite number"),
         ("q,y,,,,,heavy,", "weight", "'heavy' is not a finite number"),
         ("q,y,,,1,,,", "", "item '1' was already on line 2"),

@@ -570,7 +570,7 @@ OF_PASSAGES = {
     "thomas-workbench": "Thomas",
     # the wordings of the paper are none of the program's
     **{name: name for name in ("faggioli-b-few", "helm", "sun", "sun-few", "thomas")},
-    "umbrela": "umbrela",
+    **{name: name for name in ("umbrela", "abstention")},
     **{name: name for name in names() if name.startswith("criteria-")},
 }
 BANK = (

@@ -12,6 +12,7 @@ from support.contract import GraderContract, Make, make_asks
 from support.tiny_models import LABELS, WORDS
 
 import exampp
+from exampp.errors import InputError
 from exampp.graders.base import Reply, Request
 from exampp.graders.local import LocalGrader, load_local_grader
 from exampp.graders.local.checkpoint import load_model
@@ -164,6 +165,26 @@ def test_replies_do_not_depend_on_batches(
                 assert reply.scores == pytest.approx(replies[0][key].scores, abs=1e-5)
 
 
+@pytest.mark.parametrize("decode", ["score", "generate", "auto"])
+@pytest.mark.parametrize("name", ["t5", "t5_split", "llama", "llama_plain", "bert"])
+def test_replies_of_a_card_equal_those_of_the_cpu(
+    name: str, decode: str, torch: Any, request: pytest.FixtureRequest
+) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no card with CUDA")
+    if (name == "bert") is not (decode == "auto"):
+        pytest.skip("an extractive model marks a span, the others do not")
+    folder, replies = str(request.getfixturevalue(name)), []
+    for device in ("cpu", "cuda"):
+        options: dict[str, Any] = {"device": device, "dtype": "float32", "max_new_tokens": 6}
+        grader = load_local_grader(folder, labels=LABELS, decode=decode, **options)
+        replies.append(answered(grader, prompts(24)))
+    for key, reply in replies[0].items():
+        other = replies[1][key]
+        assert (reply.text, reply.fault, reply.usage) == (other.text, other.fault, other.usage)
+        assert other.scores == (reply.scores and pytest.approx(reply.scores, abs=1e-4))
+
+
 def test_near_ties_are_computed_again_alone(t5: Path) -> None:
     grader = load_local_grader(str(t5), labels=LABELS, device="cpu")
     model: Any = grader.model
@@ -186,10 +207,7 @@ def test_too_long_a_prompt_is_a_fault_and_a_fitted_one_is_none(t5: Path) -> None
     whole = fill(PROMPT, slots)
     length = grader.length(whole.user)
 
-    def overhead(filled: Any) -> int:
-        return grader.length(filled.user, filled.system) - len(grader.offsets(filled.user))
-
-    cut = fit_prompt(PROMPT, slots, grader.limit, grader.offsets, overhead)
+    cut = fit_prompt(PROMPT, slots, grader.limit, grader.length, grader.offsets)
     assert grader.length(cut.user) == 512
     replies = answered(grader, [Request(0, "", "", whole.user), Request(1, "", "", cut.user)])
     assert replies[0] == Reply("", fault=f"the prompt has {length} tokens; the limit is 512")
@@ -361,6 +379,20 @@ def test_long_passages_are_read_in_windows(bert: Path) -> None:
     fault = answered(grader, [Request(0, "What " * 70, "a lake")])[0].fault
     assert fault == "the item leaves no room for the passage; the limit is 64 tokens"
     assert grader.limit is None
+
+
+def test_a_tokenizer_that_drops_the_end_of_a_passage_is_an_error(bert: Path) -> None:
+    grader = load_local_grader(str(bert), device="cpu")
+    texts: Any = grader.model.texts
+    whole = texts.windows
+
+    def cut(question: str, passage: str, **options: Any) -> Any:
+        return whole(question, passage[: len(passage) // 2], **options)
+
+    texts.windows = cut
+    with pytest.raises(InputError, match="drops the end of long passages") as caught:
+        answered(grader, [Request(0, "What is it", "lake " * 200)])
+    assert "pip install -U tokenizers" in caught.value.hint
 
 
 def test_what_a_random_model_writes_for_a_bank_is_kept_and_no_item(

@@ -13,6 +13,7 @@ from support.forms import (
     CATS,
     FORMS,
     HEALTHBENCH,
+    KEY,
     LIGHT,
     MLFLOW,
     SAID,
@@ -117,7 +118,7 @@ IN_DOORS: dict[str, Contents] = {
         (REEFS,),
         nuggets=(
             ("States that animals build reefs", 7.0),
-            ("Claims that plants build reefs", 0.0),
+            ("Claims that plants build reefs", -5.0),
         ),
     ),
     "inspect-log.json": _of_reefs("", key="corals", system="openai/gpt"),
@@ -209,3 +210,92 @@ def test_a_line_break_in_a_header_is_a_sentence(
     (tmp_path / "log.csv").write_bytes(b'input,actual_output,"expected_output\rWhat?,,light,')
     with pytest.raises(InputError, match=r"log\.csv"):
         empty_exam.import_files(tmp_path / "log.csv")
+
+
+def test_words_are_ids_of_passages(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    rows = [
+        {"query": ASKED, "retrieved_ids": ["a", "b"], "expected_ids": ["b"]},
+        {"query": "Why?", "retrieved_ids": ["b"], "expected_ids": ["b"]},
+    ]
+    (tmp_path / "log.jsonl").write_text(lines(*rows))
+    (tmp_path / "corpus.jsonl").write_text(
+        lines({"id": "a", "text": CATS}, {"id": "b", "text": LIGHT})
+    )
+    with pytest.raises(InputError, match="passage 'a' is not in the collection"):
+        empty_exam.import_files(tmp_path / "log.jsonl")
+    empty_exam.import_files(tmp_path / "corpus.jsonl", tmp_path / "log.jsonl")
+    held = Contents((ASKED, "Why?"), {"log": (CATS, LIGHT, LIGHT)}, judgments=(("b", 1), ("b", 1)))
+    assert contents(empty_exam, tmp_path) == held
+    texts = [{**row, "contexts": row.pop("retrieved_ids")} for row in rows]
+    (tmp_path / "log.jsonl").write_text(lines(*texts))
+    assert empty_exam.import_files(tmp_path / "log.jsonl", kind="answers").changes == 0
+
+
+def test_a_line_of_settings_is_named_and_left_out(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    record = {"question": ASKED, "answer": SAID, "contexts": [CATS]}
+    (tmp_path / "log.jsonl").write_text(lines({"run": "x", "model": "y"}, record))
+    with pytest.raises(
+        InputError, match=r"log\.jsonl:1.*missing question.*fields found: run, model"
+    ):
+        empty_exam.import_files(tmp_path / "log.jsonl")
+    assert empty_exam.import_files(tmp_path / "log.jsonl", on_error="skip").skipped == 1
+    assert contents(empty_exam, tmp_path).answers == {"log": (SAID,)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        # questions for ids, and a misspelt field
+        ("log.json", json.dumps({ASKED: SAID, "Why?": SAID}), "unknown file type"),
+        ("log.jsonl", lines({"queyr": ASKED, "g_answers": SAID}), "unknown file type"),
+        ("log.jsonl", lines({"query": {"text": ASKED}}), "query: must be a text"),
+        ("log.jsonl", lines({"question": ASKED, "answers": {"B": SAID}}), "is an object without"),
+        (
+            "log.jsonl",
+            lines({"question": ASKED, "answer": KEY, "output": SAID, "docs": [CATS]}),
+            "'answer' and 'output' may both be the answer",
+        ),
+        (
+            "log.csv",
+            f"question,reference\n{ASKED},{KEY}\nquestion,reference\n",
+            "log.csv:3: repeats",
+        ),
+    ],
+)
+def test_what_is_unclear_is_refused(
+    tmp_path: Path, empty_exam: exampp.Collection, name: str, content: str, said: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=said):
+        empty_exam.import_files(tmp_path / name)
+    assert empty_exam.query_texts() == {}
+
+
+def test_long_texts_beside_references_may_be_answers(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    text = " ".join(["light"] * 20)
+    (tmp_path / "log.csv").write_text(f"question,reference,v1,note\n{ASKED},{KEY},{text},x\n")
+    report = empty_exam.import_files(tmp_path / "log.csv")
+    assert [one for one in report.remarks if "--columns answer" in one] == [
+        f"{tmp_path / 'log.csv'}: no answers were read. If 'v1' has them, add --columns answer=v1"
+    ]
+
+
+def test_a_variable_of_promptfoo_is_named_by_its_path(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    row = {
+        "vars": {"language": "French", "body": ASKED},
+        "promptIdx": 0,
+        "provider": {"id": "p"},
+        "response": {"output": SAID},
+    }
+    (tmp_path / "log.jsonl").write_text(lines(row))
+    with pytest.raises(InputError, match=r"--columns question=vars\.language"):
+        empty_exam.import_files(tmp_path / "log.jsonl")
+    report = empty_exam.import_files(tmp_path / "log.jsonl", columns={"question": "vars.body"})
+    assert contents(empty_exam, tmp_path) == Contents(answers={"log": (SAID,)})
+    assert "vars.language" in str(report.remarks)

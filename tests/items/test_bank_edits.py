@@ -117,7 +117,7 @@ Action = Callable[[exampp.Collection], object]
         ),
         (lambda c: c.bank().edit("retire", SKY_ID, "x"), "retire takes no value"),
         (lambda c: c.bank().edit("restore", SKY_ID), "would not change"),
-        (lambda c: c.bank().edit("weight", SKY_ID, "-1"), "the weight -1 is not between 0 and 1e"),
+        (lambda c: c.bank().edit("weight", SKY_ID, "-1e10"), "the weight -1e+10 is not between"),
         (lambda c: c.bank().edit("weight", SKY_ID, "nan"), "'nan' is not a finite number"),
         (lambda c: c.bank().edit("key", SKY_ID, "a", " "), "an answer is blank"),
         (lambda c: c.bank().edit("melt", SKY_ID), "unknown operation 'melt'"),

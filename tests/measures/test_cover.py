@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from exampp.errors import InputError
 from exampp.measures.cover import EXAM, POLICIES, RUBRIC, Missing, cover, longest_ranking
 from exampp.measures.exams import SubtopicChoice, interleave
 from exampp.measures.leaderboard import evaluate_gradebook
+from exampp.measures.names import Measure
+from exampp.measures.qrels import exam_labels
 from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
@@ -565,6 +568,118 @@ def test_people_set_importances(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text(BANK.replace("okay", "good"))
     with (
         exampp.Collection.create(tmp_path / "bad.exam") as exam,
-        pytest.raises(InputError, match="'good' is neither vital nor okay"),
+        pytest.raises(InputError, match="'good' is not vital, okay or avoid"),
     ):
         exam.import_files(tmp_path / "queries.tsv", tmp_path / "bad.csv")
+
+
+# ---- items to avoid
+
+
+AVOIDING = (Measure("Cover", 2), Measure("Avoided", 2), Measure("Points", 2))
+
+
+def avoided_means(book: Gradebook, **options: Any) -> dict[str, list[float | None]]:
+    result = cover(book, (3,), k=2, measures=AVOIDING, **options)
+    return {one.measure.name: [m.mean for m in one.values.means()] for one in result.columns}
+
+
+def test_items_to_avoid_by_hand() -> None:
+    """HealthBench: points of the criteria that a response meets, over all positive points."""
+    # Items:    +5 +3 -8 -2
+    rows = [[5, 0, 0, 0], [0, 5, 0, 4], [0, 0, 4, 0]]
+    weights = [5.0, 3.0, -8.0, -2.0]
+    good, bad, none = make_ranking("good", [0]), make_ranking("bad", [1, 2]), make_ranking("no", [])
+    book = make_book(
+        make_query(rows, good, bad, none, weights=weights, query_id="q1"),
+        make_query([[5], [0]], make_ranking("good", [0]), make_ranking("bad", [1]), query_id="q2"),
+    )
+    found = avoided_means(book)
+    # q1: good meets 5 of 8; bad meets 3 - 8 - 2 = -7 of 8, and both items to avoid (10 of 10).
+    assert found["Cover"] == [(5 / 8 + 1) / 2, (3 / 8 + 0) / 2, 0.0]
+    # q2 has nothing to avoid; a system without passages counts 0.
+    assert found["Avoided"] == [1.0, 0.0, 0.0]
+    # The mean of bad, -7/16, is clipped.
+    assert found["Points"] == [(5 / 8 + 1) / 2, 0.0, 0.0]
+    (points,) = cover(book, (3,), k=2, measures=AVOIDING[2:]).columns
+    assert points.values.values.tolist() == [[5 / 8, 1.0], [-7 / 8, 0.0], [0.0, 0.0]]
+
+
+def test_a_query_with_nothing_but_items_to_avoid_counts_in_avoided_alone() -> None:
+    query = make_query([[5, 0]], make_ranking("a", [0]), weights=[-1.0, -3.0])
+    assert avoided_means(make_book(query)) == {"Cover": [None], "Avoided": [0.75], "Points": [None]}
+    assert cover(make_book(query), (3,), k=2).query_ids == ()
+
+
+def test_labels_ignore_items_to_avoid() -> None:
+    rows = [[0, 5], [4, 0]]
+    signed = make_book(make_query(rows, make_ranking("a", [0, 1]), weights=[1.0, -1.0]))
+    assert [(one.passage_id, one.label) for one in exam_labels(signed)] == [("p0", 0), ("p1", 4)]
+
+
+def test_only_a_bank_with_items_to_avoid_shows_avoided() -> None:
+    rows = [[5, 0]]
+    for weights, names in (([1.0, -1.0], [True]), ([1.0, 1.0], [])):
+        book = make_book(make_query(rows, make_ranking("a", [0]), weights=weights))
+        board = evaluate_gradebook(book)
+        shown = [True for one in board.columns if str(one.measure) == "Avoided@20"]
+        assert shown == names
+        assert any("to avoid" in one for one in board.notes) == bool(names)
+
+
+@st.composite
+def signed_books(draw: st.DrawFn) -> Gradebook:
+    queries = []
+    for query in draw(books()).queries:
+        sizes = st.sampled_from([-2.5, -1.0, -0.1, 0.1, 1.0, 2.5])
+        items = len(query.item_ids)
+        weights = draw(st.lists(sizes, min_size=items, max_size=items))
+        queries.append(replace(query, weights=np.array(weights)))
+    return make_book(*queries, systems=["a", "b"])
+
+
+@given(signed_books(), st.integers(1, 5))
+def test_points_and_avoided_against_the_definition(book: Gradebook, tau: int) -> None:
+    result = cover(book, (tau,), k=2, subtopics="query", measures=AVOIDING[1:])
+    avoided, points = result.columns
+    for column, query_id in enumerate(result.query_ids):
+        query = next(one for one in book.queries if one.query_id == query_id)
+        rankings = {r.system: r.passages.tolist() for r in query.rankings if r.subtopic == 0}
+        for row, system in enumerate(book.systems):
+            read = rankings.get(system, [])[:2]
+            met = [
+                weight
+                for weight, item in zip(query.weights.tolist(), query.ratings.T, strict=True)
+                if any(item[p] >= tau for p in read)
+            ]
+            most = sum(one for one in query.weights.tolist() if one > 0)
+            least = -sum(one for one in query.weights.tolist() if one < 0)
+            assert points.values.counts[row, column] == (book.is_graded and most > 0)
+            assert avoided.values.counts[row, column] == (book.is_graded and least > 0)
+            if most and book.is_graded:
+                assert math.isclose(
+                    points.values.values[row, column], sum(met) / most, abs_tol=CLOSE
+                )
+            if least and book.is_graded:
+                lost = -sum(one for one in met if one < 0) / least
+                wanted = (1 - lost) * bool(read)
+                assert math.isclose(avoided.values.values[row, column], wanted, abs_tol=CLOSE)
+
+
+@given(signed_books(), st.integers(1, 5), st.data())
+def test_no_filling_leaves_the_bounds_of_points(
+    book: Gradebook, tau: int, data: st.DataObject
+) -> None:
+    filled = []
+    for query in book.queries:
+        fill = data.draw(st.lists(st.integers(0, 5), min_size=query.ratings.size))
+        drawn = np.array(fill[: query.ratings.size]).reshape(query.ratings.shape)
+        filled.append(replace(query, ratings=np.where(query.ratings < 0, drawn, query.ratings)))
+    full = make_book(*filled, systems=book.systems)
+    options: dict[str, Any] = {"k": 2, "subtopics": "query", "measures": AVOIDING[1:]}
+    bounds = cover(book, (tau,), missing="bounds", **options)
+    for bounded, exact in zip(bounds.columns, cover(full, (tau,), **options).columns, strict=True):
+        assert bounded.low is not None
+        assert bounded.high is not None
+        assert (bounded.low.values <= exact.values.values + CLOSE).all()
+        assert (bounded.high.values >= exact.values.values - CLOSE).all()

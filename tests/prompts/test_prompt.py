@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
@@ -55,6 +55,7 @@ FILLED = [name for name in names() if load_grading_prompt(name).user]
 
 def test_the_catalogue_is_complete() -> None:
     assert names() == (
+        "abstention",
         "answer-verification",
         "citation-support",
         "criteria-contextual-fit",
@@ -169,8 +170,8 @@ def test_prompt_classes_of_the_workbench(prompt_class: str, name: str | None) ->
 
 PASSAGE_FIRST = {"nugget-self-rating-passage-first", "question-self-rating-passage-first"}
 TWO_WORDINGS = {"faggioli-b-few", "helm", "sun", "sun-few", "thomas"}
-OF_OTHERS = {"nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela", "citation-support"}
-OF_OTHERS |= {"item-match"}
+OF_OTHERS = {"nuggetizer-assigner", "nuggetizer-assigner-2grade", "umbrela"}
+OF_OTHERS |= {"citation-support", "abstention", "item-match"}
 CRITERIA = {f"criteria-{one}" for one in ("contextual-fit", "coverage", "exactness", "topicality")}
 WITH_EVIDENCE = {"nugget-rating-evidence", "question-rating-evidence"}
 MANY = {f"{kind}-rating-many" for kind in ("nugget", "question")}
@@ -343,7 +344,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
         (
             "{question} by",
             "{subtopic} by",
-            "{question}, {nugget}, {nuggets}, {items}, {count}, {query}, {context}, {correct_ans",
+            "{question}, {nugget}, {nuggets}, {items}, {count}, {query}, {conversation}, {context}",
         ),
         ("{question} by", "{subtopic} by", "write {{subtopic}} for the braces themselves"),
         ("{question} by", "{answer} by", "not a slot of a prompt that grades question"),
@@ -461,7 +462,7 @@ def test_further_faults(more: str, said: str) -> None:
         ("thoms", "Did you mean 'thomas'?"),
         ("Thomas", "Did you mean 'thomas-workbench'?"),
         ("FagB_few", "Did you mean 'faggioli-b-few-workbench'?"),
-        ("qqqq", "Use a name (answer-verification, citation-support"),
+        ("qqqq", "Use a name (abstention, answer-verification"),
         ("no/such/file.toml", "cannot be read: No such file"),
         ("missing.toml", "cannot be read: No such file"),
     ],
@@ -540,6 +541,19 @@ def by_merge(text: str) -> list[tuple[int, int]]:
 TOKENIZERS = [by_word, by_pair, by_byte, by_merge]
 
 
+def fitted(
+    prompt: Prompt,
+    slots: Mapping[str, str],
+    limit: int,
+    offsets: Callable[[str], Sequence[tuple[int, int]]],
+    special: int = 0,
+) -> Filled:
+    def length(user: str, system: str) -> int:
+        return len(offsets(user)) + len(offsets(system)) + special
+
+    return fit_prompt(prompt, slots, limit, length, offsets)
+
+
 @given(question=TEXTS | BRACED, context=TEXTS | BRACED)
 def test_slot_texts_are_put_in_unchanged(question: str, context: str) -> None:
     user = fill(PROMPT, {"question": question, "context": context}).user
@@ -585,7 +599,7 @@ def test_fit_never_exceeds_the_limit(
     whole = fill(PROMPT, slots)
     filled = None
     with suppress(InputError):
-        filled = fit_prompt(PROMPT, slots, limit, offsets, lambda _: extra)
+        filled = fitted(PROMPT, slots, limit, offsets, extra)
     if count(whole) <= limit:
         assert filled == whole
     elif filled is not None:
@@ -598,7 +612,7 @@ def test_fit_never_exceeds_the_limit(
 def test_only_the_passage_is_cut_and_by_its_own_characters() -> None:
     slots = {"question": "Why?", "context": "one  two\nthree four"}
     room = len(by_word(fill(PROMPT, slots).user))
-    filled = fit_prompt(PROMPT, slots, room - 1, by_word)
+    filled = fitted(PROMPT, slots, room - 1, by_word)
     assert filled.cut
     assert filled.user.endswith("Question: Why?\nContext: one  two\nthree")
     assert filled.kept == len("one  two\nthree")
@@ -607,8 +621,8 @@ def test_only_the_passage_is_cut_and_by_its_own_characters() -> None:
 def test_special_tokens_count() -> None:
     slots = {"question": "Why?", "context": "one two three"}
     room = len(by_word(fill(PROMPT, slots).user))
-    assert not fit_prompt(PROMPT, slots, room, by_word).cut
-    assert fit_prompt(PROMPT, slots, room, by_word, lambda _: 1).user.endswith("Context: one two")
+    assert not fitted(PROMPT, slots, room, by_word).cut
+    assert fitted(PROMPT, slots, room, by_word, 1).user.endswith("Context: one two")
 
 
 @pytest.mark.parametrize(("spare", "said"), [(-1, "without its context"), (0, "leaves no room")])
@@ -616,14 +630,14 @@ def test_a_question_that_fills_the_prompt_is_an_error(spare: int, said: str) -> 
     slots = {"question": "Why? " * 50, "context": "one two"}
     alone = len(by_word(fill(PROMPT, {**slots, "context": ""}).user))
     with pytest.raises(InputError, match=said) as caught:
-        fit_prompt(PROMPT, slots, alone + spare, by_word)
+        fitted(PROMPT, slots, alone + spare, by_word)
     assert caught.value.hint
 
 
 def test_the_slot_to_cut_may_stand_in_the_middle() -> None:
     prompt = load_grading_prompt("sun-few")
     slots = {"query": "q", "context": "w " * 400}
-    filled = fit_prompt(prompt, slots, 400, by_word)
+    filled = fitted(prompt, slots, 400, by_word)
     assert filled.user.endswith("w\nAnswer:")
     assert len(by_word(filled.user)) == 400
 
@@ -632,7 +646,7 @@ def test_the_slot_to_cut_may_stand_in_the_middle() -> None:
 def test_every_prompt_can_be_fitted(name: str) -> None:
     prompt = load_grading_prompt(name)
     slots = dict.fromkeys(prompt.slots, "few words here") | {prompt.cut: "word " * 600}
-    filled = fit_prompt(prompt, slots, 512, by_word)
+    filled = fitted(prompt, slots, 512, by_word)
     assert filled.cut
     assert len(by_word(filled.user)) + len(by_word(filled.system)) in (511, 512)
 
@@ -646,7 +660,7 @@ def by_place(text: str) -> list[tuple[int, int]]:
 def test_a_passage_with_more_tokens_in_the_prompt_than_alone_is_cut_further() -> None:
     slots = {"question": "Why?", "context": "abc" * 20}
     alone = len(fill(PROMPT, {**slots, "context": ""}).user)
-    filled = fit_prompt(PROMPT, slots, alone + 10, by_place)
+    filled = fitted(PROMPT, slots, alone + 10, by_place)
     assert filled.kept
     assert filled.kept <= 10
     assert len(by_place(filled.user)) <= alone + 10

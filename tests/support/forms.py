@@ -318,7 +318,7 @@ HEALTHBENCH = {
     ],
     "ideal_completions_data": None,
 }
-RUBRIC = Contents(nuggets=(("Names light", 7.0), ("Names cats", 0.0)))
+RUBRIC = Contents(nuggets=(("Names light", 7.0), ("Names cats", -5.0)))
 ROW = {"user_input": ASKED, "retrieved_contexts": [CATS, LIGHT], "response": SAID, "reference": KEY}
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
@@ -1096,7 +1096,7 @@ FORMS |= {
         "log.csv",
         table({"questions": ASKED, "contexts": str([CATS, LIGHT]), "predicted_answers": SAID,
                "ground_truth_answers": KEY, "faithfulness": 0.5}),
-        "answers",
+        "haystack",
         "acr",
         ["faithfulness"],
     ),
@@ -1400,7 +1400,7 @@ FORMS |= {
         ),
         "traces",
         "ac",
-        ["op_name"],
+        ["op_name", "spans: without a type"],
     ),
     "Giskard, a test set": Form(
         "log.jsonl",
@@ -1478,6 +1478,79 @@ FORMS |= {
         "healthbench",
         Contents(answers={"log": (SAID,)}, nuggets=(("Names light", 1.0),)),
     ),
+    "LangSmith, examples of a data set": Form(
+        "log.jsonl",
+        lines({"id": "1", "dataset_id": "d", "created_at": "t", "inputs": {"question": ASKED},
+               "outputs": {"answer": KEY}}),
+        "langsmith-examples",
+        "r",
+    ),
+    "LangWatch": Form(
+        "log.jsonl",
+        lines({"input": ASKED, "output": SAID, "expected_output": KEY,
+               "contexts": [{"document_id": "1", "content": CATS},
+                            {"document_id": "2", "content": LIGHT}]}),
+        "answers",
+        "acr",
+    ),
+    "DPR, retrieved contexts": Form(
+        "log.json",
+        whole([{"question": ASKED, "answers": [KEY], "ctxs": [
+            {"id": "d1", "title": "T", "text": CATS, "score": "80"},
+            {"id": "d2", "title": "T", "text": LIGHT, "score": "79"}]}]),
+        "answers",
+        "cr",
+    ),
+    "Elasticsearch, hits of a search": Form(
+        "log.jsonl",
+        lines({"query": ASKED, "hits": {"hits": [
+            {"_id": "d1", "_score": 2.0, "_source": {"text": CATS}},
+            {"_id": "d2", "_score": 1.0, "_source": {"text": LIGHT}}]}}),
+        "answers",
+        "c",
+    ),
+    "results of a search": Form(
+        "log.jsonl",
+        lines({"query": ASKED, "results": [{"id": "d1", "text": CATS, "score": 0.9},
+                                           {"id": "d2", "text": LIGHT, "score": 0.8}]}),
+        "answers",
+        "c",
+    ),
+    "a field per system, below a key": Form(
+        "log.json",
+        whole({"run": "x", "results": [{"question": ASKED, "A": {"answer": SAID},
+                                        "B": {"answer": SAID}}]}),
+        "answers",
+        AB,
+        ["$.run"],
+    ),
+    "pandas, rows by number": Form(
+        "log.json",
+        json.dumps({"0": {"question": ASKED, "answer": SAID, "contexts": [CATS, LIGHT]}}),
+        "ragas",
+        "ac",
+        ["$.key"],
+    ),
+    "pandas, split": Form(
+        "log.json",
+        json.dumps({"columns": ["question", "answer", "contexts"], "index": [0],
+                    "data": [[ASKED, SAID, [CATS, LIGHT]]]}),
+        "ragas",
+        "ac",
+    ),
+    "pandas, a table with an index": Form(
+        "log.csv",
+        csv_table(["", "question", "answer", "contexts"], ["0", ASKED, SAID, str([CATS, LIGHT])]),
+        "ragas",
+        "ac",
+    ),
+    "an answer with its sources": Form(
+        "log.jsonl",
+        lines({"question": ASKED, "response": {"answer": SAID, "sources": [{"text": CATS}]}}),
+        "answers",
+        "a",
+        ["response.sources"],
+    ),
 }  # fmt: skip
 
 
@@ -1488,7 +1561,7 @@ def contents(exam: exampp.Collection, folder: Path) -> Contents:
     rankings: dict[str, list[str]] = {}
     if counts["passages"]:
         exam.export(folder / "texts.jsonl", "passages")
-        rows = map(json.loads, (folder / "texts.jsonl").read_text().splitlines())
+        rows = map(json.loads, (folder / "texts.jsonl").read_text().rstrip("\n").split("\n"))
         texts = {row["passage_id"]: row["text"] for row in rows}
     if counts["systems"]:
         exam.export(folder / "out.run", "runs")
@@ -1556,6 +1629,9 @@ SOURCES = {
     "Tonic Validate": "TonicAI/tonic_validate",
     "Patronus": "docs.patronus.ai",
     "Vertex AI": "cloud.google.com/vertex-ai, evaluation",
+    "LangWatch": "langwatch/langwatch",
+    "DPR": "facebookresearch/DPR",
+    "pandas": "pandas-dev/pandas, to_json and to_csv",
     "SQuAD": "rajpurkar.github.io/SQuAD-explorer",
 }
 """Where the program of a form shows its files; forms without one are of people."""

@@ -28,7 +28,8 @@ PAGES = (
     *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
-    *("/duplicates", "/write", "/grade", "/people", "/record?id=q1"),
+    *("/duplicates", "/banks", "/write", "/grade", "/people", "/record?id=q1"),
+    "/abstention",
     *("/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
@@ -233,7 +234,8 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
 
 WHOLE = (
     *(*live.NAVIGATION, "/query?id=q1", "/record?id=q1", "/cell?query=q1&passage=p1"),
-    *("/search?q=a", "/bank?query=q1", "/duplicates", "/judge", "/judge/end", "/judge/guidelines"),
+    *("/search?q=a", "/bank?query=q1", "/duplicates", "/banks", "/judge", "/judge/end"),
+    "/judge/guidelines",
     *("/write", "/grade", "/people", "/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *("/agreement/cells", "/compare?a=beta&b=alpha"),
     *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),

@@ -122,6 +122,7 @@ class ReferenceItem(NamedTuple):
     """A reference item, and the banks that ask for it, at least in part."""
 
     query_id: str
+    subtopic_id: str | None
     item_id: str
     text: str
     weight: float
@@ -132,6 +133,7 @@ class NewItem(NamedTuple):
     """An item that asks for nothing in the reference bank, and the banks that have it."""
 
     query_id: str
+    subtopic_id: str | None
     item_id: str
     text: str
     banks: tuple[str, ...]
@@ -142,6 +144,7 @@ class MatchedPair(NamedTuple):
 
     bank: str
     query_id: str
+    subtopic_id: str | None
     item_id: str
     text: str
     reference_id: str
@@ -346,15 +349,9 @@ class BankComparison(Result):
 
     def records(self) -> dict[str, Table]:
         """Return a row per bank, reference item, new item, matched pair and chosen item."""
-        missing = [
-            (one.query_id, one.item_id, one.text, one.weight, len(one.banks), ", ".join(one.banks))
-            for one in self.missing
-        ]
-        new = [
-            (one.query_id, one.item_id, one.text, len(one.banks), ", ".join(one.banks))
-            for one in self.new
-        ]
-        item = [*map(Column, ("query", "item", "text"))]
+        missing = [(*one[:5], len(one.banks), ", ".join(one.banks)) for one in self.missing]
+        new = [(*one[:4], len(one.banks), ", ".join(one.banks)) for one in self.new]
+        item = [Column("query"), *programs_only("subtopic"), Column("item"), Column("text")]
         asking = [Column("banks", 0), Column("names", readers="programs")]
         found = {
             "banks": self._banks(),
@@ -494,18 +491,30 @@ def _ranked(
 ) -> list[BankScore]:
     """Return the rows, each with whether the first one has a higher recall beyond uncertainty.
 
-    The level is corrected for the number of banks (Bonferroni), as for all comparisons of the best.
+    The first one is the best by chance, too, so the level is corrected for all pairs of banks.
     """
     first, *others = rows
-    best, corrected = measured[first.bank], 1 - (1 - level) / max(1, len(others))
+    corrected = 1 - (1 - level) / max(1, len(rows) * len(others) / 2)
+    best = measured[first.bank]
     found = [first]
     for one in others:
         own = measured[one.bank]
         both = best.defined[0] & own.defined[0]
-        difference = (best.values[0] - own.values[0])[both]
-        low = mean_test(difference, DIFFERENCE, corrected).estimate.low if both.any() else None
-        found.append(one._replace(behind=low is not None and low > 0))
+        behind = is_above_zero((best.values[0] - own.values[0])[both], corrected)
+        found.append(one._replace(behind=behind))
     return found
+
+
+def is_above_zero(differences: Floats, level: float) -> bool:
+    """Return whether the mean of paired differences is above 0 by its Student interval.
+
+    Gaffke's limits stand in where all differences are equal.
+    """
+    for within in (None, DIFFERENCE):
+        low = mean_test(differences, within, level).estimate.low
+        if low is not None:
+            return low > 0
+    return False
 
 
 @dataclass(frozen=True)
@@ -519,7 +528,7 @@ class _Lists:
         """All reference items, those that the fewest banks ask for first."""
         found = [
             ReferenceItem(
-                *(one.query_id, item.item_id, item.text, item.weight),
+                *(one.query_id, one.subtopic_id, item.item_id, item.text, item.weight),
                 tuple(bank for bank, of in one.relations.items() if (of[:, at] > DIFFERENT).any()),
             )
             for one in self.queries
@@ -548,14 +557,16 @@ class _Lists:
                 by_group.setdefault(number[item.text], []).append((bank, item))
             for same in by_group.values():
                 banks = tuple(dict.fromkeys(bank for bank, _ in same))
-                yield NewItem(one.query_id, same[0][1].item_id, same[0][1].text, banks)
+                first = same[0][1]
+                yield NewItem(one.query_id, one.subtopic_id, first.item_id, first.text, banks)
 
     @cached_property
     def pairs(self) -> tuple[MatchedPair, ...]:
         """All pairs that are not different or that people decided."""
         return tuple(
             MatchedPair(
-                *(bank, one.query_id, one.items[bank][row].item_id, one.items[bank][row].text),
+                *(bank, one.query_id, one.subtopic_id),
+                *(one.items[bank][row].item_id, one.items[bank][row].text),
                 *(one.reference[column].item_id, one.reference[column].text),
                 *(RELATIONS[of[row, column]], (bank, row, column) in one.decided),
             )

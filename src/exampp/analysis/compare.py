@@ -7,8 +7,10 @@ system that does not cover it has an ungraded cell for it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +19,7 @@ from exampp.analysis.phrases import OVER_ALL, added_up, gaps, unseen_failures
 from exampp.analysis.significance import compared_pairs, without_rounding
 from exampp.errors import InputError
 from exampp.measures.board import PROVENANCE_COLUMNS, Leaderboard, caption, provenance_values
+from exampp.measures.cover import items_read
 from exampp.measures.exams import Indices, QueryExam, SubtopicChoice, exams
 from exampp.measures.leaderboard import evaluate, missing_prerequisite
 from exampp.measures.names import Measure, as_measures
@@ -25,6 +28,7 @@ from exampp.prompts import answer_text, load_grading_prompt, names
 from exampp.prompts.words import best_span
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook, check_testable
+from exampp.records.turns import question_of
 from exampp.records.wording import counted, suggest
 from exampp.results.notes import note
 from exampp.results.result import Result, Table
@@ -112,12 +116,12 @@ _UNKNOWN: Mapping[Move | None, Move | None] = {
 }
 
 
-def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem]:
-    """Yield the items of a two-system exam, without texts and without items of weight 0."""
+def paired_items(exam: QueryExam, threshold: int, k: int, measure: Measure) -> Iterator[PairedItem]:
+    """Yield the items of a two-system exam that a measure reads, without texts."""
     query = exam.query
     weights = query.weights[exam.items]
     sides = [_best_passages(exam, read, k) for read in exam.passages]
-    for at in np.flatnonzero(weights > 0).tolist():
+    for at in np.flatnonzero(items_read(measure, weights)).tolist():
         (first, _), (second, _) = both = [side[at] for side in sides]
         covers = tuple(best is not None and best.rating >= threshold for best, _ in both)
         covered_by, move = _COVERED[covers]
@@ -128,7 +132,7 @@ def paired_items(exam: QueryExam, threshold: int, k: int) -> Iterator[PairedItem
             exam_id=exam.exam_id,
             item_id=query.item_ids[exam.items[at]],
             text="",
-            weight=float(weights[at] / weights.sum()),
+            weight=float(weights[at] / np.abs(weights).sum()),
             covered_by=covered_by,
             move=move,
             first=first,
@@ -163,7 +167,10 @@ def cell(dossier: Dossier, item_id: str, passage_id: str) -> tuple[int, int] | N
 
 @dataclass(frozen=True, slots=True)
 class QueryDifference:
-    """One query: values of both systems and their difference (None where it does not count)."""
+    """One query: values of both systems and their difference (None where it does not count).
+
+    `gained`, `lost` and `unknown` count items, see `PairedItem`.
+    """
 
     query_id: str
     first: float | None
@@ -171,6 +178,7 @@ class QueryDifference:
     difference: float | None
     gained: int
     lost: int
+    unknown: int = 0
 
 
 ReadDossiers = Callable[[Sequence[str]], Iterable[Dossier]]
@@ -355,8 +363,8 @@ class SystemComparison(Result):
             dossier = replace(dossier, decisions={})
         found = [
             _with_texts(item, dossier)
-            for exam in exams(both, self.board.subtopics)
-            for item in paired_items(exam, self.threshold, self.k)
+            for exam in exams(both, self.board.subtopics, avoided=True)
+            for item in paired_items(exam, self.threshold, self.k, self.column.measure)
         ]
         return QueryComparison(
             query_id=query_id,
@@ -378,7 +386,7 @@ class SystemComparison(Result):
         named = [*(one.query_id for one in shown.changes), *(one.query_id for one in shown.queries)]
         ids = [query_id for query_id in dict.fromkeys(named) if query_id in known]
         dossiers = {dossier.query_id: dossier for dossier in self.read(ids)}
-        texts = {query_id: dossier.query_text for query_id, dossier in dossiers.items()}
+        texts = {key: question_of(dossier.query_text) for key, dossier in dossiers.items()}
         changes = [_with_texts(one, dossiers.get(one.query_id)) for one in shown.changes]
         return {
             "total": total(self),
@@ -427,22 +435,17 @@ def by_query(
     comparison: SystemComparison, texts: Mapping[str, str], width: int | None = None
 ) -> Table:
     """Return a row per query, the largest difference first; texts are cut to `width` characters."""
+    partial = any(query.unknown for query in comparison.queries)
     rows = [
         [
             *(query.query_id, shorten(texts.get(query.query_id, ""), width), query.first),
             *(query.second, query.difference, query.gained, query.lost),
+            *[query.unknown] * partial,
         ]
         for query in comparison.queries
     ]
-    columns = [
-        "query_id",
-        "query",
-        comparison.first,
-        comparison.second,
-        "difference",
-        "gained",
-        "lost",
-    ]
+    columns: list[str | Column] = ["query_id", "query", comparison.first, comparison.second]
+    columns += ["difference", "gained", "lost", *[Column("unknown", readers="people")] * partial]
     return Table.of(columns, rows, f"{comparison.column.name} by query, largest differences first")
 
 
@@ -466,7 +469,8 @@ def by_item(
         rows.append(
             [
                 *(change.query_id if width is None else title, change.item_id),
-                *(shorten(change.text or change.item_id, width), change.move, *best[:3]),
+                shorten(change.text or change.item_id, width),
+                *(f"{change.move}{', to avoid' * (change.weight < 0)}", *best[:3]),
                 *(other and other.rating, shorten(best.quote.text, width), source or None),
             ]
         )
@@ -492,7 +496,7 @@ def by_item(
 
 
 def _titled(query_id: str, text: str) -> str:
-    return f"{query_id} {shorten(text, _TITLE)}".rstrip()
+    return f"{query_id} {shorten(question_of(text), _TITLE)}".rstrip()
 
 
 def shorten(text: str, width: int | None) -> str:
@@ -588,10 +592,18 @@ def compare_systems(
             seed=seed,
         ),
     )
-    paired = exams(_only(gradebook, (first, second)), board.subtopics)
-    changed = [change for exam in paired for change in _changes(exam, threshold, k)]
+    paired = exams(_only(gradebook, (first, second)), board.subtopics, avoided=True)
+    items = [list(paired_items(exam, threshold, k, parsed)) for exam in paired]
+    changed = [change for of_exam in items for change in _changes(of_exam)]
+    # a subtopic is a separate query for ranking measures, but not for Cover
+    unknown = Counter(
+        name
+        for one in chain.from_iterable(items)
+        if one.covered_by == "unknown"
+        for name in {one.query_id, one.exam_id}
+    )
     means = column.values.averages()
-    queries = _queries(column, rows, changed)
+    queries = _queries(column, rows, changed, unknown)
     place = {query.query_id: index for index, query in enumerate(queries)}
     return SystemComparison(
         first=first,
@@ -603,17 +615,16 @@ def compare_systems(
         pair=pair,
         queries=queries,
         changes=tuple(sorted(changed, key=lambda change: _place(place, change))),
-        items=sum(int((query.weights > 0).sum()) for query in gradebook.queries),
+        items=sum(int(items_read(parsed, query.weights).sum()) for query in gradebook.queries),
         board=board,
         book=gradebook,
         read=read,
     )
 
 
-def _changes(exam: QueryExam, threshold: int, k: int) -> list[PairedItem]:
-    """Return the items of an exam that make a difference, gained ones first."""
-    moved = [one for one in paired_items(exam, threshold, k) if one.move]
-    return sorted(moved, key=lambda one: one.ends[0] is one.first)
+def _changes(items: Iterable[PairedItem]) -> list[PairedItem]:
+    """Return the items that make a difference, gained ones first."""
+    return sorted((one for one in items if one.move), key=lambda one: one.ends[0] is one.first)
 
 
 def quote(dossier: Dossier, passage: int, item: int) -> Quote:
@@ -684,7 +695,10 @@ def _only(gradebook: Gradebook, systems: tuple[str, str]) -> Gradebook:
 
 
 def _queries(
-    column: MeasureColumn, rows: Sequence[int], changes: Sequence[PairedItem]
+    column: MeasureColumn,
+    rows: Sequence[int],
+    changes: Sequence[PairedItem],
+    unknown: Mapping[str, int],
 ) -> tuple[QueryDifference, ...]:
     """Return queries by largest difference; those where a system does not count come last."""
     moves: dict[tuple[str, Move | None], int] = {}
@@ -708,6 +722,7 @@ def _queries(
                 else without_rounding(second - first),
                 gained=moves.get((query_id, "gained"), 0),
                 lost=moves.get((query_id, "lost"), 0),
+                unknown=unknown.get(query_id, 0),
             )
         )
     return tuple(sorted(differences, key=_size))

@@ -142,7 +142,7 @@ class GateFailed(AssertionError):
     """Raised if a requirement failed, or data for it is missing; `result` is the whole gate."""
 
     def __init__(self, result: GateResult) -> None:
-        super().__init__(f"\n{result.render()}")
+        super().__init__(result.render())
         self.result = result
 
 
@@ -257,6 +257,8 @@ class GateResult(Result):
             found["items"] = lost_items_table(self.lost)
         for one in self.changes:
             found[f"changes of {one.measure}"] = one.tables()["scores"]
+        if self.changes and self.changes[0].content:
+            found["content"] = self.changes[0].tables()["content"]
         return found
 
     def records(self) -> Mapping[str, Table]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -21,6 +22,8 @@ from exampp.records.selection import (
     BankName,
     CollectionFile,
     Display,
+    ExportOptions,
+    GraderName,
     OnBadLine,
     PartName,
     columns_of,
@@ -290,7 +293,14 @@ ExportFormat = Literal[
     "passages",
     "decisions",
     "beir",
+    "croissant",
+    "every-eval-ever",
+    "gen-ai-events",
+    "triplets",
+    "beir-train",
 ]
+_OF_GRADES = 4
+"""The last formats are results and training data, which need grades."""
 
 
 def _import(path: Path, files: list[Path], **options: Any) -> ImportReport:
@@ -651,10 +661,38 @@ _DECIDED = ("decided cells", "deciders", "disputed cells", "decided cells of ear
 def _exports_bank(given: OptionValues) -> bool:
     from exampp.formats.format import role_of_format
 
-    return role_of_format(given["kind"] or kind_by_name(Path(given["to"]))) == "bank"
+    return role_of_format(_exported_kind(given)) == "bank"
 
 
-@option_rules(OptionRule(("--bank", "--part"), "for banks", _exports_bank))
+def _exported_kind(given: OptionValues) -> str:
+    return given["kind"] or kind_by_name(Path(given["to"]))
+
+
+def _exports_with(option: str) -> Callable[[OptionValues], bool]:
+    """Return whether the export is one of results that an option changes."""
+
+    def holds(given: OptionValues) -> bool:
+        from exampp.exports.table import RESULT_EXPORTS, uses_option
+
+        kind = _exported_kind(given)
+        return kind in RESULT_EXPORTS if option == "grader" else uses_option(kind, option)
+
+    return holds
+
+
+@option_rules(
+    OptionRule(
+        ("--bank", "--part"),
+        "for banks",
+        lambda given: _exports_bank(given) or _exports_with("grader")(given),
+    ),
+    OptionRule(("--grader",), "for results and training data", _exports_with("grader")),
+    OptionRule(("--measure",), "for exports of scores", _exports_with("measures")),
+    OptionRule(("--min-rating",), "for results and training data", _exports_with("min_rating")),
+    OptionRule(("-k",), "for training data", _exports_with("depth")),
+    OptionRule(("--negatives",), "for training data", _exports_with("negatives")),
+    OptionRule(("--organization",), "for every-eval-ever", _exports_with("organization")),
+)
 def export(
     collection: CollectionFile,
     to: Annotated[Path, argument(metavar="FILE", help="The file to write; .gz compresses it.")],
@@ -663,21 +701,38 @@ def export(
         keyword(
             "--format",
             metavar="KIND",
-            help=f"Write this: {', '.join(get_args(ExportFormat))}, or a format of a package. "
+            help=f"Write records: {', '.join(get_args(ExportFormat)[:-_OF_GRADES])}, and formats "
+            f"of packages; write results: {', '.join(get_args(ExportFormat)[-_OF_GRADES:])}. "
             "[default: by the name of FILE]",
         ),
     ] = None,
     bank: BankName = None,
     part: PartName = None,
+    grader: GraderName = None,
+    *,
+    options: ExportOptions,
 ) -> None:
     """Write a collection, or a part of it, in a standard format.
 
-    Edit a bank written as .csv or .tsv, then apply the changes with exampp bank apply.
+    Edit a bank written as .csv or .tsv, then apply the changes with exampp bank apply. Training
+    data (triplets, beir-train) never use sealed items; evaluate a system trained on them on other
+    queries.
 
     Example: exampp export my.exam graded-again.jsonl.gz
     """
+    from exampp.exports.table import RESULT_EXPORTS
+    from exampp.formats.output import check_outputs
+
+    target = kind or kind_by_name(to)
+    if target in RESULT_EXPORTS:
+        check_outputs([to], [collection, bank])
+        with exampp.open(collection) as graded:
+            grades = graded.grades(grader, bank=bank, part=part)
+            exported = grades.export(to, target, **asdict(options))
+        report_written(to, f"{to}: {exported.verdict}")
+        show(replace(exported, verdict="").tables())
+        return
     with exampp.Collection(collection) as opened:
-        target = kind or kind_by_name(to)
         if target == "bank":
             count = (opened.bank(bank) if bank else opened.bank()).export(to, part=part)
         else:
@@ -721,7 +776,7 @@ def _about_sealed(opened: exampp.Collection, target: str, bank: str | None) -> s
     if target in _BESIDE:
         names = [*dict.fromkeys(str(row[0]) for row in opened.banks().rows)]
         sentence = "This file may have grades on {}. Do not publish it before the sealed part."
-    elif target == "beir":
+    elif target in ("beir", "croissant"):
         names, sentence = [bank or "main"], "{} left out: the data set has the public part only."
     elif role_of_format(target) == "bank":
         names = [bank or "main"]

@@ -223,9 +223,10 @@ PANELS: Mapping[str, str] = {
     "per more keys count grounded "
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
-    "baseline baseline-system since margin "
+    "baseline baseline-system since margin negatives organization "
     "allow-missing strict junit blind shared guidelines pair invite role revoke "
-    "reference best table shared part in rules rule first last to edit retire-missing force yes",
+    "reference best table level shared part in rules rule first last to "
+    "edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
     "Server": "host port serve allowed-host prefix proxy access-log address",
@@ -480,6 +481,9 @@ class Command(click.Command):
             raise InputError(what, hint=f"{others} {have} it")
         if others:
             raise InputError(f"{option} is an option of {others}", hint="Name one by --grader")
+        if option[1:2].isdigit():
+            what = f"{option} is read as an option"
+            raise InputError(what, hint=f"Write -- before a negative number: -- {option}")
         if option in FORMER_OPTIONS:
             what = f"{ctx.command_path} no longer has {option}"
             raise InputError(what, hint=FORMER_OPTIONS[option])

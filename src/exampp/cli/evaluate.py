@@ -287,10 +287,12 @@ def gate(
         with writing(chosen.junit) as stream:
             stream.write(encode_text(found.to_junit(), chosen.junit))
     tables = found.records() if display.for_programs else found.tables()
-    with commands_stopped(printing.write) if published else nullcontext():
+    # what is not text may go into a file
+    log = printing.print_line if display.style == "text" else print_message
+    with commands_stopped(log) if published else nullcontext():
         show(tables if len(tables) > 1 else tables["gate"], display)
     if published:
-        printing.write(published.log())
+        log(published.log())
     printing.flush()
     raise click.exceptions.Exit(found.exit_code)
 

@@ -113,7 +113,7 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "finetune": ("grade:finetune", "Train a model to extract answers (SQuAD 2.0)."),
         "plugins": (
             "collection:plugins",
-            "List the graders, prompts, formats and measures that other packages add.",
+            "List the graders, prompts, formats, presets and measures that other packages add.",
         ),
     },
     "More on results": {

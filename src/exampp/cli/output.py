@@ -83,6 +83,7 @@ def with_query_texts(tables: Sequence[Table]) -> Sequence[Table]:
     texts are those of the collection that the command reads.
     """
     import exampp
+    from exampp.records.turns import question_of
     from exampp.records.wording import cut_text
     from exampp.results.view import shorten_digests
 
@@ -99,7 +100,8 @@ def with_query_texts(tables: Sequence[Table]) -> Sequence[Table]:
         return tables
     try:
         with exampp.open(path) as opened:
-            texts = {key: cut_text(text, _TEXT) for key, text in opened.query_texts().items()}
+            known = opened.query_texts().items()
+            texts = {key: cut_text(question_of(text), _TEXT) for key, text in known}
     except ExamError:
         return tables  # ids remain where the texts cannot be read
     same = Counter(texts.values())

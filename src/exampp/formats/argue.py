@@ -47,7 +47,7 @@ from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.formats.several_banks import names_of_banks
 from exampp.records import BankEntry, Item
-from exampp.records.items import WEIGHTS, importance_of
+from exampp.records.items import WORD_WEIGHTS, importance_of
 
 _BANKS = {"nugget_bank": "question", "claim_bank": "claim"}
 _KINDS = {"question": "question", "claim": "nugget"}
@@ -200,7 +200,7 @@ def _item(query_id: str, nugget: Json, place: str, parent: str | None) -> Item:
         _KINDS[name],
         subtopic_id,
         answers=_answers(nugget, place),
-        weight=WEIGHTS.get(importance.lower(), 1.0) if isinstance(importance, str) else 1.0,
+        weight=WORD_WEIGHTS.get(importance.lower(), 1.0) if isinstance(importance, str) else 1.0,
         extra={"argue": extra} if extra else {},
     )
 
@@ -280,7 +280,7 @@ def _nugget(item: Item, below: dict[str | None, list[Item]], path: str | Path) -
 
 
 def _importance(item: Item, known: Any, path: str | Path) -> Json:
-    weight = WEIGHTS.get(known.lower(), 1.0) if isinstance(known, str) else 1.0
+    weight = WORD_WEIGHTS.get(known.lower(), 1.0) if isinstance(known, str) else 1.0
     if weight == item.weight:
         return {}
     word = importance_of(item.weight)

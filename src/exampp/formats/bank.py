@@ -35,7 +35,7 @@ from exampp.formats.read_warnings import Keys
 from exampp.formats.several_banks import names_of_banks
 from exampp.prompts.answers import key_text, spell_out
 from exampp.records import BankEntry, Item, item_id
-from exampp.records.items import MODEL_KEYS, WEIGHTS
+from exampp.records.items import MODEL_KEYS, WORD_WEIGHTS
 
 _KINDS = ("question", "nugget")
 _LISTS = ("items", "questions")
@@ -79,8 +79,8 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 
     Raises:
         InputError: A line without a list of items, an item without text, with keys of both a
-            question and a nugget or with another query than its line, a negative weight, or a
-            duplicate query, subtopic or item id.
+            question and a nugget or with another query than its line, a weight that is too large,
+            or a duplicate query, subtopic or item id.
     """
     first_entry, first_item = FirstLines(), FirstLines()
     banks = names_of_banks(path, whole_queries=True)
@@ -240,7 +240,7 @@ def _item_line(item: Item) -> Json:
 
 
 def _usual_weight(extra: Mapping[str, Any]) -> float:
-    return WEIGHTS.get(str(extra.get("importance")).strip().lower(), 1.0)
+    return WORD_WEIGHTS.get(str(extra.get("importance")).strip().lower(), 1.0)
 
 
 FORMAT = Format(

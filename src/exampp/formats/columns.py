@@ -25,8 +25,7 @@ def _tiers(*tiers: str) -> tuple[tuple[str, ...], ...]:
 SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "question": _tiers(
         "question query user_input user_question user_query question_text query_text",
-        "prompt user_prompt prompt_text user_message input instruction questions "
-        "evaluated_model_input",
+        "prompt user_prompt prompt_text user_message input instruction evaluated_model_input",
         "topic topic_text narrative",
     ),
     "query_id": _tiers(
@@ -45,18 +44,18 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         "predicted_answer prediction model_output generation completion generated generated_text "
         "generated_response model_response system_response bot_response rag_response llm_answer "
         "llm_response llm_output agent_answer agent_response final_answer answer_text "
-        "response_text bot_reply bot_message assistant predicted_answers generated_answers "
-        "predictions evaluated_model_output reply answer",
+        "response_text bot_reply bot_message assistant evaluated_model_output reply answer",
         "output result",
     ),
     "contexts": _tiers(
-        "contexts retrieved_contexts retrieved_context retrieval_context retrieved_documents "
+        "contexts ctxs retrieved_contexts retrieved_context retrieval_context retrieved_documents "
         "retrieved_docs documents docs retrieved_passages passages retrieved_chunks chunks "
         "retrieved_texts retrieved_contents retrieved_nodes retrieval_list retrieval_results "
         "retrieved source_documents source_nodes context_chunks context_list llm_context_list "
         "search_results evaluated_model_retrieved_context",
         "context",
         "chunk passage document snippet",
+        "results hits",
     ),
     "context_ids": _tiers(
         "context_ids retrieved_context_ids retrieved_ids chunk_ids document_ids doc_ids passage_ids"
@@ -65,7 +64,7 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         "reference ground_truth ground_truths reference_answer expected_answer expected_output "
         "gold_answer golden_answer golden_answers gold_answers correct_answer ideal_answer "
         "gt_answer gt_answers expected expected_response reference_response ground_truth_answer "
-        "ground_truth_answers reference_answers correct_answers expected_answers correct_label "
+        "reference_answers correct_answers expected_answers correct_label "
         "ideal evaluated_model_gold_answer answer_key",
         "answers",
     ),
@@ -77,7 +76,7 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "passage_id": _tiers(
         "passage_id paragraph_id pid docno docid doc_id did document_id corpus_id chunk_id "
-        "context_id segment_id"
+        "context_id segment_id product_id"
     ),
     "text": _tiers(
         "text passage segment contents content body chunk context document doc snippet "

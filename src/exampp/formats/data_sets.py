@@ -8,7 +8,7 @@ folder from the Hugging Face hub.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -75,13 +75,23 @@ def _read(path: Path, how: ReadOptions) -> Iterator[DataSet]:
 _HEAD = ("query-id", "corpus-id", "score")
 
 
-_PARTS = (
-    ("queries", "queries.jsonl", "queries: `_id`, `text`"),
-    ("corpus", "corpus.jsonl", "passages: `_id`, `title`, `text`"),
-    ("default", "qrels/test.tsv", "judgments: `query-id`, `corpus-id`, `score`"),
-    ("bank", "bank.jsonl", "the exam: one query per line, with its `items`"),
-    ("", "systems.run", "system results in trec_eval format"),
+PARTS = {
+    "queries.jsonl": ("queries", "queries: `_id`, `text`"),
+    "corpus.jsonl": ("corpus", "passages: `_id`, `title`, `text`"),
+    "qrels": ("default", "judgments: `query-id`, `corpus-id`, `score`"),
+    "bank.jsonl": ("bank", "the exam: one query per line, with its `items`"),
+    "systems.run": ("", "system results in trec_eval format"),
+}
+"""The name of each file's configuration on the hub, and what it holds; qrels are named by split."""
+_ABOUT = (
+    "An exam for systems that retrieve and generate: what a good answer to each query has to "
+    "cover, the passages, people's judgments, and what systems returned."
 )
+
+
+def part_of(file: str) -> tuple[str, str]:
+    """Return the entry of `PARTS` for a file."""
+    return PARTS[file.partition("/")[0]]
 
 
 def write_folder(
@@ -89,12 +99,18 @@ def write_folder(
     topics: Iterable[Query],
     passages: Iterable[Passage],
     judgments: Iterable[Judgment],
-    entries: Sequence[BankEntry],
-    ranked: Iterable[RankedPassage],
+    entries: Sequence[BankEntry] = (),
+    ranked: Iterable[RankedPassage] = (),
+    *,
+    split: str = _SPLIT,
+    about: str = _ABOUT,
+    describe: Callable[[Path, Mapping[str, int]], None] | None = None,
 ) -> int:
-    """Write a new folder in one step; return the number of records per file.
+    """Write a new folder in one step; return the number of records.
 
-    Empty kinds get no file. Passages without text are not written.
+    Empty kinds get no file. Passages without text are not written. `about` describes the data in
+    the card; `describe` is called with the folder and the number of records of each file, and may
+    add files.
 
     Raises:
         InputError: The folder exists, or UTF-8 cannot encode a text.
@@ -113,7 +129,7 @@ def write_folder(
                     if one.text
                 ),
             ),
-            "qrels/test.tsv": _judgments(folder / "qrels" / "test.tsv", judgments),
+            f"qrels/{split}.tsv": _judgments(folder / "qrels" / f"{split}.tsv", judgments),
             "bank.jsonl": sum(len(entry.items) for entry in entries),
         }
         if entries:
@@ -122,12 +138,14 @@ def write_folder(
         counts["systems.run"] = len(entry_list)
         if entry_list:
             trec.write_run(folder / "systems.run", entry_list)
-        for name, count in counts.items():
-            if not count:
-                (folder / name).unlink(missing_ok=True)
-        card = _card(path.name, counts)
+        for name in [name for name, count in counts.items() if not count]:
+            (folder / name).unlink(missing_ok=True)
+            del counts[name]
+        card = _card(path.name, counts, split, about)
         with writing(folder / "README.md") as stream:
             stream.write(card.encode())
+        if describe is not None:
+            describe(folder, counts)
     return sum(counts.values())
 
 
@@ -155,15 +173,16 @@ def _judgments(path: Path, judgments: Iterable[Judgment]) -> int:
     return count
 
 
-def _card(name: str, counts: dict[str, int]) -> str:
+def _card(name: str, counts: Mapping[str, int], split: str, about: str) -> str:
     """Return the data card: YAML for the hub, then a table of the files."""
-    parts = [part for part in _PARTS if counts[part[1]]]
     configs = [
-        f"- config_name: {config}\n  data_files:\n  - split: test\n    path: {file}\n"
-        for config, file, _ in parts
-        if config
+        f"- config_name: {config}\n  data_files:\n  - split: {split}\n    path: {file}\n"
+        for file in counts
+        if (config := part_of(file)[0])
     ]
-    rows = [f"| `{file}` | {counts[file]:,} | {what} |\n" for _, file, what in parts]
+    rows = [f"| `{file}` | {count:,} | {part_of(file)[1]} |\n" for file, count in counts.items()]
+    options = {"bank.jsonl": "--bank bank.jsonl", "systems.run": "--runs systems.run"}
+    given = " ".join(("my.exam .", *(text for file, text in options.items() if file in counts)))
     return (
         "---\n"
         f"pretty_name: {name!r}\n"
@@ -171,12 +190,11 @@ def _card(name: str, counts: dict[str, int]) -> str:
         f"configs:\n{''.join(configs)}"
         "---\n\n"
         f"# {name}\n\n"
-        "An exam for systems that retrieve and generate: what a good answer to each query has to "
-        "cover, the passages, people's judgments, and what systems returned.\n\n"
+        f"{about}\n\n"
         f"| file | records | what |\n|---|---|---|\n{''.join(rows)}\n"
         f"Written by exampp {__version__}. Licence, origin of the texts, and who made the "
         "exam: state it when you publish it.\n\n"
-        "```console\n$ exampp import my.exam . --bank bank.jsonl --runs systems.run\n```\n"
+        f"```console\n$ exampp import {given}\n```\n"
     )
 
 

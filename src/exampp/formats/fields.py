@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import SupportsFloat, cast
 
 from exampp.errors import InputError, Repeated
-from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS
+from exampp.records.items import MODEL, MODEL_KEYS, TURN, WORD_WEIGHTS
 
 LARGEST_WEIGHT = 1e9
 """Largest weight of an item; sums of larger weights lose precision."""
@@ -74,11 +74,14 @@ def number(value: object, field: str) -> float:
 
 
 def check_weight(weight: float) -> float:
-    """Return the weight of an item; raise InputError if it is negative or too large."""
-    if not 0 <= weight <= LARGEST_WEIGHT:
-        raise InputError(
-            f"the weight {weight:g} is not between 0 and {LARGEST_WEIGHT:g}", field="weight"
-        )
+    """Return the weight of an item, negative if it is to be avoided.
+
+    Raises:
+        InputError: Its size is too large.
+    """
+    if not abs(weight) <= LARGEST_WEIGHT:
+        limits = f"{-LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
+        raise InputError(f"the weight {weight:g} is not between {limits}", field="weight")
     return weight
 
 
@@ -312,6 +315,7 @@ BANK_NAMES: Mapping[str, tuple[str, ...]] = {
     "weight": ("weight",),
     "importance": ("importance",),
     MODEL: MODEL_KEYS,
+    TURN: ("turn", "turn_number"),
     "bank": ("bank",),
     "run": ("run_id", "run_tag", "run"),
     "team": ("team_id", "team"),
@@ -352,12 +356,12 @@ def weight_of(importance: str, field: str, default: float | None = None) -> floa
     """Return the weight of an importance.
 
     Raises:
-        InputError: The importance is neither vital nor okay, and there is no default.
+        InputError: The importance is not a known word, and there is no default.
     """
-    weight = WEIGHTS.get(importance.strip().lower(), default)
+    weight = WORD_WEIGHTS.get(importance.strip().lower(), default)
     if weight is None:
         raise InputError(
-            f"{brief(importance)} is neither vital nor okay",
+            f"{brief(importance)} is not vital, okay or avoid",
             field=field,
             hint="Correct it, or skip such nuggets with --on-error skip",
         )

@@ -27,6 +27,7 @@ from exampp.formats.fields import (
     brief,
     column_names,
     is_qrels_header,
+    near,
     normalize_name,
 )
 from exampp.formats.json_values import OBJECT
@@ -111,6 +112,8 @@ class Shape(NamedTuple):
 
 
 _SAMPLE = 5
+_RECORD = 20
+"""Fields of a record at most."""
 _LONGEST = 1 << 20
 """Bytes of a line that are split into columns."""
 _START = 4000
@@ -246,6 +249,16 @@ class FirstRecords:
         """Return whether the first lines start with field names instead of ids."""
         return bool(_RECORD_NAMES & self.names)
 
+    @property
+    def has_misspelt_names(self) -> bool:
+        """Return whether a key of a small object misspells a field name."""
+        return len(self.keys) <= _RECORD and any(near(one, _RECORD_NAMES) for one in self.keys)
+
+    @property
+    def has_spaces(self) -> bool:
+        """Return whether the first keys are texts instead of ids."""
+        return any(" " in one.strip() for one in self.keys[:_RECORD])
+
     def is_dictionary(self, first_values: str) -> bool:
         """Return whether the file is one object from ids to values that start like this.
 
@@ -254,7 +267,7 @@ class FirstRecords:
         is_one = not any(line.lstrip().startswith("{") for line in self.lines[1:])
         starts = {value.lstrip()[:1] for value in self.values}
         is_one = is_one and self.first_value != "" and self.first_value in first_values
-        return is_one and starts <= set(first_values)
+        return is_one and starts <= set(first_values) and not self.has_misspelt_names
 
 
 def is_number(text: str) -> bool:

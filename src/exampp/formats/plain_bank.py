@@ -68,7 +68,15 @@ from exampp.formats.read_warnings import Keys, add_warning
 from exampp.formats.several_banks import RUN, TEAM, join_names, names_of_banks, warn_of_banks
 from exampp.formats.tables import check_width, table_rows
 from exampp.records import BankEntry, Item, item_id
-from exampp.records.items import MODEL, MODEL_KEYS, WEIGHTS, importance, makers_of
+from exampp.records.items import (
+    MODEL,
+    MODEL_KEYS,
+    TURN,
+    WEIGHTS,
+    WORD_WEIGHTS,
+    importance,
+    makers_of,
+)
 
 _KINDS = ("question", "nugget")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -97,7 +105,7 @@ def read(
 
     Raises:
         InputError: With the line: an item without text or query, an unknown column, a weight that
-            is negative or not a number, a duplicate id within a query, or different texts of one
+            is too large or not a number, a duplicate id within a query, or different texts of one
             query.
     """
     in_memory = lines_in_memory(path)
@@ -183,13 +191,25 @@ def _item(row: _Row) -> Item:
     weight = check_weight(real(row.cells.get("weight", "").strip() or f"{usual}", "weight"))
     subtopic_id = row.cells.get("subtopic_id") or None
     own_id = row.cells.get("item_id") or item_id(query_id, text, subtopic_id)
-    extra = {**row.extra, **_extra(word, split_cell(row.cells.get(MODEL, "")))}
+    makers, turn = split_cell(row.cells.get(MODEL, "")), _turn(row.cells.get(TURN, ""))
+    extra = {**row.extra, **_extra(word if word in WEIGHTS else "", makers, turn)}
     return Item(own_id, query_id, text, kind, subtopic_id, row.answers, weight, extra)
 
 
-def _extra(word: str, makers: tuple[str, ...]) -> dict[str, Any]:
+def _turn(cell: str) -> int | None:
+    """Return the number of a turn; raise InputError if it is not a whole number from 1."""
+    if not cell.strip():
+        return None
+    turn = real(cell, TURN)
+    if turn < 1 or turn % 1:
+        raise InputError(f"{brief(cell)} is not the number of a turn, from 1", field=TURN)
+    return int(turn)
+
+
+def _extra(word: str, makers: tuple[str, ...], turn: int | None) -> dict[str, Any]:
     names: str | list[str] = makers[0] if len(makers) == 1 else list(makers)
-    return ({"importance": word} if word else {}) | ({MODEL: names} if names else {})
+    parts = {"importance": word, MODEL: names, TURN: turn}
+    return {key: value for key, value in parts.items() if value}
 
 
 def _kind_and_text(cells: Mapping[str, str]) -> tuple[str, str]:
@@ -353,7 +373,7 @@ def _cell(meaning: str, fields: Fields, column: str) -> Any:
         # a blank id cell of a table means no id; such an item gets a hash of its content
         is_blank = bytes(fields[column]) == b'""'
         return "" if is_blank else identifier(fields, [column]).strip()
-    if meaning == "weight":
+    if meaning in ("weight", TURN):
         return str(decode_part(fields[column], column))
     return optional_text(fields, [column])
 
@@ -366,7 +386,7 @@ def write(
     `ids` writes every item's id, even if reading could restore it. `remark` starts with
     `tables.REMARK` and becomes the last line, which readers skip.
 
-    Of the `extra` of entries and items, only the importance and the model are written. The rest is
+    Of the `extra` of entries and items, only importance, model and turn are written. The rest is
     restored by reading.
 
     Raises:
@@ -413,10 +433,10 @@ def _check_read_back(bare: Sequence[BankEntry], text: str, path: str | Path) -> 
 
 
 def _written_extra(entry: BankEntry, item: Item) -> dict[str, Any]:
-    """Return the parts of the `extra` that a table has: importance and model."""
+    """Return the parts of the `extra` that a table has: importance, model and turn."""
     word = importance(item.extra, item.weight)
     known = word if word is not None and word in WEIGHTS else ""
-    return _extra(known, makers_of(item.extra, entry.extra))
+    return _extra(known, makers_of(item.extra, entry.extra), item.turn)
 
 
 def _table_text(entries: Iterable[BankEntry], separator: str, ids: bool) -> str:
@@ -446,6 +466,7 @@ def _cells(entry: BankEntry, item: Item, ids: bool) -> dict[str, str]:
         "weight": "" if item.weight == usual else f"{item.weight!r}".removesuffix(".0"),
         "importance": word or "",
         MODEL: join_cell(makers_of(item.extra, {})),
+        TURN: f"{item.turn or ''}",
     }
 
 
@@ -463,8 +484,8 @@ FORMAT = Format(
     name="plain-bank",
     looks="CSV or TSV with a header: `query_id` (or `query`, its text) and `question`, "
     "`nugget` or `item` (or `text` with `kind` or `answers`), optionally `subtopic_id`, `item_id`, "
-    "`answer`, `weight`, `importance`, `model` (who made it), `bank` (or `run_id`, `team_id`) and "
-    "`rank`",
+    "`answer`, `weight`, `importance`, `model` (who made it), `turn` (of a conversation), `bank` "
+    "(or `run_id`, `team_id`) and `rank`",
     source="people",
     exports="bank",
     lossless="yes",
@@ -509,8 +530,8 @@ def read_item_lines(path: str | Path, on_error: OnError = raise_error) -> Iterat
     Other keys of a line are stored in `Item.extra`.
 
     Raises:
-        InputError: An item has no query, no text or two texts, a negative weight, or a duplicate
-            id.
+        InputError: An item has no query, no text or two texts, a weight that is too large, or a
+            duplicate id.
     """
     banks = names_of_banks(path, whole_queries=False)
     keys = Keys(path, _KNOWN | {"importance", "bank", *MODEL_KEYS}, stored=True)
@@ -541,7 +562,7 @@ def _item_line(row: Json) -> _Row:
             cells[name] = (
                 json_id(row, key) if name.endswith("_id") else optional(row, key, str) or ""
             )
-    usual = WEIGHTS.get(str(row.get("importance")).strip().lower(), 1.0)
+    usual = WORD_WEIGHTS.get(str(row.get("importance")).strip().lower(), 1.0)
     cells["weight"] = repr(check_weight(number(row.get("weight", usual), "weight")))
     if type(row.get("rank")) in (int, float):
         cells["rank"] = str(row["rank"])

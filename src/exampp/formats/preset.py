@@ -289,7 +289,8 @@ def _preset(value: dict[str, Any], path: str | Path) -> Preset:
         except re.error as error:
             raise InputError(f"is not a pattern ({error})", file=path, field=name) from None
     fields = preset.fields
-    if not (fields.contexts or fields.response or fields.items or fields.judgments):
+    results = fields.contexts, fields.response, fields.items, fields.judgments, fields.reference
+    if not any(results):
         raise InputError(
             "the preset names neither contexts nor a response",
             file=path,

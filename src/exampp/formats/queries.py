@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -40,9 +40,11 @@ from exampp.formats.lines import (
     text_of,
 )
 from exampp.formats.output import writing
+from exampp.formats.rag_values import answerability, is_answerability, is_history, with_history
 from exampp.formats.read_warnings import Keys, add_warning
 from exampp.formats.tables import table_rows
 from exampp.records import Query, Subtopic
+from exampp.records.turns import turns_of
 from exampp.records.wording import counted
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
@@ -135,7 +137,9 @@ def _from_object(path: str | Path, keys: Keys, line: bytes, number: int) -> Quer
     fields = decode_json(line, OBJECT, path, number)
     query = _query(fields)
     texts = REQUEST_KEYS if "problem_statement" in fields else (key_of(fields, TEXT_KEYS),)
-    keys.see(fields, number, {key_of(fields, ID_KEYS), *texts, "subtopics"})
+    used = {key_of(fields, ID_KEYS), *texts, "subtopics"}
+    used |= {*filter(is_answerability, fields if query.answerable is not None else ())}
+    keys.see(fields, number, used | {*filter(is_history, fields if turns_of(query.text) else ())})
     return query
 
 
@@ -145,8 +149,14 @@ def _query(fields: Fields) -> Query:
         parts = (optional_text(fields, [key]).strip() for key in REQUEST_KEYS)
         text = "\n\n".join(part for part in parts if part)
     else:
-        text = required_text(fields, TEXT_KEYS)
-    return Query(query_id, text, _subtopics(fields.get("subtopics")))
+        text = with_history(_decoded(fields, is_history), required_text(fields, TEXT_KEYS))
+    subtopics = _subtopics(fields.get("subtopics"))
+    return Query(query_id, text, subtopics, answerability(_decoded(fields, is_answerability)))
+
+
+def _decoded(fields: Fields, is_wanted: Callable[[str], bool]) -> dict[str, object]:
+    """Return some fields, such as those with the earlier turns of a query."""
+    return {name: msgspec.json.decode(raw) for name, raw in fields.items() if is_wanted(name)}
 
 
 def _subtopics(raw: msgspec.Raw | None) -> tuple[Subtopic, ...]:
@@ -235,7 +245,10 @@ def write(path: str | Path, queries: Iterable[Query]) -> None:
                 {"subtopic_id": one.subtopic_id, "text": one.text} for one in query.subtopics
             ]
             # write empty subtopics, too: they distinguish queries from responses
-            row = {"query_id": query.query_id, "text": query.text, "subtopics": subtopics}
+            row: dict[str, object] = {"query_id": query.query_id, "text": query.text}
+            row["subtopics"] = subtopics
+            if query.answerable is not None:
+                row["answerable"] = query.answerable
             stream.write(encode_json(row, path))
 
 
@@ -256,7 +269,7 @@ _NAME = "quer|topic"
 def _sniff(sample: FirstRecords) -> bool:
     if is_topics(sample.start):
         return True
-    if sample.is_dictionary('"'):
+    if sample.is_dictionary('"') and not sample.has_spaces:
         return not argue.is_spread(sample)
     return _is_csv(sample) or (
         sample.has_tabs({2}) and (not sample.header or is_query_header(sample.header))

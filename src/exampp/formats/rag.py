@@ -18,6 +18,7 @@ from msgspec.structs import asdict, replace
 
 from exampp.errors import InputError
 from exampp.formats.columns import (
+    SYNONYMS,
     Roles,
     identifies_queries,
     role_of,
@@ -39,6 +40,7 @@ from exampp.formats.preset import (
 )
 from exampp.formats.rag_values import (
     SourcedText,
+    answerability,
     check_dotted_path,
     check_single_turn,
     decoded_json,
@@ -47,7 +49,9 @@ from exampp.formats.rag_values import (
     holds_text,
     id_of,
     ids_of,
+    is_answerability,
     is_dialogue,
+    is_documents,
     is_history,
     message_text,
     opened_text,
@@ -59,7 +63,6 @@ from exampp.formats.read_warnings import add_warning, count_fields, count_unused
 from exampp.formats.record_rows import Cells
 from exampp.formats.record_systems import SYSTEM, named_by_key, rows_of_columns, rows_of_systems
 from exampp.formats.traces import join_spans, joined_preset, literal, opened_fields
-from exampp.records.wording import counted
 
 Row = Mapping[str, Any]
 _ROLES = (*FIELD_OF_ROLE, "system")
@@ -84,6 +87,8 @@ _AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
 _LONGEST_SYSTEM = 60
 _PASSAGE_IDS = ("docid", "doc_id", "docId", "document_id", "passage_id", "corpus_id", "_id", "id")
 _LABELS = ("rating", "relevance", "grade", "label", "judgment", "score", "rel")
+_ID = re.compile(r"[a-zA-Z0-9_][!-~]{0,98}[a-zA-Z0-9_/]|[a-zA-Z0-9]")
+"""Words that may be ids of passages: texts in other scripts have no spaces."""
 _LONG_TEXT = 20
 """Mean number of words of a column that may be answers."""
 
@@ -104,6 +109,7 @@ class RagRecord(NamedTuple):
     system: str = ""
     items: tuple[tuple[str, float], ...] = ()
     judgments: tuple[tuple[str, int], ...] = ()
+    answerable: bool | None = None
 
     def joined(self, other: RagRecord) -> RagRecord | None:
         """Return both records as one if they differ in what a bank or judgments have, or None."""
@@ -141,8 +147,20 @@ def detect_preset(
         for one, place in fitting
         if one.normalize_names and roles_of(fields, {}, ["system"])
     ]
+    if fitting and not (fitting[0][0].spans or _reads_results(fitting[0][0], first)):
+        usual = [pair for pair in fitting if pair[0].normalize_names]
+        fitting = [pair for pair in usual if _reads_results(pair[0], first)] or fitting
     plain = fitting[:1] if fitting and (fitting[0][0].system or fitting[0][0].variants) else []
     return next(iter(plain or with_system or fitting), (None, 0))
+
+
+def _reads_results(preset: Preset, first: Row) -> bool:
+    """Return whether a preset reads contexts or an answer of a record, or columns of a table."""
+    names = {normalize_name(name): value for name, value in first.items()}
+    row = names if preset.normalize_names else first
+    paths = (*preset.paths("contexts"), *preset.paths("response"))
+    is_table = isinstance(first, Cells) and any(path in row for path in paths)
+    return is_table or bool(find_value(row, paths, in_lists=True)[0])
 
 
 # ---- records -------------------------------------------------------------------------------------
@@ -197,7 +215,7 @@ def read(
     if (
         preset.contexts_may_be_gold
         and not has_answers
-        and any(one.contexts for _, one, _ in records)
+        and any(one.contexts or one.references for _, one, _ in records)
     ):
         _warn_of_answers(path, rows, preset)
     by_part = zip(*(parts for _, _, parts in records), strict=True)
@@ -235,6 +253,7 @@ def _rows_of_records(
         count_fields(path, one.fields)
         for span in one.spans:
             count_unused(path, sorted({*_unread(span, preset.every_path())}))
+        count_unused(path, [f"spans: {kind}" for kind in one.others])
     return joined_preset(preset), [(one.line, one.row) for one in traces]
 
 
@@ -247,7 +266,8 @@ def _without_conflicts(
 ) -> tuple[Preset, list[tuple[int, Row]]]:
     """Return a preset that reads one column per role, and rows whose questions have their id."""
     plain = [row for _, row in rows]
-    roles = settle(path, plain, roles_of(dict.fromkeys(chain(*plain)), named, _ROLES))
+    roles = roles_of(dict.fromkeys(chain(*plain)), named, _ROLES)
+    roles = settle(path, plain, _with_outputs(plain, _without_scores(plain, roles), named))
     if "query_id" in roles and not identifies_queries(plain, roles):
         add_warning(
             path,
@@ -267,6 +287,25 @@ def _without_conflicts(
                 )
         rows = [(number, row) for number, row in rows if value_of(row, roles, "system") is not None]
     return preset, [*_with_ids(rows, roles)]
+
+
+def _without_scores(rows: Sequence[Row], roles: Roles) -> Roles:
+    """Return the roles without `results` or `hits` that have no documents."""
+    names = roles.get("contexts", ())
+    if not {*names} <= {*SYNONYMS["contexts"][-1]}:
+        return roles
+    values = [row.get(name) for row in rows for name in names]
+    return roles if any(map(is_documents, values)) else {**roles, "contexts": ()}
+
+
+def _with_outputs(rows: Sequence[Row], roles: Roles, named: Mapping[str, str]) -> Roles:
+    """Return the roles with both `answer` and `output`, of which one may be the reference."""
+    if "answer" in named or [*map(normalize_name, roles.get("answer", ()))] != ["answer"]:
+        return roles
+    names = dict.fromkeys(chain(*rows))
+    outputs = [one for one in names if normalize_name(one) in SYNONYMS["answer"][1]]
+    texts = [one for one in outputs if any(isinstance(row.get(one), str) for row in rows)]
+    return {**roles, "answer": (*roles["answer"], *texts)}
 
 
 def _with_ids(rows: Iterable[tuple[int, Row]], roles: Roles) -> Iterator[tuple[int, Row]]:
@@ -328,13 +367,13 @@ def _records(
     rows = [*rows]
     conversations: dict[str, int] = {}
     blanks: list[int] = []
-    avoided = 0
     outer: object = None
     fields_of = dict.fromkeys(chain(*preset.variants), "variant")
     fields_of |= dict.fromkeys(chain(*preset.system), "system")
     fields_of |= {one: name for name, paths in asdict(preset.fields).items() for one in paths}
     required = (*preset.paths("contexts"), *preset.paths("response"))
     shared = _shared_keys(path, preset, rows)
+    preset = _with_ids_alone(preset, rows)
     is_bank = not any(_has_result(row, required) for _, row in rows)
     for number, row in rows:
         used: set[str] = set()
@@ -352,7 +391,8 @@ def _records(
             on_error(error.at(path, number))
             continue
         if preset.spans is None:
-            count_fields(path, ((fields_of[one], one) for one in sorted(used) if one in fields_of))
+            names = ((_holder(fields_of, one), one) for one in sorted(used))
+            count_fields(path, ((fields_of[name], one) for name, one in names if name))
             count_unused(path, [*_unread(row, used | {*preset.ignored, SYSTEM})])
             around = row.get(OUTER)
             if around and around is not outer and OUTER not in preset.ignored:
@@ -362,14 +402,6 @@ def _records(
                 outer = around
         blanks += [number] * blank
         yield number, record, parts
-        avoided += sum(weight < 0 for _, weight in record.items)
-    if avoided:
-        add_warning(
-            path,
-            None,
-            f"{counted(avoided, 'item')} with negative points: stored with weight 0, so that Cover "
-            "does not count them",
-        )
     if blanks:
         add_warning(
             path,
@@ -430,6 +462,23 @@ def _has_result(row: Row, required: Paths) -> bool:
     )
 
 
+def _with_ids_alone(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Preset:
+    """Return a preset that reads words as ids of passages where a file has no texts of them."""
+    rows = [*rows]
+    fields = {name: preset.paths(name) for name in ("contexts", "ids", "relevant", "relevant_ids")}
+    for texts, ids in (("contexts", "ids"), ("relevant", "relevant_ids")):
+        values = [find_value(row, fields[texts], in_lists=True)[1] for _, row in rows]
+        lists = [one for one in values if one is not None]
+        if lists and all(isinstance(one, list) and all(map(_is_id, one)) for one in lists):
+            fields |= {texts: (), ids: (*fields[ids], *fields[texts])}
+    return replace(preset, fields=replace(preset.fields, **fields))
+
+
+def _is_id(value: Any) -> bool:
+    """Return whether a value of a list of passages is an id and not a text."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
 def _shared_keys(
     path: str | Path, preset: Preset, rows: Iterable[tuple[int, Row]]
 ) -> Mapping[str, str]:
@@ -464,16 +513,20 @@ def _record(
 
     asked_at, asked = first("query")
     query = _query(row, preset, used, (asked_at, asked))
+    _use_part(used, asked_at, asked, _QUESTION_KEYS)
     place, value = first("contexts")
     keys = preset.document_id, preset.document_text
-    contexts, blank = documents_of(value, place, *keys, first("ids")[1], shared)
+    ids_at, ids = first("ids")
+    contexts, blank = documents_of(value, place, *keys, ids, shared)
+    if not place and ids_at:
+        contexts = tuple(SourcedText(name, "") for name in ids_of(ids_at, ids))
     response = _response(row, preset, used)
     if not response and is_dialogue(asked):  # messages may end with the answer
         response = message_text(asked, asked_at)
     place, value = first("query_id")
     query_id = id_of(value, place)
     place, value = first("reference")
-    if isinstance(value, dict) and not holds_text(value):
+    if isinstance(value, dict) and not holds_text(value) and find_value(value, _ANSWER_KEYS)[0]:
         value = opened_text(value, _ANSWER_KEYS, place)
     references = text_values(value, place)
     place, value = first("relevant")
@@ -484,8 +537,17 @@ def _record(
     if not contexts and not response:
         _check_bank(row, preset, bool(references or relevant or items or judgments) and is_bank)
     identity = query_id or text_digest(query), query
+    answerable = answerability(row)
+    used |= {*filter(is_answerability, row if answerable is not None else ())}
     record = RagRecord(
-        *identity, contexts, response, references, relevant, items=items, judgments=judgments
+        *identity,
+        contexts,
+        response,
+        references,
+        relevant,
+        items=items,
+        judgments=judgments,
+        answerable=answerable,
     )
     return record, blank + no_text
 
@@ -598,11 +660,28 @@ def _response(row: Row, preset: Preset, used: set[str]) -> str:
     # the first existing field is used, even if empty: a later `answer` may be the reference
     for path in preset.paths("response"):
         if path in row or find_value(row, (path,), in_lists=True)[0]:
-            text = _text(_first(row, preset, (path,), used)[1], path, preset)
+            value = _first(row, preset, (path,), used)[1]
+            text = _text(value, path, preset)
+            _use_part(used, path, value, _ANSWER_KEYS)
             return re.sub(rf"\A(?:{preset.response_prefix})", "", text)
     for path in preset.paths("response") if preset.checks_paths else ():
         check_dotted_path(row, path)
     return ""
+
+
+def _holder(fields_of: Mapping[str, str], path: str) -> str:
+    """Return the path of a field that is this path or above it; empty for none."""
+    while path and path not in fields_of:
+        path = path.rpartition(".")[0]
+    return path
+
+
+def _use_part(used: set[str], path: str, value: Any, keys: Sequence[str]) -> None:
+    """Mark the field of an object that has the text as used instead of the whole object."""
+    parts = [key for key in keys if isinstance(value, dict) and find_value(value, [key])[0]]
+    if parts:
+        used.discard(path)
+        used |= {f"{path}.{key}" for key in parts}
 
 
 def _text(value: Any, place: str, preset: Preset, *, is_question: bool = False) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.read_warnings import is_empty
+from exampp.records.turns import ASSISTANT, USER, Turn, transcript, turns_of
 
 
 class SourcedText(NamedTuple):
@@ -26,11 +27,11 @@ _TEXT_KEYS = (
     *("text", "content", "page_content", "context", "kwargs.content", "data.content"),
     *("pageContent", "chunk", "passage", "contents", "body", "message.content", "parts"),
     *("node.text", "node.text_resource.text", "passage_text", "chunk_text", "snippet"),
-    "page_snippet",
+    *("page_snippet", "_source.text", "_source.content", "_source.body", "_source.passage"),
 )
 _ID_KEYS = (
     *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
-    *("metadata.id", "metadata.source", "node.id_"),
+    *("_id", "metadata.id", "metadata.source", "node.id_"),
 )
 _USERS = frozenset({"user", "human"})
 _SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
@@ -49,6 +50,12 @@ _HISTORY = frozenset(
         *("turns", "previous_turns"),
     )
 )
+_IMPOSSIBLE = frozenset({"is_impossible", "unanswerable", "is_unanswerable"})
+_ANSWERABLE = _IMPOSSIBLE | {"answerable", "is_answerable", "answerability"}
+_TRUTHS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+_TRUTHS |= {"1.0": True, "0.0": False}
+_ANSWERS = {**_TRUTHS, "answerable": True, "partial": True, "partially_answerable": True}
+_ANSWERS |= {"conversational": True, "underspecified": True, "unanswerable": False}
 _TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
 _CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
 
@@ -167,16 +174,13 @@ def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
 
 
 def _turns(messages: Sequence[Any], field: str) -> str:
-    """Return the turns of a conversation, one a line with its role; a single turn is its text."""
-    spoken = [
-        ("user" if role in _USERS else "assistant", message_text(one, field))
+    """Return the transcript of chat messages; a single turn is its text."""
+    turns = [
+        Turn(USER if role in _USERS else ASSISTANT, message_text(one, field))
         for one in messages
         if (role := _role(one)) in _USERS | _SYSTEMS
     ]
-    turns = [(role, text) for role, text in spoken if text]
-    if len(turns) < 2:
-        return "".join(text for _, text in turns)
-    return "\n".join(f"{role}: {text}" for role, text in turns)
+    return transcript(turn for turn in turns if turn.text)
 
 
 def with_history(fields: Mapping[str, Any], question: str) -> str:
@@ -187,7 +191,7 @@ def with_history(fields: Mapping[str, Any], question: str) -> str:
     for name, value in fields.items():
         if not is_history(name) or not isinstance(value, list):
             continue
-        if not value or not all(map(_role, value)) or is_conversation(question):
+        if not value or not all(map(_role, value)) or turns_of(question):
             continue
         users = [one for one in value if _role(one) in _USERS]
         ends = users and message_text(users[-1], name) == question
@@ -201,14 +205,40 @@ def is_history(name: str) -> bool:
     return normalize_name(name) in _HISTORY
 
 
-def is_conversation(question: str) -> bool:
-    """Return whether a question has several turns."""
-    return re.match(r"(user|assistant): ", question) is not None and "\nuser: " in question
+def is_answerability(name: str) -> bool:
+    """Return whether a field may state if a question can be answered."""
+    return normalize_name(name) in _ANSWERABLE
+
+
+def answerability(fields: Mapping[str, Any]) -> bool | None:
+    """Return whether a question can be answered; None if the fields do not state it.
+
+    A value is a truth value or a word such as UNANSWERABLE (MTRAG), perhaps the only one of a list.
+    A question of which a part can be answered is answerable. Other values state nothing.
+    """
+    for name, value in fields.items():
+        if not is_answerability(name):
+            continue
+        one = value[0] if isinstance(value, list) and len(value) == 1 else value
+        said = _ANSWERS.get(str(one).strip().lower())
+        if said is None:
+            continue
+        negates = normalize_name(name) in _IMPOSSIBLE and str(one).strip().lower() in _TRUTHS
+        return not said if negates else said
+    return None
 
 
 def is_dialogue(value: Any) -> bool:
     """Return whether a value is a list of chat messages."""
     return isinstance(value, list) and any(map(_role, value))
+
+
+def is_documents(value: Any) -> bool:
+    """Return whether a value is a list of objects with texts, or an object with only one list."""
+    if isinstance(value, dict):
+        lists = [one for one in value.values() if isinstance(one, list)]
+        return len(lists) == 1 and is_documents(lists[0])
+    return isinstance(value, list) and bool(value) and all(map(holds_text, value))
 
 
 def _conversation(what: str, field: str) -> InputError:
@@ -239,7 +269,7 @@ def check_single_turn(
     `first_lines` stores the first line of each conversation. A question with all its turns is not
     refused.
     """
-    if is_conversation(question):
+    if turns_of(question):
         return
     for name, value in fields.items():
         if normalize_name(name) in _CONVERSATIONS and isinstance(value, str | int):

@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ from exampp.formats.tables import named_rows
 
 Row = Mapping[str, Any]
 _LONGEST_HEADER = 1 << 14
+_BEFORE = 4
+"""Records after the first that are looked at to recognise a file."""
 _DEEPEST = 5
 """Depth of objects and lists in which records are searched."""
 
@@ -56,8 +58,17 @@ def is_text_table(path: str | Path) -> bool:
 
 
 def first_record(path: str | Path) -> Row:
-    """Return the first record of a file; of a table a record with its columns."""
-    return next(raw_rows(path, raise_error, is_sample=True))[1]
+    """Return the first record of a file; of a table a record with its columns.
+
+    A line before the records, such as the settings of a run, is passed over if it is of no format.
+    """
+    rows = raw_rows(path, raise_error, is_sample=True)
+    first = next(rows)[1]
+    if isinstance(first, Cells) or _is_record(first):
+        return first
+    with suppress(InputError):
+        return next((row for _, row in islice(rows, _BEFORE) if is_readable(row)), first)
+    return first
 
 
 def first_columns(path: str | Path) -> list[str]:
@@ -237,10 +248,11 @@ def _place_of_records(value: Row, places: Paths) -> str:
     ends = {place.partition(".")[2] for place in found}
     if len(found) == len(value) > 1 and len(ends) == 1:
         return f"*.{next(iter(ends))}".rstrip(".")
-    found = {place: row for place, row in found.items() if is_readable(row)}
+    found = {place: row for place, row in found.items() if _is_result(row)}
     if len(found) == 1:
         return next(iter(found))
-    is_map = len(value) > 1 and all(isinstance(one, dict) for one in value.values())
+    is_map = len(value) > 1 or "0" in value
+    is_map = is_map and all(isinstance(one, dict) for one in value.values())
     row = _first_at(value, ["*"]) if is_map and not found else None
     return "*" if row and is_readable(row) else ""
 
@@ -255,7 +267,11 @@ def _is_record(value: Row) -> bool:
 def _is_result(row: Row) -> bool:
     """Return whether a record has a question and an answer, or is known otherwise."""
     wanted = "question", "answer"
-    return is_readable(row) or {*wanted} <= roles_of(row, {}, wanted).keys()
+    if is_readable(row) or {*wanted} <= roles_of(row, {}, wanted).keys():
+        return True
+    objects = [one for name, one in row.items() if isinstance(one, dict) and name != OUTER]
+    of_systems = [one for one in objects if roles_of(one, {}, ("answer", "contexts"))]
+    return len(of_systems) > 1 and bool(roles_of(row, {}, ("question",)))
 
 
 def _first_at(value: Any, keys: Sequence[str], outer: Row | None = None) -> Row | None:

@@ -153,6 +153,13 @@ def named_rows(
         )
     for number, cells in rows:
         try:
+            if cells == header:
+                raise InputError(
+                    "repeats the names of the columns",
+                    file=path,
+                    line=number,
+                    hint="Remove it, or pass --on-error skip",
+                )
             check_width(cells, names, path, number)
         except InputError as error:
             on_error(error)

@@ -37,12 +37,16 @@ def joined_preset(preset: Preset) -> Preset:
 
 
 class Trace(NamedTuple):
-    """A trace: its first line, its row, its spans, and the (field, path) that were read."""
+    """A trace: its first line, its row, its spans, and the (field, path) that were read.
+
+    `others` are the kinds of spans whose documents or output are not read.
+    """
 
     line: int
     row: Row
     spans: Sequence[Row]
     fields: Sequence[tuple[str, str]]
+    others: Sequence[str]
 
 
 def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) -> Iterator[Trace]:
@@ -57,8 +61,15 @@ def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) ->
         by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
     for numbered in by_trace.values():
         of_trace = [span for _, span in numbered]
-        row, found = _row_of_trace(preset, spans, of_trace)
-        yield Trace(numbered[0][0], row, of_trace, found)
+        row, found, used = _row_of_trace(preset, spans, of_trace)
+        unused = (one for one in of_trace if not any(one is other for other in used))
+        results = (*preset.paths("contexts"), *preset.paths("response"))
+        kinds = (find_value(one, spans.kind)[1] for one in unused if find_value(one, results)[0])
+        yield Trace(numbered[0][0], row, of_trace, found, [*map(_name_of_kind, kinds)])
+
+
+def _name_of_kind(kind: Any) -> str:
+    return str(kind).strip('"') if isinstance(kind, str) else "without a type"
 
 
 def _with_children(rows: Iterable[tuple[int, Row]], name: str) -> Iterator[tuple[int, Row]]:
@@ -74,7 +85,8 @@ def _with_children(rows: Iterable[tuple[int, Row]], name: str) -> Iterator[tuple
 
 def _row_of_trace(
     preset: Preset, spans: Spans, of_trace: Sequence[Row]
-) -> tuple[Row, list[tuple[str, str]]]:
+) -> tuple[Row, list[tuple[str, str]], list[Row]]:
+    """Return the row of a trace, the (field, path) that were read, and the spans with them."""
     by_kind: dict[str, list[Row]] = {}
     for span in of_trace:
         kind = find_value(span, spans.kind)[1]
@@ -109,7 +121,7 @@ def _row_of_trace(
         **{f"system {at}": find_value(root, one)[1] for at, one in enumerate(preset.system)},
         **{f"variant {at}": find_value(root, one)[1] for at, one in enumerate(preset.variants)},
     }
-    return row, [(name, path) for name, path in found.items() if path]
+    return row, [(name, path) for name, path in found.items() if path], [root, *retrieved]
 
 
 def _root(

@@ -27,6 +27,7 @@ from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
 
 if TYPE_CHECKING:
+    from exampp.analysis.abstention import Abstention
     from exampp.analysis.attacks.result import AttackReport
     from exampp.analysis.banks import BankComparison
     from exampp.analysis.changes import Changes
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from exampp.analysis.omissions import Omissions
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.significance import Significances, SignificanceSettings
+    from exampp.exports.exam import Exported
     from exampp.grades.decisions import Decisions
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
@@ -143,6 +145,47 @@ class Grades(ChosenGrades, GradesBase):
         return write_exam_qrels(
             self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic
         )
+
+    def export(
+        self,
+        path: str | Path,
+        kind: str,
+        *,
+        measures: Sequence[str] | None = None,
+        min_rating: int | None = None,
+        depth: int = 20,
+        negatives: int = 5,
+        organization: str = "unpublished",
+    ) -> Exported:
+        """Write results for other programs, or training data; return what was written.
+
+        Sealed items are never used for training data.
+
+        Args:
+            path: The file, or the new folder.
+            kind: One of `exports.table.RESULT_EXPORTS`, such as `gen-ai-events`.
+            measures: Measures of exported scores, by default those of `evaluate`.
+            min_rating: The lowest rating that counts as an answer.
+            depth: Training data: passages of each ranking that can be hard negatives.
+            negatives: Training data: maximum number of hard negatives of a query.
+            organization: Every Eval Ever: who publishes the results.
+
+        Raises:
+            InputError: The kind is unknown, an option is wrong, or queries have no text.
+        """
+        from exampp.exports.exam import GradedExam
+        from exampp.exports.table import result_export
+        from exampp.records.selection import ExportOptions
+
+        check_lists(measures=measures or ())
+        form = result_export(kind)
+        wanted = None if measures is None else list(measures)
+        options = ExportOptions(wanted, min_rating, depth, negatives, organization)
+        grades = self.public_part() if form.public else self
+        exam = GradedExam(
+            self.path, self.connection, grades.gradebook, self.bank_version(), self.query_texts()
+        )
+        return form.write(exam, Path(path), options)
 
     # ---- reliability of the scores; see also `GradesBase` -------------------------------------
 
@@ -414,6 +457,39 @@ class Grades(ChosenGrades, GradesBase):
         scores = self._item_scores(least, k, subtopics)
         return find_omissions(scores, self.bank_texts(), pairs)
 
+    def abstention(
+        self,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        level: float = 0.5,
+        by: str | None = None,
+    ) -> Abstention:
+        """Return how systems answer, and abstain from, answerable and unanswerable queries.
+
+        `level` is the lowest Cover of a right answer. `by` is a grader with the prompt
+        `abstention`, or "rule"; by default such a grader if there is one. See
+        `analysis.abstention`.
+        """
+        from exampp.analysis.abstention import find_abstention
+        from exampp.prompts.abstention import PROMPT
+        from exampp.store.inputs import unanswerable_queries
+
+        least = self.grader.threshold(min_rating)
+        return find_abstention(
+            self.gradebook,
+            self.evaluate([f"Cover@{k}"], min_rating=least).columns[0],
+            self.dossiers(),
+            unanswerable_queries(self.connection),
+            {
+                one.grader.name: one.gradebook
+                for one in self.others()
+                if one.grader.prompt == PROMPT
+            },
+            level=level,
+            by=by,
+        )
+
     def best_first(self) -> list[str]:
         """Return the systems of answers, or all if none has answers, by Cover@20, best first.
 
@@ -590,6 +666,9 @@ class Grades(ChosenGrades, GradesBase):
             bank=self.bank_texts(),
             texts=self.query_texts(),
             corrected=tuple(corrections(self, settings.min_rating, min_relevant)),
+            abstention=self.abstention(min_rating=settings.min_rating)
+            if self.may_abstain
+            else None,
             changes=None
             if since is None
             else self.changes(

@@ -512,7 +512,7 @@ def plan_run(
             kind,
             bank_of_kind(connection, bank, kind, path),
             depth,
-            by_query=kind != "query" and "query" in prompt.slots,
+            by_query=kind != "query" and not {"query", "conversation"}.isdisjoint(prompt.slots),
             answers_of=source.key if source else None,
             verifies=prompt.verifies,
             max_queries=max_queries,

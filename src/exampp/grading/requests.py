@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
 from exampp.prompts import Filled, Prompt, answer_text, fill, fit_prompt, read_reply, verify_answer
-from exampp.prompts.prompt import item_slots
+from exampp.prompts.prompt import item_slots, query_slots
 from exampp.prompts.reply_fields import (
     EVIDENCE,
     REASON,
@@ -92,13 +92,13 @@ _FILLED = {"query": "the query has no text", "correct_answer": "the item has no 
 """Slots that must not be empty, with the error for an empty one."""
 
 
-def prompt_slots(cells: PendingCells, kind: str) -> Mapping[str, str]:
+def prompt_slots(prompt: Prompt, cells: PendingCells, kind: str) -> Mapping[str, str]:
     """Return the texts of a prompt's slots, by slot."""
     return {
         "question": cells.item,
         "nugget": cells.item,
         **item_slots([cells.item]),
-        "query": cells.item if kind == "query" else cells.query,
+        **query_slots(prompt, cells.item if kind == "query" else cells.query),
         "context": cells.passage,
         "answer": cells.passage,
         "correct_answer": " or ".join(cells.keys),
@@ -112,7 +112,7 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
         InputError: Instructions and item alone exceed the limit, or a required query text or answer
             key is missing.
     """
-    slots = prompt_slots(cells, kind)
+    slots = prompt_slots(prompt, cells, kind)
     for name, what in _FILLED.items():
         if name in prompt.slots and not slots[name].strip():
             raise InputError(f"{what}, but the prompt {prompt.name!r} needs {{{name}}}")
@@ -120,17 +120,13 @@ def fill_cell_prompt(prompt: Prompt, kind: str, grader: Grader, cells: PendingCe
     if limit is None:
         return fill(prompt, slots)
 
-    def overhead(filled: Filled) -> int:
-        parts = sum(len(grader.offsets(text)) for text in (filled.system, filled.user) if text)
-        return grader.length(filled.user, filled.system) - parts
-
     # the passage leaves room for as many items as can share the request
     fitted = fit_prompt(
         prompt,
         {**slots, **item_slots([cells.item] * prompt.items)},
         limit,
+        grader.length,
         grader.offsets,
-        overhead,
     )
     if prompt.items == 1:
         return fitted

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.grading.chances import drawn_items, learn_models, skipped_cells
-from exampp.measures.cover import check_partial
 from exampp.measures.exams import default_subtopics
 from exampp.measures.names import CUTOFF, Measure, as_measures, parse_measure
 from exampp.measures.needs import QueryNeeds, query_needs
+from exampp.measures.nugget_scores import check_partial
 from exampp.measures.query_sample import is_decided, outcome, random_order
 from exampp.measures.requirements import parse_requirement
 from exampp.records.gradebook import MISSING, Gradebook, SkippedCells, without_decisions
@@ -145,7 +145,7 @@ def _stopping(
     check_choice("until", stop.until, ("order", "gate"))
     for name in target.measures:
         kind = parse_measure(name).kind
-        if not kind.cover or not kind.share or name.startswith("nCover"):
+        if not kind.cover or not kind.share or name.startswith(("nCover", "Avoided")):
             raise InputError(
                 f"--until does not support {name}, which is not a mean over all queries of a "
                 "share of items",

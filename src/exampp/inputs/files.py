@@ -56,6 +56,7 @@ from exampp.formats.lines import (
 )
 from exampp.formats.preset import OUTER, Fields, Preset, preset_of, presets
 from exampp.formats.rag import RagRecord
+from exampp.formats.rag_values import is_documents
 from exampp.formats.read_warnings import add_warning, note_preset
 from exampp.formats.record_systems import named_by_key, system_fields
 from exampp.formats.tables import named_rows
@@ -544,7 +545,7 @@ def _parts(
     # data from memory has no name that could be a system's
     named = system or source.system or ("" if source.data is not None else system_of(path))
     first = _first_record(source)
-    preset = preset_of(source.kind or "") if first is None else _preset(source, first, renaming)
+    preset = _stated_preset(source) if first is None else _preset(source, first, renaming)
     if preset is None:
         roles = None if first is None else _table_roles(source, first, renaming)
         if roles is None:
@@ -601,6 +602,16 @@ def _first_record(source: GivenFile) -> Row | None:
     return None
 
 
+def _stated_preset(source: GivenFile) -> Preset | None:
+    """Return the preset that the user named, or None."""
+    preset = preset_of(source.kind or "")
+    if preset is not None and preset.normalize_names and _is_readable(source.path):
+        with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+            systems = system_fields(record_rows.first_record(source.path))
+            return replace(preset, systems=preset.systems or systems)
+    return preset
+
+
 def _preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset | None:
     """Return the preset that reads a file; None if it is not of a RAG program."""
     if source.role not in (None, "responses"):
@@ -644,6 +655,8 @@ def _answers_preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset
             return answers if {"question", "answer"} <= roles.keys() else None
         if "question" not in roles or _has_several_per_query(source.path, roles):
             return None
+        if is_documents(first.get(next(iter(roles.get("contexts", ())), ""))):
+            return answers
         others = {*names}.difference(*roles.values())
         if roles.keys() & {"system", "contexts"} or (renaming.columns and others):
             return None
@@ -768,7 +781,8 @@ def _rows(
     one: RagRecord, system: str, retrieved: str, answers: Iterable[str]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     of_query = {"query_id": one.query_id}
-    yield "queries", {**of_query, "text": one.query}
+    said = {} if one.answerable is None else {"answerable": one.answerable}
+    yield "queries", {**of_query, "text": one.query, **said}
     for passage, text, source in (*one.relevant, *(of for of in one.contexts if of.source)):
         if text:
             origin = {"source": source} if source else {}
@@ -776,7 +790,10 @@ def _rows(
     for passage, _, _ in one.relevant:
         yield "qrels", {**of_query, "passage_id": passage, "relevance": 1}
     if one.contexts:
-        texts = [{"docid": passage, "doc": {"text": text}} for passage, text, _ in one.contexts]
+        texts = [
+            {"docid": passage, "doc": {"text": text} if text else {}}
+            for passage, text, _ in one.contexts
+        ]
         query = {"qid": one.query_id}
         yield "candidates", {"query": query, "run_id": retrieved, "candidates": texts}
     if one.response:
@@ -784,8 +801,7 @@ def _rows(
     for passage, label in one.judgments:
         yield "qrels", {**of_query, "passage_id": passage, "relevance": label}
     for text, weight in one.items:
-        # items to avoid have no weight, so that they are graded but not counted
-        yield "plain-bank", {**of_query, "nugget": text, "weight": max(weight, 0.0)}
+        yield "plain-bank", {**of_query, "nugget": text, "weight": weight}
     if one.references:
         # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)

@@ -98,9 +98,9 @@ def table_parts(
     ranks: dict[tuple[str, str], int] = {}
     texts: dict[str, tuple[int, str]] = {}
     for number, row in rows:
-        value = {role: _text(value_of(row, roles, role)) for role in roles}
         count_unused(path, [name for name in row if name not in used and not is_empty(row[name])])
         try:
+            value = {role: _cell(row, roles, role) for role in roles}
             new = _new_rows(path, kind, value, system)
             if (passage := new.get("passages")) is not None:
                 first, text = texts.setdefault(passage["id"], (number, passage["text"]))
@@ -224,6 +224,14 @@ def _check_ambiguous(
 def _are_ids(rows: Sequence[Row], roles: Roles) -> bool:
     """Return whether the column of the question holds ids: single words, as in TREC's files."""
     return not any(" " in _text(value_of(row, roles, "question")) for row in rows)
+
+
+def _cell(row: Row, roles: Roles, role: str) -> str:
+    """Return the text of a role in a row; raise InputError for a list or an object."""
+    value = value_of(row, roles, role)
+    if isinstance(value, list | dict):
+        raise InputError(f"must be a text, not {brief(value)}", field=roles[role][0])
+    return _text(value)
 
 
 def _text(value: Any) -> str:

@@ -170,7 +170,8 @@ def base_file(path: Path, workflow: Workflow, folder: Path) -> Path | None:
         )
     content = _git(path, "show", f"{commit}:./{path.name}")
     if content is not None:
-        copy = folder / path.name
+        # two files of one name may come from two folders
+        copy = Path(tempfile.mkdtemp(dir=folder)) / path.name
         copy.write_bytes(content)
         return copy
     return None if _git(path, "ls-files", "--error-unmatch", "--", path.name) is not None else path
@@ -208,7 +209,8 @@ def _git(path: Path, *arguments: str) -> bytes | None:
 class Published:
     """A gate in a workflow: its result, and where it was published.
 
-    `comment` is the address of the comment; `why` is the reason why a pull request has none.
+    `comment` is the address of the comment; `why` is the reason why a pull request has none, or
+    why a file of the step was not written.
     """
 
     gate: GateResult
@@ -221,10 +223,10 @@ class Published:
         lines = [(kind, self.gate.headline)]
         if self.comment:
             lines.append(("notice", f"Comment: {self.comment}"))
-        elif self.why:
-            lines.append(("warning", f"No comment, only a summary of the step: {self.why}"))
+        if self.why:
+            lines.append(("warning", f"Not everything was published: {self.why}"))
         texts = ((kind, _one_line(text).replace("%", "%25")) for kind, text in lines)
-        return "".join(f"::{kind} title=exampp gate::{text}\n" for kind, text in texts)
+        return "\n".join(f"::{kind} title=exampp gate::{text}" for kind, text in texts)
 
 
 def gate_on_github(
@@ -244,7 +246,7 @@ def gate_on_github(
         InputError: As `run_gate` does, or the environment is not a workflow.
     """
     workflow = read_workflow(os.environ if environ is None else environ)
-    title = title or path.name
+    title = printable(title or path.name)
     with tempfile.TemporaryDirectory(prefix="exampp-") as folder:
         try:
             found, remarks = _run(path, options, workflow, Path(folder))
@@ -316,7 +318,9 @@ def _body(
     """Return the result as Markdown: the requirements that are not met first, as many as fit."""
     order = ("failed", "missing", "cannot be told", "passed")
     rows = sorted(found.rows, key=lambda row: order.index(row.verdict))
-    changes = [_markdown(one.tables()["scores"]) for one in found.changes]
+    changes = [
+        _markdown(table) for name, table in found.tables().items() if name not in ("gate", "items")
+    ]
     title = f"Difference to the {'base branch' if workflow.pull_request else 'earlier version'}"
     text, shown = "", len(rows)
     while shown:
@@ -325,7 +329,11 @@ def _body(
         if shown < len(rows):
             parts.append(f"{counted(len(rows) - shown, 'more row')} in the log of the run.")
         parts += map(markdown_escape, map(printable, remarks))
-        parts += (f"<details><summary>{title}</summary>\n\n{one}\n</details>" for one in changes)
+        if changes:
+            inside = "\n\n".join(changes)
+            parts.append(f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>")
+        elif found.changes:
+            parts.append(f"{title}: in the log of the run.")
         text = "\n\n".join(parts)
         if len(text) <= limit:
             break
@@ -358,16 +366,24 @@ def _publish(
             comment = _write_comment(workflow, title, body(COMMENT_LIMIT))
         except _RefusedError as error:
             why = error.reason(workflow)
-    _append(workflow.summary, f"{body(SUMMARY_LIMIT)}\n")
     lines = {**outputs, "comment": comment}
-    _append(workflow.outputs, "".join(f"{key}={_one_line(lines[key])}\n" for key in lines))
-    return comment, why
+    text = "".join(f"{key}={_one_line(lines[key])}\n" for key in lines)
+    faults = [
+        _append(workflow.summary, f"{body(SUMMARY_LIMIT)}\n"),
+        _append(workflow.outputs, text),
+    ]
+    return comment, "; ".join(filter(None, (why, *faults)))
 
 
-def _append(path: Path | None, text: str) -> None:
-    if path is not None:
-        with path.open("a", encoding="utf-8", errors="replace") as stream:
-            stream.write(text)
+def _append(path: Path | None, text: str) -> str:
+    """Append to a file of the step, if there is one; return why that failed."""
+    try:
+        if path is not None:
+            with path.open("a", encoding="utf-8", errors="replace") as stream:
+                stream.write(text)
+    except OSError as error:
+        return f"{path} cannot be written ({error.strerror})"
+    return ""
 
 
 def _one_line(text: str) -> str:
@@ -405,7 +421,7 @@ def _own_comments(workflow: Workflow, comments: str, marker: str) -> list[object
         except _RefusedError:
             # the token of a workflow belongs to no person
             return mine
-        mine = [one for one in found if _text(one, "user", "login") == login]
+        mine += [one for one in found if login and _text(one, "user", "login") == login]
     return mine
 
 
@@ -419,11 +435,13 @@ class _RefusedError(Exception):
     def reason(self, workflow: Workflow) -> str:
         """Return why there is no comment, and what to do."""
         answer = f"GitHub answered {self.status} ({self.message})" if self.status else self.message
-        if workflow.from_fork and self.status in (0, 401, 403, 404):
+        if self.status not in (0, 401, 403, 404) or "rate limit" in self.message:
+            return answer
+        if workflow.from_fork:
             return f"the token of a pull request from a fork may only read. {answer}"
-        if self.status in (401, 403, 404):
-            return f'{answer}. Give the job "permissions: pull-requests: write"'
-        return answer
+        if self.status == 0:
+            return answer
+        return f'{answer}. Give the job "permissions: pull-requests: write"'
 
 
 def _request(workflow: Workflow, method: str, address: str, body: object = None) -> object:
@@ -476,14 +494,14 @@ def _message(answer: bytes) -> str:
 
 
 @contextmanager
-def commands_stopped(write: Callable[[str], object]) -> Iterator[None]:
+def commands_stopped(write_line: Callable[[str], object]) -> Iterator[None]:
     """Keep the runner from obeying commands (`::error::`) in names that are printed."""
     token = secrets.token_hex(16)
-    write(f"::stop-commands::{token}\n")
+    write_line(f"::stop-commands::{token}")
     try:
         yield
     finally:
-        write(f"::{token}::\n")
+        write_line(f"::{token}::")
 
 
 def main(gate: str, title: str) -> int:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -85,32 +85,27 @@ def exam_gate(pytestconfig: pytest.Config) -> GateResult:
         return run_gate(*gate_inputs(path))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Skip a test whose gate is undecided, if that is wanted."""
-    try:
-        return (yield)
-    except AssertionError as error:
-        gate = sys.modules.get(_GATE)
-        if gate is None or not isinstance(error, gate.GateUndecided):
-            raise
-        if pyfuncitem.config.getoption("exam_undecided") != "skip":
-            raise
-        pytest.skip(error.result.headline)
-
-
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(
-    call: pytest.CallInfo[None],
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the gates of a failed test: verdict, requirements, and the items that cost most."""
-    report = yield
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, None]:
+    """Show the gates of a failed test: verdict, requirements, and the items that cost most.
+
+    A test whose gate is undecided is skipped, if that is wanted.
+    """
+    report: pytest.TestReport = (yield).get_result()
     gate = sys.modules.get(_GATE)
     if gate is None or not report.failed or call.excinfo is None:
-        return report
-    # a GateFailed has the same text as its message
-    if call.excinfo.errisinstance(gate.GateFailed):
-        return report
+        return
+    error = call.excinfo.value
+    if isinstance(error, gate.GateFailed):
+        # its message has the gate
+        wanted = item.config.getoption("exam_undecided") == "skip"
+        if wanted and isinstance(error, gate.GateUndecided):
+            file, line, _ = item.location
+            report.outcome = "skipped"
+            report.longrepr = (file, (line or 0) + 1, f"Skipped: {error.result.headline}")
+        return
     found = {
         id(value): value
         for entry in call.excinfo.traceback
@@ -118,4 +113,3 @@ def pytest_runtest_makereport(
         if isinstance(value, gate.GateResult) and value.verdict != "passed"
     }
     report.sections += [("exampp gate", value.render().rstrip()) for value in found.values()]
-    return report

@@ -17,7 +17,15 @@ from exampp.formats.fields import brief, check_weight, real
 from exampp.formats.fields import number as finite
 from exampp.items.lint import DISMISSED, dismissals, dismissed_rules
 from exampp.records import ITEM_KINDS, BankEntry, Item, content_hash, item_id
-from exampp.records.items import DIFFERENT, MODEL, SAME, importance, makers_of, marked_items
+from exampp.records.items import (
+    DIFFERENT,
+    MODEL,
+    SAME,
+    WORD_WEIGHTS,
+    importance,
+    makers_of,
+    marked_items,
+)
 from exampp.results.notes import listed
 from exampp.results.result import Table
 from exampp.sanitize import check_choice, check_id, check_text
@@ -200,9 +208,9 @@ def find_item(
 def change_item(state: ItemState, operation: str, values: Sequence[str]) -> ItemChange:
     """Return the change made by an operation other than `add`.
 
-    `values` is a text for `reword`, a number for `weight`, any number of answers for `key` (none
-    removes the key), any number of rules for `dismiss` (none reports all findings again), and empty
-    for `retire` and `restore`.
+    `values` is a text for `reword`, a number or a word of importance for `weight`, any number of
+    answers for `key` (none removes the key), any number of rules for `dismiss` (none reports all
+    findings again), and empty for `retire` and `restore`.
 
     Raises:
         InputError: The operation or the values are invalid, or nothing would change.
@@ -219,7 +227,7 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
     elif operation == "reword":
         after = replace(state, text=values[0])
     elif operation == "weight":
-        after = replace(state, weight=real(values[0], "weight"))
+        after = replace(state, weight=_weight(values[0]))
     elif operation == "dismiss":
         return ItemChange(operation, state, dismiss_findings(state, values))
     else:
@@ -227,6 +235,11 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
             f"unknown operation {brief(operation)}", hint=f"Known: {', '.join(OPERATIONS)}"
         )
     return _checked(ItemChange(operation, state, after))
+
+
+def _weight(value: str) -> float:
+    word = value.strip().lower() if isinstance(value, str) else value
+    return WORD_WEIGHTS[word] if word in WORD_WEIGHTS else real(value, "weight")
 
 
 def dismiss_findings(state: ItemState, rules: Sequence[str]) -> ItemState:
@@ -308,7 +321,7 @@ def new_item(states: Iterable[ItemState], new: ItemState) -> ItemState:
 
     Raises:
         InputError: The query already has an item of that kind and text, or the item is invalid: no
-            text, an unknown kind, a weight below 0.
+            text, an unknown kind, a weight that is too large.
     """
     check_text("query_id", new.query_id)
     check_choice("kind", new.kind, ITEM_KINDS)

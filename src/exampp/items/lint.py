@@ -173,10 +173,10 @@ def _by_weight(entries: Iterable[BankEntry]) -> Iterator[tuple[tuple[str, str], 
     weights: dict[tuple[str, str], float] = {}
     for item in items:
         place = (item.query_id, item.kind)
-        weights[place] = weights.get(place, 0.0) + item.weight
+        weights[place] = weights.get(place, 0.0) + max(item.weight, 0.0)
     for item in items:
         weight = weights[item.query_id, item.kind]
-        share = item.weight / weight if weight else 0.0
+        share = max(item.weight, 0.0) / weight if weight else 0.0
         yield (item.query_id, item.item_id), ItemEvidence(share)
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.measures.cover import NUGGET_SCORES, OVERALL, describe_support
+from exampp.measures.cover import OVERALL
 from exampp.measures.exams import Subtopics
 from exampp.measures.names import Measure, parse_measure
+from exampp.measures.nugget_scores import NUGGET_SCORES, describe_support
 from exampp.measures.values import MeasureColumn
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity

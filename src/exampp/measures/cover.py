@@ -16,32 +16,26 @@ computes `zero` and also the lowest and highest possible value. `zero` computes 
 if more than `FEW_MISSING` of the deciding cells of a system are missing: the cells of P for items
 that no graded passage of P covers.
 
+An item with a negative weight is to be avoided. Cover and nCover ignore it. With N the items to
+avoid and W the others,
+
+    Avoided = 1 - |w|(N covered by P) / |w|(N)
+    Points  = w(W and N covered by P) / w(W)
+
+Avoided is undefined for queries without items to avoid, Points for queries with nothing else. A
+query that a system does not answer counts 0 in both. Points of a query may be negative; the mean
+over the queries is at least 0.
+
+Source of Points: HealthBench (Arora et al. 2025, arXiv:2505.08775), the score of a response.
+
 If duplicates count once, the items of an exam that belong to one group of duplicates are a single
 item: covered if any of them is, with the weight of the heaviest.
-
-Nugget scores of TREC RAG are those of castorini's nuggetizer, computed in the same pass.
-
-Every item is a nugget that the first k passages support (credit 1), partially support (credit 1/2;
-0 if the measure is `strict`) or do not support (0). With B the bank of a query,
-
-    NuggetAll       mean credit of B
-    NuggetVital     mean credit of the vital items of B
-    NuggetWeighted  (credit of the vital items + half the credit of the okay ones) /
-        (number of vital items + half the number of okay ones)
-
-A rating of at least `--min-rating` is support, one of at least `partial` is partial support.
-`partial` is one below the min rating by default; if that is the lowest rating of the scale, nothing
-is partial. Item weights are ignored, except that items of weight 0 are excluded. An item whose
-importance is neither vital nor okay counts only in NuggetAll. Without vital items, NuggetVital is
-undefined.
-
-Source: Pradeep et al. (2024), arXiv:2411.09607; castorini/nuggetizer, scripts/calculate_metrics.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, get_args
@@ -64,10 +58,10 @@ from exampp.measures.exams import (
     resolve_subtopics,
 )
 from exampp.measures.names import Measure
+from exampp.measures.nugget_scores import NUGGET_SCORES, credits_of, shares_of
 from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked, ratio
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
-from exampp.records.graders import GraderIdentity
-from exampp.records.items import OKAY, VITAL, ItemEvidence
+from exampp.records.items import ItemEvidence
 from exampp.sanitize import check_integer
 
 Floats = NDArray[np.float64]
@@ -177,7 +171,9 @@ def cover(
     lowest = gradebook.grader.lowest
     settings = _CoverSettings(k, missing, policy, tuple(measures), lowest, target, once)
     tau = np.array(thresholds, np.int32)
-    by_query = groupby(cover_exams(gradebook, mode, k, policy), lambda exam: exam.query.query_id)
+    avoided = any(one.name in AVOIDING for one in settings.measures)
+    exams_of_all = cover_exams(gradebook, mode, k, policy, avoided=avoided)
+    by_query = groupby(exams_of_all, lambda exam: exam.query.query_id)
     results = [
         _mean_over_exams([_cover_of_exam(exam, tau, settings) for exam in exams_of_query])
         for _, exams_of_query in by_query
@@ -236,18 +232,26 @@ class _ExamCover(NamedTuple):
 
 
 def cover_exams(
-    gradebook: Gradebook, subtopics: Subtopics, k: int, policy: CoverPolicy = EXAM
+    gradebook: Gradebook,
+    subtopics: Subtopics,
+    k: int,
+    policy: CoverPolicy = EXAM,
+    *,
+    avoided: bool = False,
 ) -> Iterator[QueryExam]:
-    """Return the exams with the items that count in Cover@k, with uncut rankings by default."""
+    """Return the exams with the items that count in Cover@k, with uncut rankings by default.
+
+    With `avoided`, the items to avoid are included.
+    """
     if policy.ranks_as_written:
-        all_exams = exams(gradebook, "query", _up_to_rank(k), all_together)
+        all_exams = exams(gradebook, "query", _up_to_rank(k), all_together, avoided=avoided)
     else:
-        all_exams = exams(gradebook, subtopics, by_rank)
+        all_exams = exams(gradebook, subtopics, by_rank, avoided=avoided)
     for exam in all_exams:
         items = exam.items
         if policy.graded_items_only:
             items = items[(exam.query.ratings[:, items] != MISSING).any(axis=0)]
-        items = items[exam.query.weights[items] > 0]
+        items = items[exam.query.weights[items] != 0]
         if len(items):
             yield QueryExam(exam.query, exam.exam_id, items, exam.passages)
 
@@ -288,32 +292,13 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
     covered = best >= tau[:, None, None]
     by_pool = (ratings.max(axis=0, initial=MISSING) >= tau[:, None])[:, None, :]
     counting = np.ones(best.shape, np.bool_)
-    total, pooled = weights.sum(), by_pool @ weights
     if settings.missing == "skip":
         # a system that returned nothing has no missing cells and covers nothing
         counting = (best != MISSING) | ~layout.answered[:, None]
-        total, pooled = counting @ weights, (counting & by_pool) @ weights
     bounded = settings.missing == "bounds"
     unknown = per_system(np.logical_or, absent, layout, False) if bounded else None
-    parts = []
-    for measure in settings.measures:
-        if measure.name == "nCover":
-            parts.append([ratio(covered @ weights, pooled)])
-            if unknown is not None:
-                inside = per_system(np.add, _missing_in_pool(absent, exam, layout), layout, 0)
-                # The last system is the whole pool; `elsewhere` is what other systems cover.
-                elsewhere = inside[-1] > inside
-                parts[-1] += _n_cover_bounds(covered, unknown, by_pool, elsewhere, weights)
-            continue
-        credit: NDArray[Any] = covered
-        shares, whole = weights, total
-        if measure.name in NUGGET_SCORES:
-            credit = credits_of(measure, best, tau, settings.lowest)
-            shares = shares_of(measure, _importances(exam))
-            whole = counting @ shares
-        parts.append([ratio((credit * counting) @ shares, whole)])
-        if unknown is not None:
-            parts[-1] += [parts[-1][0], ratio(np.where(unknown, 1.0, credit) @ shares, whole)]
+    found = _Found(exam, tau, settings, weights, absent, layout, best, covered, by_pool, counting)
+    parts = [_parts_of(measure, found, unknown) for measure in settings.measures]
     counted = missing
     if settings.deciding_only:
         is_open: Bools = np.logical_not(covered.all(axis=0))
@@ -327,6 +312,59 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
     )
 
 
+class _Found(NamedTuple):
+    """The items of an exam that each system covers, and the items that count.
+
+    `best`, `covered` and `counting` are [(thresholds,) systems, items], `by_pool` is for the pool.
+    """
+
+    exam: QueryExam
+    tau: NDArray[np.int32]
+    settings: _CoverSettings
+    weights: Floats
+    absent: Bools
+    layout: PoolLayout
+    best: NDArray[np.int16]
+    covered: Bools
+    by_pool: Bools
+    counting: Bools
+
+
+def _parts_of(measure: Measure, found: _Found, unknown: Bools | None) -> list[Part]:
+    """Return the values of a measure and, with `unknown` items, the lowest and highest ones."""
+    wanted: Floats = np.maximum(found.weights, 0)
+    unwanted: Floats = np.maximum(-found.weights, 0)
+    covered, counting = found.covered, found.counting
+    skips = found.settings.missing == "skip"
+    if measure.name == "nCover":
+        pooled = counting & found.by_pool if skips else found.by_pool
+        parts = [ratio(covered @ wanted, pooled @ wanted)]
+        if unknown is not None:
+            missing = _missing_in_pool(found.absent, found.exam, found.layout)
+            inside = per_system(np.add, missing, found.layout, 0)
+            # The last system is the whole pool; `elsewhere` is what other systems cover.
+            elsewhere = inside[-1] > inside
+            parts += _n_cover_bounds(covered, unknown, found.by_pool, elsewhere, wanted)
+        return parts
+    if measure.name in AVOIDING:
+        sides = [(covered, covered)]
+        if unknown is not None:
+            sides += [(covered, covered | unknown), (covered | unknown, covered)]
+        weights, answered = (wanted, unwanted), found.layout.answered
+        return [_with_losses(measure, side, weights, counting, answered) for side in sides]
+    credit: NDArray[Any] = covered
+    shares = wanted
+    whole: Any = counting @ wanted if skips else wanted.sum()
+    if measure.name in NUGGET_SCORES:
+        credit = credits_of(measure, found.best, found.tau, found.settings.lowest)
+        shares = shares_of(measure, _importances(found.exam)) * (found.weights > 0)
+        whole = counting @ shares
+    parts = [ratio((credit * counting) @ shares, whole)]
+    if unknown is not None:
+        parts += [parts[0], ratio(np.where(unknown, 1.0, credit) @ shares, whole)]
+    return parts
+
+
 def _join_duplicates(
     exam: QueryExam, ratings: Ratings, absent: Bools, weights: Floats
 ) -> tuple[Ratings, Bools, Floats]:
@@ -335,13 +373,15 @@ def _join_duplicates(
     A passage has the highest rating on any of them, and a missing cell if one of them is missing.
     The group has the weight of its heaviest item.
     """
-    groups = np.array(exam.query.item_groups)[exam.items]
+    sign = np.sign(weights)
+    # an item to avoid never joins a wanted one
+    groups = 2 * np.array(exam.query.item_groups)[exam.items] + (sign < 0)
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     return (
         np.maximum.reduceat(ratings[:, order], starts, axis=1),
         np.logical_or.reduceat(absent[:, order], starts, axis=1),
-        np.maximum.reduceat(weights[order], starts),
+        np.maximum.reduceat(np.abs(weights)[order], starts) * sign[order][starts],
     )
 
 
@@ -368,6 +408,21 @@ def _n_cover_bounds(
     high, _ = ratio(may @ weights, (by_pool | may) @ weights)
     counts = np.broadcast_to(by_pool @ weights > 0, low.shape)
     return [(low, counts), (high, counts)]
+
+
+def _with_losses(
+    measure: Measure,
+    found: tuple[Bools, Bools],
+    weights: tuple[Floats, Floats],
+    counting: Bools,
+    answered: Bools,
+) -> Part:
+    """Return Avoided or Points of the items found; pairs are of wanted items and those to avoid."""
+    gained, lost = (one @ of for one, of in zip(found, weights, strict=True))
+    if measure.name == "Points":
+        return ratio(gained - lost, counting @ weights[0])
+    shares, defined = ratio(lost, counting @ weights[1])
+    return (1 - shares) * answered, defined
 
 
 def _deciding_cells(covered: Bools, missing: Bools, layout: PoolLayout) -> NDArray[np.int64]:
@@ -437,8 +492,10 @@ def _join_queries(
         tables = [_table(version, counted, len(thresholds)) for version in versions]
         tables[0] = _fill_undefined(measure, tables[0], counted, policy)
         for at, threshold in enumerate(thresholds):
+            clipped = measure.kind.clipped
             values, *bounds = (
-                masked(values[at, :-1], counts[at, :-1]) for values, counts in tables
+                masked(values[at, :-1], counts[at, :-1], clipped=clipped)
+                for values, counts in tables
             )
             columns.append(
                 MeasureColumn(
@@ -450,7 +507,7 @@ def _join_queries(
                     missing_cells=missing_cells[:-1],
                     low=bounds[0] if bounds else None,
                     high=bounds[1] if bounds else None,
-                    overall=masked(tables[0][0][at, -1:], tables[0][1][at, -1:]),
+                    overall=masked(tables[0][0][at, -1:], tables[0][1][at, -1:], clipped=clipped),
                     overall_shares=(ungraded[-1], missing_cells[-1]),
                 )
             )
@@ -584,83 +641,15 @@ def _judgments(exam: QueryExam) -> NDArray[np.int16]:
     return own if (own != MISSING).any() else of_query
 
 
-PARTIAL = 0.5
-"""The credit of partial support."""
-
-NUGGET_SCORES = {
-    "NuggetAll": (1.0, 1.0, 1.0),
-    "NuggetVital": (1.0, 0.0, 0.0),
-    "NuggetWeighted": (1.0, 0.5, 0.0),
-}
-"""The scores by name: weights of vital, okay and other items."""
+AVOIDING = ("Avoided", "Points")
+"""The measures that read items to avoid."""
 
 
-def partial_from(measure: Measure, threshold: int, lowest: int) -> int | None:
-    """Return the lowest rating that is partial support, or None."""
-    if measure.param("strict") is True:
-        return None
-    parameter = measure.param("partial")
-    partial = parameter if isinstance(parameter, int) else threshold - 1
-    return partial if lowest < partial < threshold else None
-
-
-def check_partial(measure: Measure, grader: GraderIdentity) -> None:
-    """Raise InputError if the parameters contradict each other or the grader's scale."""
-    partial = measure.param("partial")
-    if measure.name not in NUGGET_SCORES or partial is None:
-        return
-    if measure.param("strict") is True:
-        raise InputError(
-            f"the measure {measure} is strict, so partial has no effect",
-            hint="Remove strict or partial",
-        )
-    if not (isinstance(partial, int) and grader.lowest < partial <= grader.highest):
-        raise InputError(
-            f"invalid partial rating {partial} for ratings from {grader.lowest} to "
-            f"{grader.highest}",
-            hint=f"Use {grader.lowest + 1} to {grader.highest}",
-        )
-
-
-def credits_of(
-    measure: Measure, best: NDArray[np.int16], thresholds: NDArray[np.int32], lowest: int
-) -> Floats:
-    """Return the credit of every item, [thresholds, systems, items], from its best ratings."""
-    levels = []
-    for threshold in thresholds.tolist():
-        partial = partial_from(measure, threshold, lowest)
-        half = 0.0 if partial is None else PARTIAL * (best >= partial)
-        levels.append(np.where(best >= threshold, 1.0, half))
-    return np.stack(levels) if levels else np.zeros((0, *best.shape))
-
-
-def shares_of(measure: Measure, importances: Sequence[str | None]) -> Floats:
-    """Return the share of each item in the score."""
-    vital, okay, other = NUGGET_SCORES[measure.name]
-    share = {VITAL: vital, OKAY: okay}
-    return np.array([share.get(word or "", other) for word in importances], np.float64)
-
-
-def describe_support(measures: Iterable[Measure], thresholds: Iterable[int], lowest: int) -> str:
-    """Return a description of the ratings that support a nugget; empty without nugget scores."""
-    scores = [one for one in measures if one.name in NUGGET_SCORES]
-    if not scores:
-        return ""
-    sentences: dict[str, None] = {}
-    for threshold in thresholds:
-        partly = {partial_from(one, threshold, lowest) for one in scores} - {None}
-        some = " and ".join(str(one) for one in sorted(filter(None, partly)))
-        sentences[f"from {threshold}" + (f", partial support from {some}" if some else "")] = None
-    return f"support of nuggets {'; '.join(sentences)}"
-
-
-def importances_of(gradebook: Gradebook) -> list[str | None]:
-    """Return the importance of every item of all queries."""
-    return [
-        word
-        for query in gradebook.queries
-        for word in query.importances or (None,) * len(query.item_ids)
-    ]
+def items_read(measure: Measure, weights: Floats) -> Bools:
+    """Return the items that a measure reads: wanted ones, those to avoid, or both."""
+    reads = {"Points": np.not_equal, "Avoided": np.less}.get(measure.name, np.greater)
+    items: Bools = reads(weights, 0)
+    return items
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,10 +102,13 @@ def exams(
     subtopics: Subtopics,
     order: Order = by_rank,
     selector: PassageSelector | None = None,
+    *,
+    avoided: bool = False,
 ) -> Iterator[QueryExam]:
     """Yield the exams of a gradebook, query by query; exams without items are skipped.
 
     `selector` selects among a system's rankings for a subtopic instead of the mode's own rule.
+    With `avoided`, the items to avoid are included.
     """
     number = {system: index for index, system in enumerate(gradebook.systems)}
     for query in gradebook.queries:
@@ -113,7 +116,10 @@ def exams(
         for ranking in query.rankings:
             if len(ranking.passages):
                 by_system[number[ranking.system]][ranking.subtopic] = order(query, ranking)
-        for subtopic, items in _groups(query, subtopics):
+        for subtopic, all_items in _groups(query, subtopics):
+            items = all_items if avoided else all_items[query.weights[all_items] >= 0]
+            if not len(items):
+                continue
             choose = selector or _passage_selector(subtopics, subtopic)
             yield QueryExam(
                 query=query,

@@ -15,15 +15,12 @@ from exampp.measures.corrected_cover import corrected_cover
 from exampp.measures.cover import (
     EXAM,
     FEW_MISSING,
-    NUGGET_SCORES,
     POLICIES,
     ChanceFloor,
     CoverPolicy,
     Missing,
     chance_floor,
-    check_partial,
     cover,
-    importances_of,
     longest_ranking,
     missing_share,
 )
@@ -31,12 +28,13 @@ from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
 from exampp.measures.formulas import check_gains
 from exampp.measures.names import CUTOFF, Measure, as_measures, parse_measure
 from exampp.measures.needs import check_needed_cells
+from exampp.measures.nugget_scores import NUGGET_SCORES, check_partial, importances_of
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
 from exampp.measures.scores import score
 from exampp.measures.values import MeasureColumn, MeasuredSystems, best_first
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
-from exampp.records.items import WEIGHTS
+from exampp.records.items import WEIGHTS, WORD_WEIGHTS
 from exampp.records.readings import describe_readings, reading_warnings, without_grade
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note, notes_of
@@ -231,6 +229,14 @@ def _cover(of: BoardContext) -> Iterator[Note]:
                     yield note("cover-skipped", at, systems=few)
 
 
+def _to_avoid(of: BoardContext) -> Iterator[Note]:
+    """Note the items to avoid if a measure of Cover is shown."""
+    counts = [int((query.weights < 0).sum()) for query in of.gradebook.queries]
+    if of.covered and any(counts):
+        queries = counted(sum(map(bool, counts)), "query")
+        yield note("items-to-avoid", items=counted(sum(counts), "item"), queries=queries)
+
+
 def _correction(book: Gradebook, column: MeasureColumn) -> Iterator[Note]:
     """Note how Cover is corrected for skipped cells, or that it is not."""
     if book.target is None or not book.target.may_miss or column.measure.name != "Cover":
@@ -256,7 +262,7 @@ def _importances(of: BoardContext) -> Iterator[Note]:
     """Note unknown importances and the queries without a value because of them."""
     weighing = [one for one in of.nuggets if one.name != "NuggetAll"]
     words = importances_of(of.gradebook) if of.nuggets else []
-    invalid = Counter(word or "(empty)" for word in words if word not in (None, *WEIGHTS))
+    invalid = Counter(word or "(empty)" for word in words if word not in (None, *WORD_WEIGHTS))
     if invalid:
         unknown_words = [f"{word!r} ({count})" for word, count in invalid.most_common()]
         yield note("importance-invalid", words=unknown_words)
@@ -320,7 +326,7 @@ def _scores(of: BoardContext) -> Iterator[Note]:
         yield note("ranks-contradict", rankings=counted(wrong, "ranking"))
 
 
-_CHECKS = (_grades, _policy, _queries, _cover, _importances, _chance, _scores)
+_CHECKS = (_grades, _policy, _queries, _cover, _to_avoid, _importances, _chance, _scores)
 
 
 def _worst(systems: Sequence[str], shares: Sequence[float | None]) -> str:
@@ -337,8 +343,14 @@ DEFAULT_MEASURES = ("Cover@20", "nCover@20", "nDCG@20")
 
 
 def default_measures(book: Gradebook, usual: tuple[str, ...] = DEFAULT_MEASURES) -> tuple[str, ...]:
-    """Return the measures to evaluate by default: those for which the cells were graded, if set."""
-    return usual if book.target is None else book.target.measures
+    """Return the measures to evaluate by default: those for which the cells were graded, if set.
+
+    A bank with items to avoid adds Avoided.
+    """
+    if book.target is not None:
+        return book.target.measures
+    avoids = any((query.weights < 0).any() for query in book.queries)
+    return (*usual, *[f"Avoided@{CUTOFF}"] * avoids)
 
 
 def default_cutoff(book: Gradebook) -> int:

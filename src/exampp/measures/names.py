@@ -40,6 +40,7 @@ class MeasureKind:
         cover: Computed from the covered items.
         share: All values are from 0 to 1.
         added: Summed over queries instead of averaged.
+        clipped: A mean below 0 is shown as 0.
         exampp_only: ir_measures does not have it.
         formula: Function of a declared measure (see `declared_measures`).
         threshold: The function reads a rating threshold.
@@ -54,6 +55,7 @@ class MeasureKind:
     cover: bool = False
     share: bool = True
     added: bool = False
+    clipped: bool = False
     exampp_only: bool = False
     threshold: bool = False
     formula: Callable[[Any], float | None] | None = None
@@ -140,6 +142,8 @@ KINDS: Mapping[str, MeasureKind] = {
     "NuggetAll": _nuggets(),
     "NuggetVital": _nuggets(),
     "NuggetWeighted": _nuggets(),
+    "Avoided": MeasureKind(at="cutoff", cover=True, exampp_only=True),
+    "Points": MeasureKind(at="cutoff", cover=True, share=False, clipped=True, exampp_only=True),
 }
 
 

@@ -3,8 +3,9 @@
 Cover@k of a system needs one passage per item: once a passage among its first k reaches the minimum
 rating, no other grade of these passages for the item changes the value. So an item is open for a
 system while none of its first k passages covers it, and a cell is needed while its item is open for
-some system that returned its passage. nCover also needs the whole pool, as one more system. Nugget
-scores are open below full support. All other measures need all cells.
+some system that returned its passage. nCover also needs the whole pool, as one more system. Avoided
+and Points read the items to avoid in the same way. Nugget scores are open below full support. All
+other measures need all cells.
 
 A round has a set of passages for each item, so that every system with the item open gets one: first
 the passage that most of these systems returned, then the one that most of the others returned, and
@@ -30,9 +31,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.measures.cover import EXAM, NUGGET_SCORES, CoverPolicy, cover_exams, shares_of
+from exampp.measures.cover import (
+    AVOIDING,
+    EXAM,
+    CoverPolicy,
+    cover_exams,
+    items_read,
+)
 from exampp.measures.exams import Subtopics, lay_out, resolve_subtopics
 from exampp.measures.names import CUTOFF, Measure, heading
+from exampp.measures.nugget_scores import NUGGET_SCORES, shares_of
 from exampp.records.gradebook import (
     MISSING,
     Cell,
@@ -249,10 +257,10 @@ def _readers(
     book: Gradebook, measure: Measure, subtopics: Subtopics, policy: CoverPolicy
 ) -> Iterator[_Readers]:
     k = measure.cutoff or 1
-    for exam in cover_exams(book, subtopics, k, policy):
+    for exam in cover_exams(book, subtopics, k, policy, avoided=measure.name in AVOIDING):
         passages, count = exam.query.ratings.shape
         items = np.zeros(count, np.bool_)
-        items[exam.items] = True
+        items[exam.items] = items_read(measure, exam.query.weights[exam.items])
         if measure.name in NUGGET_SCORES and exam.query.importances:
             items &= shares_of(measure, exam.query.importances) > 0
         depth = None if policy.ranks_as_written else k

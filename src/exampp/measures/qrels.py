@@ -205,7 +205,7 @@ def relevant_options(measures: Iterable[Measure], labelling: Labelling) -> froze
     for measure in measures:
         if measure.kind.cover:
             options |= {"min_rating", "missing", "compat"}
-            options |= {"duplicates"} if measure.name.endswith("Cover") else set()
+            options |= {"duplicates"} if not measure.name.startswith("Nugget") else set()
         elif measure.takes_level:
             options |= {"min_rating", "at_least"} if measure.kind.labelled else {"min_rating"}
         elif measure.kind.labelled:

@@ -48,15 +48,21 @@ class Values:
     """One measure: `values` is systems x queries, `counts` marks the values that count.
 
     If `counts` is False the value is 0 and enters no mean; there is no NaN. Measures that are
-    `added` have a total instead of a mean, as in trec_eval.
+    `added` have a total instead of a mean, as in trec_eval; a `clipped` mean is at least 0.
     """
 
     values: NDArray[np.float64]
     counts: NDArray[np.bool_]
     added: bool = False
+    clipped: bool = False
 
     def means(self) -> tuple[Mean, ...]:
         """Return one mean per system, or the total for counts, each with its standard error."""
+        if self.clipped:
+            return tuple(
+                one if one.mean is None else one._replace(mean=max(0.0, one.mean))
+                for one in self.averages()
+            )
         if not self.added:
             return self.averages()
         return tuple(
@@ -117,10 +123,14 @@ def tied_ranks(means: Sequence[float | None]) -> list[int | None]:
 
 
 def masked(
-    values: NDArray[np.float64], counts: NDArray[np.bool_], *, added: bool = False
+    values: NDArray[np.float64],
+    counts: NDArray[np.bool_],
+    *,
+    added: bool = False,
+    clipped: bool = False,
 ) -> Values:
     """Return the values with 0 wherever they do not count."""
-    return Values(np.where(counts, values, 0.0), counts, added)
+    return Values(np.where(counts, values, 0.0), counts, added, clipped)
 
 
 def ratio(

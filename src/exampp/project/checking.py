@@ -15,6 +15,7 @@ from exampp.inputs.checking import Checked, check_collection_file
 from exampp.items.lint import RULES, Finding
 from exampp.project.gate_file import read_gate_file
 from exampp.records.toml import read_toml
+from exampp.records.wording import counted
 from exampp.results.result import Result, Table
 from exampp.sanitize import check_path
 from exampp.store.checking import Problem
@@ -36,10 +37,10 @@ def check(path: str | Path, *, strict: bool = False) -> Checked:
     path = check_path(path)
     if not path.is_file() or is_collection(path) or path.suffix == ".exam":
         return check_collection_file(path)
-    kind = "bank"
+    kind = "gate file" if path.suffix == ".toml" else "bank"
     try:
-        if path.suffix == ".toml":
-            kind = "preset" if "fields" in read_toml(path) else "gate file"
+        if path.suffix == ".toml" and "fields" in read_toml(path):
+            kind = "preset"
         return _CHECKS[kind](path, strict)
     except InputError as error:
         what = f"{error.what}. {error.hint}" if error.hint else error.what
@@ -115,7 +116,10 @@ class CheckedFiles(Result):
     def tables(self) -> Mapping[str, Table]:
         """Return a row per file, and the problems."""
         files = ((one.file, one.ok, one.verdict) for one in self.files)
-        found = {"check": Table.of(["file", "ok", "verdict"], files)}
+        wrong = sum(not one.ok for one in self.files)
+        of = counted(len(self.files), "file")
+        verdict = f"Problems in {wrong} of {of}." if wrong else f"OK: {of}."
+        found = {"check": Table.of(["file", "ok", "verdict"], files, verdict=verdict)}
         problems = list(self._problems())
         if problems:
             found["problems"] = Table.of(["file", *Problem._fields], problems)

@@ -21,6 +21,7 @@ from exampp.prompts.reply_fields import TEXT_FIELDS
 from exampp.records.graders import State
 from exampp.records.ids import content_hash as hash_of
 from exampp.records.toml import parse_toml
+from exampp.records.turns import NO_TURNS, earlier_turns, question_of
 from exampp.records.wording import suggest
 
 GRADES = ("question", "nugget", "query", "answer")
@@ -30,14 +31,15 @@ SLOTS = {
     "nuggets": "the same, as a Python list",
     "items": "the items of one request, each on a line with its number",
     "count": "their number",
-    "query": "the query's text",
+    "query": "the query's text, with all turns of a conversation",
+    "conversation": "the earlier turns; {query} is then the last one",
     "context": "the passage",
     "correct_answer": "the item's known answers, joined by 'or'",
     "answer": "the extracted answer, in a prompt that verifies answers",
 }
 """The slots of prompts, and their content."""
 _ITEM = ("question", "nugget")
-_SHARED = ("items", "nuggets", "count", "query", "context")
+_SHARED = ("items", "nuggets", "count", "query", "conversation", "context")
 """Slots of a prompt with several items: lists of the items, and texts that they share."""
 _ITEM_OF = {"nuggets": "nugget", "items": "nugget"}
 _NEEDED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -389,6 +391,13 @@ def _slots_of(grades: Iterable[str]) -> tuple[str, ...]:
     return tuple(slot for slot in SLOTS if slot != ("context" if verifies else "answer"))
 
 
+def query_slots(prompt: Prompt, text: str) -> dict[str, str]:
+    """Return the slots of a prompt for a query; a conversation is divided if the prompt does so."""
+    if "conversation" not in prompt.slots:
+        return {"query": text}
+    return {"query": question_of(text), "conversation": earlier_turns(text) or NO_TURNS}
+
+
 def item_slots(items: Sequence[str]) -> dict[str, str]:
     """Return the slots of a prompt for the items of one request, in `items` on one line each."""
     lines = (" ".join(text.split()) for text in items)
@@ -400,7 +409,7 @@ def item_slots(items: Sequence[str]) -> dict[str, str]:
 
 
 Offsets = Callable[[str], Sequence[tuple[int, int]]]
-Overhead = Callable[["Filled"], int]
+Length = Callable[[str, str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,8 +453,8 @@ def fit_prompt(
     prompt: Prompt,
     slots: Mapping[str, str],
     limit: int,
+    length: Length,
     offsets: Offsets,
-    overhead: Overhead = lambda _: 0,
 ) -> Filled:
     """Fill the prompt within `limit` tokens, truncating its `cut` slot if necessary.
 
@@ -457,8 +466,8 @@ def fit_prompt(
         prompt: The prompt.
         slots: Texts by slot.
         limit: Maximum tokens.
+        length: Returns the tokens of a user and a system text, with those of a chat template.
         offsets: Returns the (start, end) characters of the model's tokens, without special tokens.
-        overhead: Returns the number of tokens added by special tokens and a chat template.
 
     Raises:
         InputError: Instructions and question alone exceed the limit, or leave no room for a token
@@ -468,7 +477,7 @@ def fit_prompt(
     """
 
     def count(filled: Filled) -> int:
-        return sum(len(offsets(t)) for t in (filled.system, filled.user) if t) + overhead(filled)
+        return length(filled.user, filled.system)
 
     whole = fill(prompt, slots)
     if count(whole) <= limit:

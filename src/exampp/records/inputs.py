@@ -25,11 +25,15 @@ class Subtopic:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query (topic) and its subtopics; `text` is empty if only the id is known."""
+    """A query (topic) and its subtopics; `text` is empty if only the id is known.
+
+    The right response to a query that is not `answerable` is to abstain; None: not stated.
+    """
 
     query_id: str
     text: str = ""
     subtopics: tuple[Subtopic, ...] = ()
+    answerable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

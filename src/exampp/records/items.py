@@ -21,6 +21,8 @@ _NAMES = re.compile(
 """Keys for the model that made an item: `gpt_model` in Workbench banks."""
 MODEL = "model"
 """The key of the model in an item; blank: written by a person."""
+TURN = "turn"
+"""The key of an item's turn of the user in a conversation, from 1."""
 MODEL_KEYS = (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by")
 """Column names for that key; likely misspellings are reported."""
 _DEEPEST = 3
@@ -85,8 +87,8 @@ def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
 class Item:
     """One question or nugget of a bank.
 
-    `kind` is "question" or "nugget"; `answers` is its answer key (possibly empty); `extra` holds
-    the other fields of its file, JSON-able.
+    `kind` is "question" or "nugget"; `answers` is its answer key (possibly empty); an item to avoid
+    has a negative `weight`; `extra` holds the other fields of its file, JSON-able.
     """
 
     item_id: str
@@ -97,6 +99,17 @@ class Item:
     answers: tuple[str, ...] = ()
     weight: float = 1.0
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_avoided(self) -> bool:
+        """Return whether a response should not cover it."""
+        return self.weight < 0
+
+    @property
+    def turn(self) -> int | None:
+        """Return the turn of the conversation to which it belongs, from 1; None: all of it."""
+        turn = self.extra.get(TURN)
+        return turn if isinstance(turn, int) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +206,9 @@ def joined_groups(size: int, pairs: Iterable[tuple[int, int]]) -> tuple[int, ...
 VITAL, OKAY = "vital", "okay"
 WEIGHTS: Mapping[str, float] = {VITAL: 1.0, OKAY: 0.5}
 """The words for importance, and their weights."""
+AVOID = "avoid"
+WORD_WEIGHTS: Mapping[str, float] = {**WEIGHTS, AVOID: -1.0}
+"""All words for importance that files may have; `avoid` marks an item to avoid."""
 
 
 def importance_of(weight: float) -> str | None:

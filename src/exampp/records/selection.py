@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from exampp.errors import InputError
 from exampp.records.options import argument, keyword
+from exampp.sanitize import check_integer
 
 ASKED_FOR = "Computation"
 
@@ -27,6 +28,7 @@ Decisions = Literal["with", "without"]
 SearchKind = Literal["queries", "items", "passages", "replies", "decisions", "edits", "systems"]
 """Kinds of records: texts and ids of queries, items and passages, replies of graders, reasons of
 decisions and of edits of the bank, names of systems."""
+SEARCH_KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 
 CollectionFile = Annotated[
     Path, argument(metavar="COLLECTION", help="The collection, such as my.exam.")
@@ -199,3 +201,44 @@ def columns_of(given: Sequence[str] | None) -> dict[str, str | list[str]]:
             raise InputError(f"--columns is {one!r}", hint=hint)
         found.setdefault(name.strip(), []).append(column.strip())
     return {name: columns[0] if len(columns) == 1 else columns for name, columns in found.items()}
+
+
+UNPUBLISHED = "unpublished"
+"""Stands for the organization that publishes results, until it is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """Options of exports of results; each export uses some.
+
+    Attributes:
+        measures: By default those of `evaluate`.
+        min_rating: The lowest rating that counts as an answer, by default 4 of 0-5.
+        depth: Passages of each ranking that can be hard negatives.
+        negatives: Maximum number of hard negatives of a query.
+        organization: Who publishes the results.
+    """
+
+    measures: Annotated[
+        list[str] | None,
+        keyword("--measure", "-m", help="Export this measure. Repeat for several."),
+    ] = None
+    min_rating: Annotated[
+        int | None, keyword(help="Lowest rating that counts as an answer. [default: 4 of 0-5]")
+    ] = None
+    depth: Annotated[
+        int,
+        keyword("-k", min=1, help="Look for hard negatives in the top passages of each system."),
+    ] = 20
+    negatives: Annotated[
+        int, keyword(min=1, help="Use at most this many hard negatives of a query.")
+    ] = 5
+    organization: Annotated[
+        str, keyword(help="Name the organization that publishes the results.")
+    ] = UNPUBLISHED
+
+    def __post_init__(self) -> None:
+        check_integer("depth", self.depth, 1)
+        check_integer("negatives", self.negatives, 1)
+        if not self.organization.strip():
+            raise InputError("the organization has no name", field="organization")

@@ -22,6 +22,7 @@ from exampp.records.gradebook import (
     PassageText,
     QueryGrades,
 )
+from exampp.records.turns import question_of, turns_of
 from exampp.records.wording import counted, cut_text
 from exampp.results.result import Result, Table
 from exampp.results.view import Column
@@ -89,6 +90,7 @@ class RecordItem(NamedTuple):
     """An item with its number and the best ratings (None: no grade).
 
     `answers` and `contexts` have one for each system, `reference` that of the reference passages.
+    An answer should not cover an item to avoid.
     """
 
     number: int
@@ -97,6 +99,7 @@ class RecordItem(NamedTuple):
     answers: tuple[BestRating | None, ...]
     contexts: tuple[BestRating | None, ...]
     reference: BestRating | None
+    is_avoided: bool = False
 
 
 class SystemRecord(NamedTuple):
@@ -148,14 +151,18 @@ class QueryRecord(Result):
         graded = [rating for one in self.items for rating in (*one.answers, *one.contexts)]
         if not any(graded) and any(one.answer or one.contexts for one in self.systems):
             return "No grades yet." if self.items else "No items yet."
-        found = (f"{one.system} {self._coverage(at)}." for at, one in enumerate(self.systems))
+        found = (
+            f"{one.system} {self._coverage(at)}{self._avoidance(at)}."
+            for at, one in enumerate(self.systems)
+        )
         return " ".join(found)
 
     def _coverage(self, at: int) -> str:
         """Return the end of a sentence: the items that the answer and the contexts cover."""
-        one, total = self.systems[at], counted(len(self.items), "item")
-        answers = [item.answers[at] for item in self.items]
-        contexts = [item.contexts[at] for item in self.items]
+        wanted = [item for item in self.items if not item.is_avoided]
+        one, total = self.systems[at], counted(len(wanted), "item")
+        answers = [item.answers[at] for item in wanted]
+        contexts = [item.contexts[at] for item in wanted]
         if not (one.answer or one.contexts):
             return "returns nothing"
         if not any(answers):
@@ -179,6 +186,13 @@ class QueryRecord(Result):
         details = ", ".join(f"{count} {where}" for where, count in alone.items() if count)
         sentence += f", its contexts {sum(map(self.covered, contexts))}"
         return sentence + f" ({details})" * bool(details)
+
+    def _avoidance(self, at: int) -> str:
+        """Return the number of items to avoid that the answer states; "" without such items."""
+        avoided = [item.answers[at] for item in self.items if item.is_avoided]
+        if not any(avoided):
+            return ""
+        return f"; states {sum(map(self.covered, avoided))} of {len(avoided)} to avoid"
 
     def covered(self, rating: BestRating | None) -> bool:
         """Return whether a rating covers its item."""
@@ -210,15 +224,17 @@ class QueryRecord(Result):
         reference = [("answer", one) for one in self.references]
         reference += [("passage", one.text) for one in self.relevant]
         notes = [f"{one.system}: {one.support}." for one in self.systems if one.answer]
+        turns = [(one.role, shown(one.text)) for one in turns_of(self.query_text)[:-1]]
         found = {
             "answers": Table.of(
                 ("system", "sentence", "cites", "answers items", "covered by contexts"),
                 sentences,
-                shown(self.query_text or self.query_id),
+                shown(question_of(self.query_text) or self.query_id),
                 notes,
                 grouped=True,
                 verdict=self.headline,
             ),
+            "conversation": Table.of(("role", "text"), turns, "Earlier turns"),
             "contexts": Table.of(
                 ("system", "number", Column("passage", readers="programs"), "text", "covers items"),
                 contexts,
@@ -238,6 +254,8 @@ class QueryRecord(Result):
             Column("item_id", readers="programs"),
             "text",
         ]
+        has_avoided = any(item.is_avoided for item in self.items)
+        columns += ["wanted"] * has_avoided
         has_reference = any(item.reference for item in self.items)
         for one in self.systems:
             columns += [
@@ -248,6 +266,7 @@ class QueryRecord(Result):
         rows = [
             (
                 *(item.number, item.item_id, shown(item.text)),
+                *["to avoid" if item.is_avoided else "wanted"] * has_avoided,
                 *(
                     rating and rating.rating
                     for one, answer, context in zip(
@@ -324,6 +343,7 @@ def query_record(
             tuple(record.best(column, rows) for _, rows, _ in parts),
             tuple(record.best(column, rows) for *_, rows in parts),
             record.best(column, of_reference),
+            dossier.items[column].is_avoided,
         )
         for number, column in enumerate(dossier.bank_order, 1)
     )

@@ -19,6 +19,9 @@ Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """The normal quantile of a 95 % interval."""
 
 
+_PRIOR = 0.25
+
+
 def share_interval(count: int, of: int) -> Estimate:
     """Return a share with its Wilson interval; undefined `of` nothing."""
     if not of:
@@ -49,7 +52,9 @@ def mean_share(values: Floats, level: float = LEVEL) -> Estimate:
     """Return the mean of shares, one per query, with a Wilson interval for all queries like these.
 
     The number of trials is the effective one, which a binomial share with the variance of the
-    values would have, and at least the number of queries. The quantile is Student's.
+    values would have, and at least the number of queries. `_PRIOR` queries with the largest
+    possible variance are added, because few uneven queries show too little of it. The quantile is
+    Student's.
     `benchmarks/bank_matches.py` measures the coverage. Sources: Korn and Graubard 1998 (the
     effective number of trials); Franco et al. 2019 (Wilson intervals with it).
     """
@@ -59,8 +64,9 @@ def mean_share(values: Floats, level: float = LEVEL) -> Estimate:
     value = math.fsum(values.tolist()) / n
     if n == 1:
         return Estimate(value, no_interval="only 1 query counts")
-    spread = float(values.var(ddof=1))
-    trials = max(float(n), n * value * (1 - value) / spread) if spread else float(n)
+    largest = value * (1 - value)
+    spread = ((n - 1) * float(values.var(ddof=1)) + _PRIOR * largest) / (n - 1 + _PRIOR)
+    trials = max(float(n), n * largest / spread) if spread else float(n)
     square = student_quantile(level, n - 1) ** 2 / trials
     center = (value + square / 2) / (1 + square)
     half = math.sqrt(square * (value * (1 - value) + square / 4)) / (1 + square)

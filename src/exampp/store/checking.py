@@ -23,24 +23,26 @@ MOST_PROBLEMS = 20
 """Maximum number of reported rows per table and rule."""
 _FINITE = "{0} BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308"
 _FLAG = "{0} IN (0, 1)"
+_PERHAPS = "{0} IS NULL OR {0} IN (0, 1)"
 _TIME = "julianday({0}) IS NOT NULL"
 _JSON = "{0} IS NULL OR json_valid({0})"
 _POSITIVE = "{0} >= 0"
 _WHOLE = f"abs({{0}}) < {2**31}"
 _RATING = f"{{0}} IS NULL OR {{0}} BETWEEN -{MOST_RATINGS} AND {MOST_RATINGS}"
-_WEIGHT = "{0} BETWEEN 0 AND 1e9"
+_WEIGHT = "{0} BETWEEN -1e9 AND 1e9"
 _KIND = f"{{0}} IN {ITEM_KINDS}"
 
 
 _WORDS = {
     _FINITE: "is not a finite number",
     _FLAG: "is neither 0 nor 1",
+    _PERHAPS: "is neither 0, 1 nor empty",
     _TIME: "is not a time",
     _JSON: "is not JSON",
     _POSITIVE: "is negative",
     _WHOLE: "is beyond 32 bits",
     _RATING: f"is beyond +-{MOST_RATINGS}",
-    _WEIGHT: "is not between 0 and 1e9",
+    _WEIGHT: "is not between -1e9 and 1e9",
     _KIND: f"is not one of {', '.join(ITEM_KINDS)}",
 }
 _EVALUATED: Mapping[str, Mapping[str, str]] = {
@@ -56,6 +58,7 @@ _EVALUATED: Mapping[str, Mapping[str, str]] = {
     },
     "item": {"weight": _WEIGHT, "active": _FLAG, "kind": _KIND, "answers": _JSON},
     "ranking": {"rank": _WHOLE, "score": _FINITE},
+    "query": {"answerable": _PERHAPS},
     "judgment": {"relevance": f"abs({{0}}) < {2**15}"},
     "decision": {"rating": _RATING, "verdict": _FLAG, "blind": _FLAG, "adjudicates": _FLAG},
     "sample_unit": {"pi": "{0} > 0 AND {0} <= 1"},

@@ -11,6 +11,7 @@ import gc
 import hashlib
 import os
 import random
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -30,11 +31,12 @@ from exampp.store.sql import (
     storage_fault,
     write_all,
 )
+from exampp.store.upgrading import BEFORE, BEFORE_DIGEST, upgrade
 
 APPLICATION_ID = 0x4558414D  # "EXAM"
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """The number of the schema (`PRAGMA user_version`)."""
-DIGEST = "722cba02f3d2e1be3567f91d2274a701"
+DIGEST = "af801df089b61fdccaf81e75eccb915e"
 """The digest of the schema, which is faster to compare than the schema."""
 _OBJECTS = (
     "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master "
@@ -58,12 +60,16 @@ def statements() -> Iterator[str]:
 
 
 def objects(connection: sqlite3.Connection) -> frozenset[Object]:
-    """Return the schema objects, with SQL normalized (no quotation marks or line breaks)."""
+    """Return the schema objects, with SQL normalized: no quotation marks or needless spaces."""
     rows = connection.execute(_OBJECTS).fetchall()
     return frozenset(
-        (_text(kind), _text(name), " ".join(_text(sql).replace('"', "").split()))
-        for kind, name, sql in rows
+        (_text(kind), _text(name), _normalized(_text(sql))) for kind, name, sql in rows
     )
+
+
+def _normalized(sql: str) -> str:
+    # a column that was added later has other spaces around it
+    return re.sub(r" (?=[,)])", "", " ".join(sql.replace('"', "").split()))
 
 
 def _text(value: bytes | None) -> str:
@@ -357,10 +363,16 @@ def _prepare(connection: GuardedConnection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     # a process killed during creation leaves an empty database
     empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if not empty:
+    is_before = (application, version) == (APPLICATION_ID, BEFORE)
+    if is_before:
+        is_before = schema_digest(objects(connection)) == BEFORE_DIGEST
+    elif not empty:
         _check_version(application, version, path)
+    if not (empty or is_before):
         check_schema(connection, str(path))
     connection.execute("ROLLBACK")
+    if is_before:
+        upgrade(connection, SCHEMA_VERSION)
     if empty:
         _make_schema(connection)
     connection.checksums = Checksums()

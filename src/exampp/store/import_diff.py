@@ -230,6 +230,10 @@ _ITEM = (
     "(SELECT subtopic_id FROM subtopic WHERE subtopic = {row}.subtopic), 'weight', {row}.weight, "
     "'key', {row}.answers, 'active', {row}.active, 'other fields', {row}.extra)"
 )
+_QUERY = (
+    "json_object('text', {row}.text, 'answerable', "
+    "CASE {row}.answerable WHEN 0 THEN 'no' WHEN 1 THEN 'yes' END)"
+)
 _RANKED = (
     "(SELECT json_object('passages', group_concat(passage_id, ' '), 'ranks and scores', "
     "group_concat(rank || ' ' || score, ', '), 'other fields', group_concat(extra)) FROM "
@@ -238,7 +242,7 @@ _RANKED = (
     "ORDER BY n.subtopic, n.rank, n.score DESC, 1))"
 )
 THINGS = (
-    _Thing("query", "queries", "query", "{row}.query_id", "json_object('text', {row}.text)"),
+    _Thing("query", "queries", "query", "{row}.query_id", _QUERY),
     _Thing(
         "subtopic",
         "subtopics",

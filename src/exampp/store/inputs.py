@@ -154,6 +154,14 @@ def put_queries(connection: sqlite3.Connection, queries: Iterable[Query]) -> Non
             "UPDATE query SET text = :text WHERE query = :query AND text <> :text",
             [{"query": known[q.query_id], "text": sanitized(q.text)} for q in batch if q.text],
         )
+        connection.executemany(
+            "UPDATE query SET answerable = :said WHERE query = :query AND answerable IS NOT :said",
+            [
+                {"query": known[q.query_id], "said": int(q.answerable)}
+                for q in batch
+                if q.answerable is not None
+            ],
+        )
         for query in batch:
             put_subtopics(connection, known[query.query_id], query.subtopics)
 
@@ -455,12 +463,21 @@ def counts(connection: sqlite3.Connection) -> Mapping[str, int]:
 
 def read_queries(connection: sqlite3.Connection) -> Iterator[Query]:
     """Yield all queries with their subtopics, in order."""
-    rows = connection.execute("SELECT query, query_id, text FROM query ORDER BY query").fetchall()
-    for query, query_id, text in rows:
+    rows = connection.execute(
+        "SELECT query, query_id, text, answerable FROM query ORDER BY query"
+    ).fetchall()
+    for query, query_id, text, said in rows:
         subtopics = connection.execute(
             "SELECT subtopic_id, text FROM subtopic WHERE query = ? ORDER BY subtopic", (query,)
         )
-        yield Query(query_id, text, tuple(Subtopic(*subtopic) for subtopic in subtopics))
+        of_query = tuple(Subtopic(*subtopic) for subtopic in subtopics)
+        yield Query(query_id, text, of_query, None if said is None else bool(said))
+
+
+def unanswerable_queries(connection: sqlite3.Connection) -> dict[str, bool]:
+    """Return whether queries are unanswerable, by id, for those that are marked."""
+    rows = pairs(connection, "SELECT query_id, answerable FROM query WHERE answerable IS NOT NULL")
+    return {query_id: not said for query_id, said in rows.items()}
 
 
 def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:

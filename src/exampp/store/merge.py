@@ -172,7 +172,7 @@ _UNIONS = {
             "queries",
             "query",
             "{row}.query_id",
-            (("text", "text", _EMPTY),),
+            (("text", "text", _EMPTY), ("answerable", "answerable", _NULL)),
             mapped=True,
         ),
         _Union(

@@ -7,10 +7,13 @@
 
 -- Inputs.
 
+-- `answerable` is 0 if the right response to a query is to abstain, NULL if nobody said so.
+
 CREATE TABLE query (
     query INTEGER PRIMARY KEY,
     query_id TEXT NOT NULL UNIQUE,
-    text TEXT NOT NULL DEFAULT ''
+    text TEXT NOT NULL DEFAULT '',
+    answerable INTEGER
 ) STRICT;
 
 CREATE TABLE subtopic (

@@ -132,7 +132,7 @@ def write_all(connection: sqlite3.Connection) -> None:
     connection.execute(f"DELETE FROM {TABLE}")
     connection.executemany(
         f"INSERT INTO {TABLE} VALUES (?, ?, ?)",
-        [(name, *totals) for name, totals in _totals(connection) if totals[0]],
+        [(name, *totals) for name, totals in sums_of_tables(connection) if totals[0]],
     )
 
 
@@ -152,7 +152,7 @@ def mismatches(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> li
         expected = {name: (rows, total) for name, rows, total in rows}
         return [
             Mismatch(name, expected.get(name, (0, 0))[0], totals[0])
-            for name, totals in _totals(connection, unread)
+            for name, totals in sums_of_tables(connection, unread)
             if totals != expected.get(name, (0, 0))
         ]
     finally:
@@ -160,9 +160,10 @@ def mismatches(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> li
             connection.execute("ROLLBACK")
 
 
-def _totals(
+def sums_of_tables(
     connection: sqlite3.Connection, unread: Sequence[str] = ()
 ) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the number of rows and the checksum of every table but those `unread`."""
     for table in tables_of(connection):
         if table in unread:
             continue

@@ -21,6 +21,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD"})
 POSTS: Mapping[str, Action] = {
     **dict.fromkeys(("/choose", "/judge/blind", "/judge/session"), "judge"),
     **dict.fromkeys(("/judge/decide", "/judge/undo", "/sample/decide", "/sample/undo"), "judge"),
+    "/banks/decide": "judge",
     "/sample/draw": "draw",
     # the page checks whether it undoes the edit or the adjudication of somebody else
     "/history/undo": "judge",

@@ -646,6 +646,13 @@ class LiveCollection:
         """Return whether the collection has changed since the time `read_at`."""
         return read_at < self._watcher.last
 
+    def soon(self, key: Hashable, make: Callable[[], T], patience: float) -> T | None:
+        """Return a result of the whole collection; after `patience` seconds the earlier, or None.
+
+        It is computed again after a change.
+        """
+        return self._cache.soon(key, make, patience, self._watcher.number)
+
     def choices(self) -> list[Choice]:
         """Return every choice: each grader on each bank of its kind."""
         return self._cache.get("choices", self._read_choices, self._state_of_choices)

@@ -93,8 +93,10 @@ PLACE_OF = {
     "/record": "/queries",
     "/cell": "/queries",
     "/bank": "/queries",
+    "/abstention": "/queries",
     "/judge": "/queue",
     "/duplicates": "/items",
+    "/banks": "/items",
     "/write": "/items",
     "/grade": "/runs",
 }

@@ -28,10 +28,11 @@ from jinja2 import (
     FileSystemLoader,
     StrictUndefined,
 )
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from exampp.errors import InputError, Unfinished
 from exampp.records.graders import grader_label
+from exampp.records.turns import question_of, turns_of
 from exampp.records.wording import cut_text
 from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
@@ -46,6 +47,8 @@ HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
 CHARTS = ("chart.js", "chart.css")
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+PAGE_OF = {"grade": "/grade", "import": "/files", "bank generate": "/write"}
+"""The pages that do what a command does."""
 SHADES = 6
 """Number of the colours of ratings: `r0` to `r5` in the style sheet."""
 _TYPES = {
@@ -141,6 +144,13 @@ def link(path: str, **parameters: object) -> str:
     )
 
 
+def linked(text: str) -> Markup:
+    """Link the commands in a text to the pages that do the same."""
+    commands = re.compile(rf"\bexampp ({'|'.join(PAGE_OF)})\b")
+    escaped = str(escape(visible(text)))
+    return Markup(commands.sub(lambda one: f'<a href="{PAGE_OF[one[1]]}">{one[0]}</a>', escaped))
+
+
 def fixed(value: float | None, decimals: int = 3) -> str:
     """Format a number with a fixed number of decimals."""
     return UNDEFINED if value is None else f"{value:.{decimals}f}"
@@ -226,8 +236,11 @@ def templates() -> Environment:
     environment.globals.update(link=link, static=static, plural=plural, shade=rating_shade)
     environment.filters.update(
         short_id=shorten_digests,
+        question=question_of,
+        turns=turns_of,
         brief=cut_text,
         label=grader_label,
+        linked=linked,
         fixed=fixed,
         count=count,
         percent=percent_of,

@@ -136,9 +136,20 @@ def load_model(
             f"the model '{model}' has no weights for {', '.join(missing[:3])}",
             hint=f"It was not trained for the task '{kind}': fine-tune it, or use another task",
         )
+    _fuse_activations(torch, transformers, loaded)
     on_device = map_model_errors(model, lambda: loaded.to(place).eval())
+    if place.startswith("cuda"):
+        # cuDNN plans attention for each new shape of a batch, which takes longer than it saves
+        torch.backends.cuda.enable_cudnn_sdp(False)
     version = transformers.__version__
     return LoadedModel(kind, on_device, tokenizer, precision, place, version)
+
+
+def _fuse_activations(torch: Any, transformers: Any, model: Any) -> None:
+    """Compute the activation of T5 (`gelu_new`) in one pass over memory in place of eight."""
+    for layer in model.modules():
+        if isinstance(getattr(layer, "act", None), transformers.activations.NewGELUActivation):
+            layer.act = torch.nn.GELU(approximate="tanh")
 
 
 @contextmanager

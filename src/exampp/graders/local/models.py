@@ -340,19 +340,28 @@ def encode_t5(encoder: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tens
     hidden: torch.Tensor = encoder.embed_tokens(ids)
     for block in encoder.block:
         attention, forward = block.layer
-        own = attention.SelfAttention
-        normed = _norm(attention.layer_norm, hidden)
-        shape = (*ids.shape, own.n_heads, own.key_value_proj_dim)
-        queries, keys, values = (
-            project(normed).view(shape).transpose(1, 2) for project in (own.q, own.k, own.v)
-        )
-        # T5 does not scale attention weights
-        read = functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=bias, scale=1.0
-        )
-        hidden = hidden + own.o(read.transpose(1, 2).flatten(2))
-        hidden = hidden + forward.DenseReluDense(_norm(forward.layer_norm, hidden))
+        hidden = _feed_forward(forward, _attend_itself(attention, hidden, bias))
     return _norm(encoder.final_layer_norm, hidden)
+
+
+def _attend_itself(layer: Any, hidden: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Return `hidden` [rows, tokens, width] after self-attention with a bias of all layers."""
+    own = layer.SelfAttention
+    normed = _norm(layer.layer_norm, hidden)
+    shape = (*hidden.shape[:2], own.n_heads, own.key_value_proj_dim)
+    queries, keys, values = (
+        project(normed).view(shape).transpose(1, 2) for project in (own.q, own.k, own.v)
+    )
+    # T5 does not scale attention weights
+    read = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=bias, scale=1.0)
+    added: torch.Tensor = own.o(read.transpose(1, 2).flatten(2))
+    return hidden + added
+
+
+def _feed_forward(layer: Any, hidden: torch.Tensor) -> torch.Tensor:
+    """Return `hidden` after a feed-forward layer."""
+    added: torch.Tensor = layer.DenseReluDense(_norm(layer.layer_norm, hidden))
+    return hidden + added
 
 
 def _norm(layer: Any, hidden: torch.Tensor) -> torch.Tensor:
@@ -374,17 +383,19 @@ def first_t5_logits(
     multi-head latent attention (DeepSeek-V2, 2024), and pays off if there are far fewer queries
     than states.
     """
-    lowest = torch.finfo(states.dtype).min
-    steps = decoder_ids.shape[1]
+    decoder = model.decoder
+    steps, lowest = decoder_ids.shape[1], torch.finfo(states.dtype).min
     later = torch.ones(steps, steps, dtype=torch.bool, device=states.device).triu(1)
-    causal = torch.zeros_like(later, dtype=states.dtype).masked_fill(later, lowest)[None, None]
+    bias = decoder.block[0].layer[0].SelfAttention.compute_bias(steps, steps)
+    bias = bias.masked_fill(later, lowest)
     padding = torch.zeros_like(mask, dtype=states.dtype).masked_fill(mask == 0, lowest)[:, None]
-    hidden, bias = model.decoder.embed_tokens(decoder_ids), None
-    for block in model.decoder.block:
-        hidden, bias, _ = block.layer[0](hidden, attention_mask=causal, position_bias=bias)
-        hidden = hidden + _attend(block.layer[1], hidden, states, padding)
-        hidden = block.layer[2](hidden)
-    hidden = model.decoder.final_layer_norm(hidden)
+    hidden = decoder.embed_tokens(decoder_ids)
+    for block in decoder.block:
+        attention, cross, forward = block.layer
+        hidden = _attend_itself(attention, hidden, bias)
+        hidden = hidden + _attend(cross, hidden, states, padding)
+        hidden = _feed_forward(forward, hidden)
+    hidden = _norm(decoder.final_layer_norm, hidden)
     if model.config.scale_decoder_outputs:
         hidden = hidden * model.model_dim**-0.5
     logits: torch.Tensor = model.lm_head(hidden)
@@ -400,9 +411,10 @@ def _attend(
     heads, per_head = attention.n_heads, attention.key_value_proj_dim
     keys = attention.k.weight.view(heads, per_head, width)
     values = attention.v.weight.view(heads, per_head, width)
-    queries = attention.q(layer.layer_norm(hidden)).view(rows, steps, heads, per_head)
+    queries = attention.q(_norm(layer.layer_norm, hidden)).view(rows, steps, heads, per_head)
     folded = torch.einsum("bthk,hkd->bhtd", queries, keys).flatten(1, 2)
-    weights = (folded @ states.transpose(1, 2) + padding).float().softmax(-1).type_as(states)
+    scores = torch.baddbmm(padding, folded, states.transpose(1, 2))
+    weights = scores.softmax(-1, dtype=torch.float32).type_as(states)
     read = (weights @ states).view(rows, heads, steps, width)
     out: torch.Tensor = attention.o(torch.einsum("bhtd,hkd->bthk", read, values).flatten(2))
     return out
@@ -456,8 +468,14 @@ class Extractive:
         encoded = self.texts.windows(
             question, passage, length=self.window, stride=min(STRIDE, room // 2)
         )
-        parts = range(len(encoded["input_ids"]))
-        return tuple(self._window(encoded, index) for index in parts)
+        parts = tuple(self._window(encoded, index) for index in range(len(encoded["input_ids"])))
+        read, whole = parts[-1].offsets[-1:], self.texts.offsets(passage)[-1:]
+        if [end for _, end in read] != [end for _, end in whole]:
+            raise InputError(
+                "the installed tokenizers drops the end of long passages, as 0.23.1 and 0.23.2 do",
+                hint="Install another version: pip install -U tokenizers",
+            )
+        return parts
 
     def _window(self, encoded: Any, index: int) -> Window:
         ids = encoded["input_ids"][index]

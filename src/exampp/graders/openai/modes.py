@@ -25,7 +25,7 @@ from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, MOST_TOKENS, ApproximateTokens, Reply, Request, Usage
 from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
-from exampp.prompts.prompt import Filled, Prompt, fill, item_slots
+from exampp.prompts.prompt import Filled, Prompt, fill, item_slots, query_slots
 from exampp.prompts.replies import is_json_object, read_reply
 from exampp.prompts.reply_fields import items_schema, reply_schema, split_reply
 from exampp.records.graders import State
@@ -193,7 +193,7 @@ class Mode:
         if self.shared is None or len(requests) == 1:
             return Filled(request.system, request.user)
         kept = min((one.kept for one in requests if one.kept is not None), default=None)
-        texts = {"query": request.query, "context": request.passage[:kept]}
+        texts = {**query_slots(self.shared, request.query), "context": request.passage[:kept]}
         items = [one.item for one in self.ordered(requests)]
         return fill(self.shared, {**texts, **item_slots(items)})
 

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis import figures
 from exampp.collection import Collection
+from exampp.exports.table import RESULT_EXPORTS
 from exampp.measures.board import Leaderboard, per_query, tidy, wide_leaderboard
 from exampp.measures.names import heading
 from exampp.measures.qrels import Labelling
@@ -70,6 +71,30 @@ def _board(table: Callable[[Leaderboard], Table], style: str) -> Write:
     )
 
 
+def _result(kind: str) -> ExportFile:
+    """Return an export of results for the page; a folder becomes an archive."""
+    form = RESULT_EXPORTS[kind]
+
+    def write(request: PageRequest, collection: Collection, to: Path) -> object:
+        grades = request.choice.of(collection)
+        return grades.export(to, kind, min_rating=request.min_rating)
+
+    if Path(form.file).suffix:
+        return ExportFile(form.file, form.purpose, write, True)
+    return ExportFile(f"{form.file}.zip", form.purpose, _zipped(write), True)
+
+
+def _zipped(write: Write) -> Write:
+    """Return a writer of the archive of a folder."""
+
+    def write_archive(request: PageRequest, collection: Collection, to: Path) -> object:
+        folder = to.with_suffix("")
+        write(request, collection, folder)
+        return shutil.make_archive(str(folder), "zip", folder.parent, folder.name)
+
+    return write_archive
+
+
 def _report(request: PageRequest, collection: Collection, to: Path) -> object:
     grades = request.choice.of(collection)
     return grades.report(to, min_rating=request.min_rating, interactive=True)
@@ -106,6 +131,8 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
         ),
         ExportFile("per-query.tsv", "one row per query", _board(per_query, "tsv"), True),
     ),
+    "Results for other programs": (_result("gen-ai-events"), _result("every-eval-ever")),
+    "Training data": (_result("triplets"), _result("beir-train")),
     "Everything else": (
         ExportFile(
             "graded.jsonl.gz",
@@ -116,6 +143,11 @@ GROUPS: Mapping[str, Sequence[ExportFile]] = {
         ExportFile("passages.jsonl.gz", "the passages", _kind("passages")),
         ExportFile("systems.run", "the rankings of all systems", _kind("runs")),
         ExportFile("judgments.qrels", "the imported relevance judgments", _kind("judgments")),
+        ExportFile(
+            "data-set.zip",
+            "a data set in the layout of BEIR, with a Croissant description",
+            _zipped(_kind("croissant")),
+        ),
     ),
 }
 """The files, in groups."""

@@ -1,14 +1,16 @@
-"""Export a collection as files of the field's formats."""
+"""Export the records of a collection as files of the field's formats."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
 from exampp.errors import InputError
+from exampp.exports.croissant import describe_folder
 from exampp.formats import data_sets, plain_bank
 from exampp.formats.format import FORMATS, of_packages, write_records
 from exampp.formats.output import temporary_file
@@ -24,6 +26,10 @@ from exampp.store.pools import read_pools
 T = TypeVar("T")
 
 
+RESULT_KINDS = ("every-eval-ever", "gen-ai-events", "triplets", "beir-train")
+"""Exports of results, which need grades (see `table`)."""
+
+
 class _Counted(Iterator[T]):
     """Count the records that pass through; a bank counts by its items."""
 
@@ -37,29 +43,35 @@ class _Counted(Iterator[T]):
         return thing
 
 
-def export(
+def export_records(
     connection: sqlite3.Connection,
     path: Path,
     kind: str,
     bank: str | None,
-    *,
-    public: bool = False,
+    part: str | None = None,
 ) -> int:
     """Write one kind of record to a file; return the number of records.
 
-    `public` omits the sealed items of a bank. The folder `beir` never contains them.
+    The part `public` omits the sealed items of a bank. Data sets (`beir`, `croissant`) never
+    contain them.
 
     Raises:
-        InputError: No format writes this kind.
+        InputError: No format writes this kind, or the part is `sealed`.
     """
-    if kind == "beir":
-        return _data_set(connection, path, bank)
+    if part not in (None, "public"):
+        raise InputError(
+            "the sealed part is written as a bank",
+            file=path,
+            hint="Use the format bank and a file of JSON lines",
+        )
+    if kind in _DATA_SETS:
+        return _write_data_set(connection, path, bank, described=kind != "beir")
     form = FORMATS.get(kind)
     if form is None or form.write is None or (form.exports or kind) != kind or not form.holds:
-        known = ", ".join((*exported(), *of_packages()))
+        known = ", ".join((*exported(), *RESULT_KINDS, *of_packages()))
         raise InputError(f"cannot export {kind!r}", hint=f"Available: {known}")
     things = _STORED[form.holds](connection, bank)
-    if public and form.holds is BankEntry:
+    if part is not None and form.holds is BankEntry:
         things = public_entries(connection, bank or MAIN_BANK, things)
     records = _Counted(things)
     if kind == "bank" and {".csv", ".tsv"} & set(path.suffixes):
@@ -76,8 +88,8 @@ def export(
 
 def exported() -> list[str]:
     """Return the values of `export --format` for the built-in formats that are written."""
-    written = (one for one in FORMATS.built_in.values() if one.write or one.name == "beir")
-    return [*dict.fromkeys(one.exports or one.name for one in written)]
+    written = (one for one in FORMATS.built_in.values() if one.write)
+    return [*dict.fromkeys(one.exports or one.name for one in written), *_DATA_SETS]
 
 
 def _entries(connection: sqlite3.Connection, bank: str | None) -> list[BankEntry]:
@@ -100,17 +112,25 @@ def _retrieved(connection: sqlite3.Connection, _bank: str | None) -> Iterator[Re
         yield Retrieved(ranking, known, texts.get(query_id, ""))
 
 
-def _data_set(connection: sqlite3.Connection, path: Path, bank: str | None) -> int:
-    entries = list(read_bank(connection, bank or MAIN_BANK))
+_DATA_SETS = ("beir", "croissant")
+
+
+def _write_data_set(
+    connection: sqlite3.Connection, path: Path, bank: str | None, *, described: bool
+) -> int:
+    name = bank or MAIN_BANK
+    entries = list(read_bank(connection, name))
     if bank and not entries:
         raise InputError(f"unknown bank {bank!r}")
+    describe = partial(describe_folder, connection, path.name, name)
     return data_sets.write_folder(
         path,
         read_queries(connection),
         read_passages(connection),
         read_judgments(connection),
-        public_entries(connection, bank or MAIN_BANK, entries),
+        public_entries(connection, name, entries),
         read_runs(connection),
+        describe=describe if described else None,
     )
 
 

@@ -1,0 +1,123 @@
+"""`/banks`: banks beside a reference bank, and the items that match, are missing or are new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Response
+from fastapi.responses import HTMLResponse
+
+from exampp.analysis.banks import (
+    BankComparison,
+    are_matches,
+    matched_passage,
+    matched_query,
+)
+from exampp.collection import Collection
+from exampp.errors import InputError
+from exampp.web.page_request import (
+    CurrentRequest,
+    PageRequest,
+    StillComputing,
+    in_turn,
+    page_of,
+)
+from exampp.web.rendering import sentence
+
+router = APIRouter()
+ROWS = 50
+"""Rows of a list on a page."""
+List = Literal["missing", "new", "pairs"]
+By = Literal["text", "similarity", "keys"]
+
+
+@router.get("/banks")
+def banks(
+    request: CurrentRequest,
+    reference: str = "",
+    by: By = "text",
+    shared: bool = False,
+    show: List = "missing",
+    bank: str = "",
+    page: int = 1,
+) -> HTMLResponse:
+    """Compare all banks with a reference bank; `show` is the list below, of one `bank` or all."""
+    decides = bool(request.choices) and are_matches(request.snapshot.gradebook)
+    with request.open() as collection:
+        names = [str(name) for name, *_ in collection.banks().rows]
+    reference = request.bank if decides else reference or request.bank
+    found, trouble = None, ""
+    if decides or len(names) > 1:
+        try:
+            found = _found(request, "" if decides else reference, by, shared)
+        except InputError as error:
+            trouble = f"{sentence(error)}."
+    entries = [] if found is None else _listed(found, show, bank)
+    return request.render(
+        "banks.html",
+        names=names,
+        reference=reference,
+        by=by,
+        shared=shared,
+        show=show,
+        bank=bank,
+        decides=decides,
+        found=found,
+        board=None if found is None else replace(found.tables()["banks"], verdict=""),
+        listing=page_of(entries, page, ROWS),
+        trouble=trouble,
+        unit=matched_query,
+        passage=matched_passage,
+    )
+
+
+def _found(request: PageRequest, reference: str, by: By, shared: bool) -> BankComparison:
+    """Return the comparison, of matches that are graded if there is no `reference`."""
+    if not reference:
+        snapshot = request.snapshot
+
+        def read() -> BankComparison:
+            with snapshot.grades() as grades:
+                return grades.banks(shared=shared, min_rating=snapshot.min_rating)
+
+        found = snapshot.cache.soon(("banks", shared), read, request.patience)
+    else:
+
+        def compare() -> BankComparison:
+            with Collection(request.live.path) as collection:
+                return collection.compare_banks(reference, matcher=by, shared=shared)
+
+        found = request.live.soon(("banks", reference, by, shared), compare, request.patience)
+    if found is None:
+        raise StillComputing
+    return found
+
+
+def _listed(found: BankComparison, show: List, bank: str) -> Sequence[object]:
+    """Return a list of the comparison, of one bank or of all."""
+    if show == "missing":
+        return [one for one in found.missing if (bank not in one.banks if bank else not one.banks)]
+    if show == "new":
+        return [one for one in found.new if not bank or bank in one.banks]
+    return [one for one in found.pairs if bank in ("", one.bank)]
+
+
+@router.post("/banks/decide")
+@in_turn
+def decide(
+    request: CurrentRequest,
+    query: Annotated[str, Form()],
+    item: Annotated[str, Form()],
+    passage: Annotated[str, Form()],
+    same: Annotated[bool, Form()],
+    back: Annotated[str, Form()] = "/banks",
+) -> Response:
+    """Store what a person says of a pair: the same, or different."""
+    with request.live.deciding() as collection:
+        grades = request.live.grades_of(collection, request.choice)
+        rating = grades.grader.highest if same else grades.grader.lowest
+        grades.decisions.decide(query, item, passage, rating, author=request.assessor)
+    request.live.changed()
+    return request.redirect_back(back, "/banks")

@@ -1,0 +1,93 @@
+"""Collections of the version before: upgraded when they are opened, or read as they are."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support import exams
+
+import exampp
+from exampp.errors import InputError
+from exampp.records import Query
+from exampp.store import upgrading
+from exampp.store.connection import (
+    SCHEMA_VERSION,
+    connect,
+    connect_unchanging,
+    objects,
+    schema_digest,
+    transaction,
+)
+from exampp.store.inputs import put_queries, read_queries
+from exampp.store.sql import TABLE, sums_of_tables
+
+
+def older(path: Path) -> Path:
+    """Turn a collection into one of the version before."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as opened:
+        opened.execute("ALTER TABLE query DROP COLUMN answerable")
+        for name, sums in dict(sums_of_tables(opened)).items():
+            opened.execute(f"UPDATE {TABLE} SET rows = ?, total = ? WHERE name = ?", (*sums, name))
+        opened.execute(f"PRAGMA user_version = {upgrading.BEFORE}")
+        assert schema_digest(objects(opened)) == upgrading.BEFORE_DIGEST
+    return path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with exams.make(tmp_path) as exam:
+        exam.grade("draft")
+    return older(tmp_path / "my.exam")
+
+
+def test_an_older_collection_is_upgraded_with_all_its_content(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    with exams.make(tmp_path / "new") as exam:
+        exam.grade("draft")
+        expected = exam.grades().evaluate().rows
+    with exampp.open(path) as exam:
+        assert exam.grades().evaluate().rows == expected
+        assert exam.query_texts() == exams.QUERIES
+    with closing(sqlite3.connect(path)) as opened:
+        assert opened.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    assert exampp.check(path).ok
+    with connect(path) as opened, transaction(opened):
+        put_queries(opened, [Query("q1", answerable=False)])
+    assert exampp.check(path).ok
+    with closing(connect(path)) as again:
+        assert [one.answerable for one in read_queries(again) if one.query_id == "q1"] == [False]
+
+
+def test_a_file_that_cannot_be_written_is_read_as_it_is(path: Path) -> None:
+    before = path.read_bytes()
+    with closing(connect_unchanging(path, called=path)) as opened:
+        assert {one.query_id: one.text for one in read_queries(opened)} == exams.QUERIES
+        assert {one.answerable for one in read_queries(opened)} == {None}
+    assert path.read_bytes() == before
+
+
+def test_the_upgrade_hides_no_foreign_change(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as opened:
+        opened.execute("UPDATE query SET text = 'another' WHERE query = 1")
+    with exampp.open(path) as exam:
+        assert not exam.check().ok
+
+
+def test_an_older_file_with_another_schema_is_refused(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as opened:
+        opened.execute("CREATE TRIGGER t AFTER UPDATE ON item BEGIN DELETE FROM grade; END")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="is not a readable collection"):
+        connect(path)
+    assert path.read_bytes() == before
+
+
+def test_older_collections_merge(path: Path, tmp_path: Path) -> None:
+    with exams.make(tmp_path, "other.exam") as exam:
+        exam.merge(path)
+        assert exam.grades().gradebook.is_graded
+    with closing(sqlite3.connect(path)) as opened:
+        assert opened.execute("PRAGMA user_version").fetchone() == (upgrading.BEFORE,)

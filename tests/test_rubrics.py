@@ -1,0 +1,233 @@
+"""Conversations and items to avoid from the file to prompts, edits, records and pages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import live
+from support.pages import read
+
+import exampp
+from exampp.graders.base import Request
+from exampp.graders.scripted import ScriptedGrader
+from exampp.records.turns import NO_TURNS
+
+ASKED = "What can I give her?"
+TURNS = [
+    {"role": "user", "content": "My daughter has a fever.\nHelp!"},
+    {"role": "assistant", "content": "How old is she?"},
+]
+EARLIER = "user: My daughter has a fever.\nHelp!\nassistant: How old is she?"
+RUBRIC = [
+    {"criterion": "Dose by weight", "points": 6},
+    {"criterion": "Aspirin is fine", "points": -8},
+]
+PROMPT = """
+name = "turns"
+title = "Turns"
+grades = "nugget"
+reading = "rating"
+scale = { lowest = 0, highest = 5 }
+cut = "context"
+user = "[{conversation}] [{query}] [{nugget}] [{context}]"
+"""
+
+
+def lines(path: Path, *rows: object) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def rate(request: Request) -> str:
+    """Rate 5 what the passage says, else 0."""
+    return "5" if request.item.split()[0] in request.passage else "0"
+
+
+def build(folder: Path) -> Path:
+    """Return a collection of a conversation and a single question, with answers of two systems."""
+    rows: list[dict[str, Any]] = [
+        {"prompt_id": "c", "prompt": [*TURNS, {"role": "user", "content": ASKED}]},
+        {"prompt_id": "s", "prompt": [{"role": "user", "content": "Is it safe?"}]},
+    ]
+    path = folder / "my.exam"
+    with exampp.create(path) as exam:
+        exam.import_files(
+            lines(folder / "rubrics.jsonl", *({**row, "rubrics": RUBRIC} for row in rows))
+        )
+        answers = [("good", "Dose it."), ("bad", "Aspirin! Dose it."), ("poor", "Sleep.")]
+        exam.import_files(
+            lines(
+                folder / "answers.jsonl",
+                *({"query_id": q, "system": s, "text": t} for q in "cs" for s, t in answers),
+            )
+        )
+    return path
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = build(tmp_path_factory.mktemp("talk"))
+    with exampp.open(path) as exam:
+        exam.grade(ScriptedGrader(rate), prompt="nugget-self-rating")
+    return path
+
+
+def test_a_rubric_is_scored_as_published(path: Path) -> None:
+    with exampp.open(path) as exam:
+        board = exam.grades().evaluate(["Cover@20", "Avoided@20", "Points@20"], min_rating=4)
+        values = {(row.system, row.measure): row.value for row in board.per_query()}
+        means = {(row.system, row.measure): row.mean for row in board.rows}
+    assert {s: means[s, "Cover@20"] for s in ("good", "bad", "poor")} == {
+        "good": 1.0,
+        "bad": 1.0,
+        "poor": 0.0,
+    }
+    assert {s: means[s, "Avoided@20"] for s in ("good", "bad", "poor")} == {
+        "good": 1.0,
+        "bad": 0.0,
+        "poor": 1.0,
+    }
+    # (6 - 8) / 6, and the mean of two such queries is clipped
+    assert values["bad", "Points@20"] == pytest.approx(-1 / 3)
+    assert means["bad", "Points@20"] == 0.0
+    assert means["good", "Points@20"] == 1.0
+
+
+def test_grading_for_avoided_asks_only_about_items_to_avoid(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def noted(request: Request) -> str:
+        asked.append(request.item)
+        return rate(request)
+
+    with exampp.open(build(tmp_path)) as exam:
+        exam.grade(ScriptedGrader(noted), prompt="nugget-self-rating", measures=["Avoided@20"])
+        board = exam.grades().evaluate(min_rating=4)
+    assert set(asked) == {"Aspirin is fine"}
+    assert [str(one.measure) for one in board.columns] == ["Avoided@20"]
+    assert {row.system: row.mean for row in board.rows} == {"good": 1.0, "bad": 0.0, "poor": 1.0}
+
+
+def test_prompts_show_the_turns(tmp_path: Path) -> None:
+    sent: dict[str, set[str]] = {}
+
+    def noted(request: Request) -> str:
+        sent.setdefault(request.query_id, set()).add(request.user.partition(" [Dose")[0])
+        return rate(request)
+
+    prompt = tmp_path / "turns.toml"
+    prompt.write_text(PROMPT)
+    whole = tmp_path / "whole.toml"
+    whole.write_text(
+        PROMPT.replace("[{conversation}] ", "").replace('"turns"', '"whole"'), encoding="utf-8"
+    )
+    path = build(tmp_path)
+    with exampp.open(path) as exam:
+        for item in exam.bank().items("c") + exam.bank().items("s"):
+            if item.weight < 0:
+                exam.bank().edit("retire", item.item_id, query_id=item.query_id)
+        exam.grade(ScriptedGrader(noted), prompt=str(prompt))
+        assert sent == {"c": {f"[{EARLIER}] [{ASKED}]"}, "s": {f"[{NO_TURNS}] [Is it safe?]"}}
+        sent.clear()
+        exam.grade(ScriptedGrader(noted), prompt=str(whole))
+        assert sent == {"c": {f"[{EARLIER}\nuser: {ASKED}]"}, "s": {"[Is it safe?]"}}
+        sent.clear()
+        # another earlier turn makes the cells of the conversation pending again, and no other
+        changed = {"query_id": "c", "text": ASKED, "history": [{"role": "user", "content": "Hi"}]}
+        exam.import_files(lines(tmp_path / "queries.jsonl", changed), update=True)
+        exam.grade(ScriptedGrader(noted), prompt=str(prompt))
+        assert sent == {"c": {f"[user: Hi] [{ASKED}]"}}
+
+
+def bank_of(exam: exampp.Collection) -> list[tuple[str, str | None, float]]:
+    items = exam.bank().items("c") + exam.bank().items("s")
+    return [(one.query_id, one.text, one.weight) for one in items]
+
+
+def test_transcripts_survive_export(path: Path, tmp_path: Path) -> None:
+    with exampp.open(path) as exam:
+        exam.export(tmp_path / "q.jsonl", "queries")
+        exam.export(tmp_path / "bank.csv", "bank")
+        texts = exam.query_texts()
+        bank = bank_of(exam)
+    assert texts == {"c": f"{EARLIER}\nuser: {ASKED}", "s": "Is it safe?"}
+    with exampp.create(tmp_path / "again.exam") as exam:
+        exam.import_files(tmp_path / "q.jsonl", tmp_path / "bank.csv")
+        assert exam.query_texts() == texts
+        assert bank_of(exam) == bank
+
+
+def test_banks_have_turns_and_words_for_items_to_avoid(tmp_path: Path) -> None:
+    table = "query_id,nugget,importance,turn\nc,Dose,vital,2\nc,Aspirin,avoid,\n"
+    (tmp_path / "bank.csv").write_text(table)
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(tmp_path / "bank.csv")
+        items = {one.text: one for one in exam.bank().items("c")}
+        exam.export(tmp_path / "out.csv", "bank")
+    assert items["Dose"].extra["turn"] == 2
+    assert items["Aspirin"].weight == -1.0
+    assert (tmp_path / "out.csv").read_text().splitlines()[0] == (
+        "query_id,nugget,weight,importance,turn"
+    )
+    (tmp_path / "bad.csv").write_text(table.replace(",2\n", ",0\n"))
+    with (
+        exampp.create(tmp_path / "bad.exam") as exam,
+        pytest.raises(exampp.InputError, match="'0' is not the number of a turn"),
+    ):
+        exam.import_files(tmp_path / "bad.csv")
+
+
+def test_weights_are_edited_by_word(path: Path, tmp_path: Path) -> None:
+    with exampp.open(build(tmp_path)) as exam:
+        (item,) = (one for one in exam.bank().items("c") if one.weight > 0)
+        for value, weight in (("avoid", -1.0), ("-2.5", -2.5), ("vital", 1.0)):
+            exam.bank().edit("weight", item.item_id, value, query_id="c")
+            found = {one.item_id: one.weight for one in exam.bank().items("c")}
+            assert found[item.item_id] == weight
+
+
+def test_comparisons_list_the_items_that_the_measure_reads(path: Path) -> None:
+    with exampp.open(path) as exam:
+        for measure, changes in (
+            ("Cover", {}),
+            ("Avoided", {"Aspirin is fine": "gained, to avoid"}),
+        ):
+            found = exam.grades().compare("good", "bad", measure, min_rating=4).records()["items"]
+            rows = [
+                dict(zip((c.name for c in found.columns), row, strict=True)) for row in found.rows
+            ]
+            assert {str(row["item"]): row["change"] for row in rows} == changes
+
+
+def test_pages_show_turns_and_items_to_avoid(path: Path) -> None:
+    with exampp.open(path) as exam:
+        record = exam.record("c")
+        items = [one.item_id for one in exam.bank().items("c") if one.weight < 0]
+        passage = exam.grades().gradebook.queries[0].passage_ids[0]
+    assert "bad covers 1 of 1 item; states 1 of 1 to avoid." in record.headline
+    assert record.tables()["conversation"].rows[1] == ("assistant", "How old is she?")
+    cell = {"query": "c", "item": items[0], "passage": passage}
+    with live.visiting(path) as client:
+        for address, parameters in (
+            ("/query", {"id": "c"}),
+            ("/record", {"id": "c"}),
+            ("/bank", {"query": "c"}),
+            ("/cell", cell),
+            ("/judge", {"order": "cell", **cell}),
+            ("/judge/all", {"by": "item", **cell}),
+        ):
+            page = read(client.get(address, **parameters).text)
+            (talk,) = page.all("section", class_="conversation")
+            assert [one.text for one in talk.all("li")] == [
+                "user My daughter has a fever.\nHelp!",
+                "assistant How old is she?",
+            ], address
+            assert "to avoid" in page.all("main")[0].text, address
+        page = read(client.get("/query", id="s").text)
+        assert not page.all("section", class_="conversation")
+        assert page.all("h1")[0].text == "Is it safe?"
+        page = read(client.get("/query", id="c").text)
+        assert page.all("h1")[0].text == ASKED

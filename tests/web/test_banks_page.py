@@ -1,0 +1,93 @@
+"""Banks beside a reference bank: lists with links, and matches that people confirm or refute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import live
+from support.live import Client
+from support.waiting import wait_for
+
+import exampp
+from exampp.bank_matches import collect_matches
+
+QUERIES = {"q1": "tides", "q2": "fjords"}
+BANKS = {
+    "manual": {"q1": ["What causes tides?", "Who found them?"], "q2": ["What is a fjord?"]},
+    "first": {"q1": ["Why are there tides?", "How high are they?"], "q2": ["Define a fjord."]},
+    "second": {"q1": ["How high are they?"], "q2": ["What are fjords?"]},
+}
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Path:
+    with exampp.create(tmp_path / "my.exam") as made:
+        made.add(queries=QUERIES)
+        for name, bank in BANKS.items():
+            made.add(bank=bank, bank_name=name)
+    return tmp_path / "my.exam"
+
+
+@pytest.fixture
+def matches(exam: Path) -> Path:
+    with exampp.open(exam) as opened:
+        collect_matches(exam.with_name("matches.exam"), opened, "manual").close()
+    return exam.with_name("matches.exam")
+
+
+@pytest.fixture
+def client(matches: Path) -> Iterator[Client]:
+    with live.visiting(matches) as one:
+        yield one
+
+
+def test_banks_of_an_exam_without_grades(exam: Path) -> None:
+    with live.visiting(exam) as client:
+        text = wait_for(
+            lambda: client.get("/banks", reference="manual").text, lambda text: "recall" in text
+        )
+        assert "first has the highest recall of manual" in text
+        assert "exampp bank match my.exam" in text
+        assert "Who found them?" in text
+        new = client.get("/banks", reference="manual", show="new").text
+        assert new.count("How high are they?") == 1
+        assert "first, second" in new
+
+
+def test_one_bank_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    with live.visiting(live.graded(tmp_path)) as client:
+        assert "The collection has one bank" in client.get("/banks").text
+
+
+def test_people_confirm_and_refute_matches(client: Client, matches: Path) -> None:
+    def pairs() -> str:
+        return client.get("/banks", show="pairs", bank="first").text
+
+    wait_for(pairs, lambda text: "Define a fjord." in text)
+    with exampp.open(matches) as opened:
+        before = {one.bank: one.recall.value for one in opened.grades().banks().rows}
+        pair = next(
+            one
+            for one in opened.grades().banks().pairs
+            if (one.bank, one.query_id) == ("first", "q2")
+        )
+    form = {"query": "q2", "item": pair.reference_id, "passage": f"first#{pair.item_id}"}
+    answer = client.post("/banks/decide", {**form, "same": "false", "back": "/banks?show=pairs"})
+    assert (answer.status, answer.headers["location"]) == (303, "/banks?show=pairs")
+    with exampp.open(matches) as opened:
+        after = {one.bank: one.recall.value for one in opened.grades().banks().rows}
+    assert after["second"] == before["second"]
+    assert after["first"] == pytest.approx((before["first"] or 0) - 1 / 2)
+    wait_for(pairs, lambda text: "by people" in text)
+    client.post("/banks/decide", {**form, "same": "true"})
+    with exampp.open(matches) as opened:
+        assert {one.bank: one.recall.value for one in opened.grades().banks().rows} == before
+
+
+def test_lists_lead_to_the_pages_that_judge(client: Client) -> None:
+    missing = wait_for(lambda: client.get("/banks").text, lambda text: "Who found them?" in text)
+    assert "/judge/all?by=item&amp;query=q1" in missing
+    new = client.get("/banks", show="new").text
+    assert "/judge/all?by=passage&amp;query=q1" in new
