@@ -698,6 +698,17 @@ OPTIONS: Mapping[str, Uses] = {
         {"--grader": {}, "--first": "", **READ},
         {"analyze citations cited.exam": ("--grader other",)},
     ),
+    "analyze abstention": Uses(
+        ("analyze abstention replies.exam --grader judge",),
+        {
+            **{n: v for n, v in BOARD.items() if n in ("--min-rating", "--decisions")},
+            "--by": "rule",
+            "--level": "0.9",
+            "-k": "1",
+            **READ,
+        },
+        {"analyze abstention replies.exam": ("--grader judge", "--grader other")},
+    ),
     "analyze banks": Uses(
         (
             "analyze banks teams.exam --reference manual",
