@@ -766,6 +766,21 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _D,
         "Intervals ({level}) are for the mean over all queries like these, with these matches.",
     ),
+    "effects-columns": (
+        _D,
+        "tau: Kendall's tau-b with the leaderboard of the reference bank. reliability: Erho2, how "
+        "far other queries would show the same order. An ensemble has the mean of both scores of "
+        "each query.",
+    ),
+    "effects-intervals": (
+        _D,
+        "Intervals ({level}) are for the mean over exams of as many queries like these.",
+    ),
+    "effects-no-interval": (
+        _N,
+        "Intervals need {systems} systems and {queries} queries, with order that differs between "
+        "samples of the queries.",
+    ),
     # citations
     "first-citation": (_N, "Only the first citation of every sentence counts."),
     "citations-ungraded": (_N, "{citations} without a grade, left out of every mean."),
