@@ -248,7 +248,9 @@ def main() -> None:
                 page.goto(entrance.split("/?")[0] + address)
                 page.wait_for_function(
                     "() => !document.querySelector('meta[http-equiv=refresh]')"
-                    " && !document.body.innerText.includes('Computing the results')"
+                    " && !document.body.innerText.includes('Computing ')"
+                    " && [...document.querySelectorAll('[data-drawing]')]"
+                    ".every((one) => one.querySelector('svg'))"
                 )
                 for fault in look(page, view):
                     print(f"{name}\t{address}\t{fault}", flush=True)

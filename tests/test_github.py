@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -453,8 +454,33 @@ def test_a_pull_request_cannot_change_its_baseline(
         assert "This change edits the requirements in gate.toml." in body
         # 0.196 against 0.465 of the base, not against 0 of the pull request
         assert "| 0.196 | 0.465 | -0.269 |" in body, ran.err
-        assert "<summary>Difference to the base branch</summary>" in body
+        assert body.count("<summary>Difference to the base branch</summary>") == 1
     assert len(api.comments) == 1
+
+
+def test_a_collection_is_compared_with_that_of_the_base(
+    workflow: Workflows, api: GitHub, tmp_path: Path, demo_exam: Path
+) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    shutil.copy(demo_exam, folder / "my.exam")
+    (folder / "gate.toml").write_text(
+        'collection = "my.exam"\nsince = "my.exam"\nrequire = ["Cover@20>=0.1"]\n'
+        'system = ["dense"]\n'
+    )
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "base")
+    base = git(folder, "rev-parse", "HEAD")
+    with exampp.open(folder / "my.exam") as exam:
+        first = exam.grades().bank_texts().entries[0].items[0]
+        exam.bank().edit("retire", first.item_id)
+    environ = environment(workflow.folder, event_of(HEAD, base), "pull_request", api.url)
+    for key, value in environ.items():
+        workflow.patch.setenv(key, value)
+    assert workflow.command("gate", folder / "gate.toml", "--github").code == 0
+    assert "| items | 0 | 1 | 0 | 137 |" in api.comments[0]["body"]
+    assert first.text not in api.comments[0]["body"]
 
 
 def test_files_that_the_base_does_not_have(

@@ -67,6 +67,7 @@ CORE = (
 """What importing, grading, evaluating and reviewing take; the public classes stand over it."""
 ON_TOP = (
     "analysis.attacks",
+    "analysis.abstention",
     "analysis.bank_effects",
     "analysis.banks",
     "analysis.calibration",

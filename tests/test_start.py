@@ -16,6 +16,7 @@ HEAVY = (
     "scipy",
     "ir_measures",
     "openai",
+    "msgspec",
 )
 
 

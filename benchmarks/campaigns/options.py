@@ -74,7 +74,7 @@ def choices(start: str, rest: str = "") -> Mapping[str, Sequence[str]]:
 
 FORMAT = {"--format": "json"}
 READ = {"--digits": "5", **FORMAT}
-PUBLISHED = "gate my.exam --require P@3>=0.1"
+PUBLISHED = "gate my.exam --require Cover@3>=0.5 --allow-missing 0.8"
 GRADED = {"--grader": "other", "--bank": "small"}
 BOARD = {
     **GRADED,
@@ -190,7 +190,7 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "merge": Uses(("merge bare.exam my.exam",), {"--dry-run": "", **FORMAT}),
     "check": Uses(
-        ("check my.exam", "check bank.tsv"), {"--strict": {"check bank.tsv": ""}, **FORMAT}
+        ("check my.exam", "check doubtful.tsv"), {"--strict": {"check doubtful.tsv": ""}, **FORMAT}
     ),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
@@ -697,6 +697,17 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {"--grader": {}, "--first": "", **READ},
         {"analyze citations cited.exam": ("--grader other",)},
+    ),
+    "analyze abstention": Uses(
+        ("analyze abstention replies.exam --grader judge",),
+        {
+            **{n: v for n, v in BOARD.items() if n in ("--min-rating", "--decisions")},
+            "--by": "rule",
+            "--level": "0.9",
+            "-k": "1",
+            **READ,
+        },
+        {"analyze abstention replies.exam": ("--grader judge", "--grader other")},
     ),
     "analyze banks": Uses(
         (

@@ -91,6 +91,7 @@ def write(folder: Path, number_of_queries: int) -> None:
     (folder / "bank.tsv").write_text(columns + "".join(rows))
     (folder / "smaller.tsv").write_text(columns + "".join(rows[:6]))
     (folder / "foreign.tsv").write_text("topic\tgold\n" + "q1\tWhat of it?\n")
+    (folder / "doubtful.tsv").write_text("query_id\tquestion\nq1\tIs the tide a kind of wave?\n")
     nuggets = [row.replace("What", "Fact").replace("?", "") for row in rows]
     heads = "query_id\tsubtopic_id\tnugget\n"
     nuggets = [row.rsplit("\t", 1)[0] + "\n" for row in nuggets]
@@ -169,6 +170,7 @@ def make(folder: Path, queries: int) -> None:
     shutil.copy(folder / "my.exam", folder / "learn.exam")
     cite(folder)
     match(folder)
+    abstain(folder)
     with exampp.Collection(folder / "learn.exam") as opened:
         opened.import_files(folder / "made.qrels", update=True)
     lines = lines_of(folder / "graded.jsonl.gz")
@@ -245,6 +247,23 @@ def cite(folder: Path) -> None:
         it.grade(
             lambda item, one: chance("other", item.text, one.text) % 3, name="other", scale=(0, 2)
         )
+
+
+def abstain(folder: Path) -> None:
+    """A collection of responses that answer or abstain, graded twice, and once for abstention."""
+    said = {"q1": "It is a.", "q2": "I do not know.", "q3": "It is c, surely."}
+    with exampp.Collection.create(folder / "replies.exam") as opened:
+        rows = [
+            {"question": f"topic {q}", "system": "chat", "answer": text} for q, text in said.items()
+        ]
+        rows[2]["is_impossible"] = "true"
+        opened.add(rows)
+        for number, query_id in enumerate(opened.query_texts()):
+            for name in "ab"[: 2 - number]:
+                opened.bank().add(query_id, f"What is {name}?")
+        for name in ("judge", "other"):
+            opened.grade(lambda item, one, of=name: chance(of, item.text, one.text) % 6, name=name)
+        opened.grade(ScriptedGrader(lambda _: "Yes"), prompt="abstention")
 
 
 def match(folder: Path) -> None:

@@ -29,7 +29,7 @@ from exampp.records.graders import (
     fitting_graders,
 )
 from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
-from exampp.records.selection import SearchKind
+from exampp.records.selection import SEARCH_KINDS, SearchKind
 from exampp.results.result import Result, Table, Tables
 from exampp.results.view import Column
 from exampp.sanitize import check_lists, check_path
@@ -47,7 +47,6 @@ from exampp.store.connection import connect, is_collection, refuse_graded_file, 
 from exampp.store.grades import StoredGrader, graders, graders_with_grades
 from exampp.store.inputs import queries_with_text, remove_systems, system_counts
 from exampp.store.pages import write_pages
-from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
 
 if TYPE_CHECKING:
     from exampp.analysis.banks import BankComparison, MatchedBanks
@@ -132,6 +131,8 @@ def search_table(pages: Sequence[SearchPage], text: str, *, whole: bool = False)
 
     With `whole`, texts are not cut.
     """
+    from exampp.store.search import excerpt_pieces, search_words
+
     words = search_words(text)
     rows = [
         (

@@ -323,6 +323,12 @@ def test_a_difference_that_missing_grades_may_change_is_called_partial() -> None
     assert "difference" in shown
     assert not {"low", "p", "d_z"} & {*shown.split()}
     assert {"95% low", "high", "p"} <= set(table.for_programs()[0])
+    # of q1 one item of each passage has no grade
+    assert [one.unknown for one in found.queries] == [0, 1]
+    by_query = found.tables()["queries"]
+    assert [row[-1] for row in by_query.rows] == [0, 1]
+    assert "unknown" in str(by_query)
+    assert "unknown" not in by_query.for_programs()[0]
 
 
 def test_whole_quotes_are_those_of_the_grader_and_none_of_the_lowest_rating() -> None:

@@ -172,6 +172,7 @@ def test_no_spread_is_no_certainty() -> None:
     found = correct(two_systems(40), sampled([1.0] * 50), CorrectionSettings(), min_rating=4)
     assert found.tables()["scores"].rows[0][3:5] == (None, None)
     assert found.records()["pairs"].rows[0][-6] == "unresolved"
+    assert "no system has an interval: more labels show whether it is wrong" in found.headline
     every = JudgedSample(Sample(np.arange(100), np.ones(100)), np.ones(100), 0, "all", "")
     sure = correct(two_systems(40), every, CorrectionSettings(), min_rating=4)
     assert sure.tables()["scores"].rows[0][3:5] == pytest.approx((1.0, 1.0))

@@ -164,7 +164,7 @@ def test_equal_systems_share_the_first_place() -> None:
     said = verdict(made(book))
     assert said["Do measures and thresholds agree?"][0].startswith("All systems tie")
     best, tone = said["Best"]
-    assert best.startswith("one and 1 more share the best Cover@20")
+    assert best.startswith("one and two share the best Cover@20")
     assert "; no other system is shown to have a lower mean over all queries like these. " in best
     assert tone == "doubt"
 

@@ -59,8 +59,9 @@ METRIC = fields(
         judges={
             "type": "array",
             "minItems": 1,
-            "items": fields("model_info", model_info=MODEL, temperature=NUMBER),
+            "items": fields("model_info", model_info=MODEL, temperature=NUMBER, weight=NUMBER),
         },
+        aggregation_method={"enum": ["majority_vote", "average", "weighted_average", "median"]},
         additional_details=TEXTS,
     ),
 )
@@ -190,3 +191,18 @@ def test_a_graded_file_has_results(tmp_path: Path) -> None:
         file.grades().export(tmp_path / "out", "every-eval-ever")
     assert {path.name for path in (tmp_path / "out/data").iterdir()} == {"graded"}
     assert logs(tmp_path / "out").keys() == {"alpha", "beta"}
+
+
+def test_a_vote_has_several_judges(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        for name, rating in (("one", "5"), ("two", "4"), ("three", "0")):
+            exam.grade(ScriptedGrader(rating, record=False), name=name)
+        exam.panel().vote("median")
+        exam.grades("vote-median").export(tmp_path / "out", "every-eval-ever", measures=["Cover"])
+    result = logs(tmp_path / "out")["alpha"]["evaluation_results"][0]
+    scoring = result["metric_config"]["llm_scoring"]
+    names = sorted(judge["model_info"]["name"] for judge in scoring["judges"])
+    assert names == ["one", "three", "two"]
+    assert scoring["aggregation_method"] == "median"
+    # all three have the same prompt
+    assert scoring["input_prompt"].count("{question}") == 1

@@ -12,6 +12,7 @@ from support.contract import GraderContract, Make, make_asks
 from support.tiny_models import LABELS, WORDS
 
 import exampp
+from exampp.errors import InputError
 from exampp.graders.base import Reply, Request
 from exampp.graders.local import LocalGrader, load_local_grader
 from exampp.graders.local.checkpoint import load_model
@@ -378,6 +379,20 @@ def test_long_passages_are_read_in_windows(bert: Path) -> None:
     fault = answered(grader, [Request(0, "What " * 70, "a lake")])[0].fault
     assert fault == "the item leaves no room for the passage; the limit is 64 tokens"
     assert grader.limit is None
+
+
+def test_a_tokenizer_that_drops_the_end_of_a_passage_is_an_error(bert: Path) -> None:
+    grader = load_local_grader(str(bert), device="cpu")
+    texts: Any = grader.model.texts
+    whole = texts.windows
+
+    def cut(question: str, passage: str, **options: Any) -> Any:
+        return whole(question, passage[: len(passage) // 2], **options)
+
+    texts.windows = cut
+    with pytest.raises(InputError, match="drops the end of long passages") as caught:
+        answered(grader, [Request(0, "What is it", "lake " * 200)])
+    assert "pip install -U tokenizers" in caught.value.hint
 
 
 def test_what_a_random_model_writes_for_a_bank_is_kept_and_no_item(

@@ -376,9 +376,11 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
             _complete(opened, path)
         report = opened.import_files(path)
         if layout.kind in presets():
-            holds = {"healthbench": "plain-bank", "judgment-lists": "qrels"}.get(
-                layout.kind, "responses"
-            )
+            holds = {
+                "healthbench": "plain-bank",
+                "langsmith-examples": "plain-bank",
+                "judgment-lists": "qrels",
+            }.get(layout.kind, "responses")
             assert {"queries", holds} <= {file.kind for file in report.files}
         else:
             assert [file.kind for file in report.files] == [layout.kind]

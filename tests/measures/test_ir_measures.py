@@ -163,11 +163,21 @@ def test_a_grader_is_named_where_there_are_several(path: Path) -> None:
     assert generous.calc_aggregate(judged, run) == 1
 
 
-@pytest.mark.parametrize("order", ["exampp.measures, ir_measures", "ir_measures, exampp.measures"])
+LOOKED_FOR = "exampp.measures, importlib.util; importlib.util.find_spec('ir_measures')"
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "exampp.measures, ir_measures",
+        "ir_measures, exampp.measures",
+        f"{LOOKED_FOR}; import ir_measures",
+    ],
+)
 def test_ir_measures_parses_them_in_a_process_that_imported_the_measures(order: str) -> None:
     # nothing else is loaded for it
     code = (
-        f"import {order}, sys; integration = 'exampp.integrations.ir_measures'\n"
+        f"import {order}\nimport sys; integration = 'exampp.integrations.ir_measures'\n"
         "assert integration not in sys.modules\n"
         "import ir_measures.util, importlib.resources\n"
         "assert importlib.resources.files('ir_measures').joinpath('util.py').is_file()\n"

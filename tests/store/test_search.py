@@ -12,7 +12,8 @@ from support import exams
 import exampp
 from exampp.errors import InputError
 from exampp.graders.scripted import ScriptedGrader
-from exampp.store.search import SEARCH_KINDS, SearchPage, excerpt_pieces, search_words
+from exampp.records.selection import SEARCH_KINDS
+from exampp.store.search import SearchPage, excerpt_pieces, search_words
 
 TEXTS = [
     "100% of apples \\ pears_and 'plums'",

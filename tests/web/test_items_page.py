@@ -39,7 +39,7 @@ def test_before_anything_is_graded_there_are_items_and_no_coverage(tmp_path: Pat
         assert sorted(titles(page.text)) == sorted(
             text for texts in exams.QUESTIONS.values() for text in texts
         )
-        assert "Coverage appears after" in page.text
+        assert "Coverage appears when" in page.text
         assert text_of(page.text).count("not graded") == 1 + 3  # the filter, and every item
         assert titles(client.get("/items?find=magnets").text) == ["What makes a magnet?"]
 

@@ -131,6 +131,12 @@ def test_edits_of_the_bank_are_listed_and_can_be_undone(path: Path, client: Clie
     assert (unknown.status, "has no bank" in unknown.text) == (400, True)
     page = client.get("/history", what="edits").text
     assert "A better question?" in page
+    assert 'aria-label="Banks"' not in page
+    with exampp.Collection(path) as collection:
+        collection.add(bank=[{"query_id": "q1", "nugget": "Air scatters blue."}])
+        assert [row[0] for row in collection.banks().rows] == ["main", "main"]
+    # two kinds of one name are one bank
+    assert 'aria-label="Banks"' not in client.get("/history", what="edits").text
     assert client.post("/history/undo", {"number": str(number)}, what="edits").status == 303
     with exampp.Collection(path) as collection:
         last = collection.bank().log().rows[-1]

@@ -363,6 +363,7 @@ def test_a_leaderboard_with_missing_grades_is_partial_and_shows_no_open_place(
         compared = text_of(client.get("/compare", **pair).text)
     assert "Possible with the missing grades" in compared
     assert "95% interval" not in compared
+    assert re.search(r"\+\d+ \u2212\d+ \?\d+", compared), "items where a grade is missing"
     assert "better \u00b7 equal \u00b7 worse" not in compared
     said = " ".join(page.text.split())
     (panel,) = [one for one in page.all("section") if one.text.strip().startswith("Leaderboard")]

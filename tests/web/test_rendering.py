@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exampp.web.rendering import rating_shade, templates, visible
+from exampp.web.rendering import linked, rating_shade, templates, visible
 
 
 def test_control_characters_are_shown_not_sent() -> None:
@@ -16,6 +16,12 @@ def test_control_characters_are_shown_not_sent() -> None:
     assert visible("\u202eabc\u2066") == "\u27e8RLO\u27e9abc\u27e8LRI\u27e9"
     assert visible("a\tb\nc\r") == "a\tb\nc\r"
     assert visible("\ud800") == "\ufffd"
+
+
+def test_commands_in_a_text_lead_to_the_pages_that_do_the_same() -> None:
+    assert linked("<b>: exampp grade. Or exampp imports") == (
+        '&lt;b&gt;: <a href="/grade">exampp grade</a>. Or exampp imports'
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ system that does not cover it has an ungraded cell for it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -165,7 +167,10 @@ def cell(dossier: Dossier, item_id: str, passage_id: str) -> tuple[int, int] | N
 
 @dataclass(frozen=True, slots=True)
 class QueryDifference:
-    """One query: values of both systems and their difference (None where it does not count)."""
+    """One query: values of both systems and their difference (None where it does not count).
+
+    `gained`, `lost` and `unknown` count items, see `PairedItem`.
+    """
 
     query_id: str
     first: float | None
@@ -173,6 +178,7 @@ class QueryDifference:
     difference: float | None
     gained: int
     lost: int
+    unknown: int = 0
 
 
 ReadDossiers = Callable[[Sequence[str]], Iterable[Dossier]]
@@ -429,22 +435,17 @@ def by_query(
     comparison: SystemComparison, texts: Mapping[str, str], width: int | None = None
 ) -> Table:
     """Return a row per query, the largest difference first; texts are cut to `width` characters."""
+    partial = any(query.unknown for query in comparison.queries)
     rows = [
         [
             *(query.query_id, shorten(texts.get(query.query_id, ""), width), query.first),
             *(query.second, query.difference, query.gained, query.lost),
+            *[query.unknown] * partial,
         ]
         for query in comparison.queries
     ]
-    columns = [
-        "query_id",
-        "query",
-        comparison.first,
-        comparison.second,
-        "difference",
-        "gained",
-        "lost",
-    ]
+    columns: list[str | Column] = ["query_id", "query", comparison.first, comparison.second]
+    columns += ["difference", "gained", "lost", *[Column("unknown", readers="people")] * partial]
     return Table.of(columns, rows, f"{comparison.column.name} by query, largest differences first")
 
 
@@ -592,9 +593,17 @@ def compare_systems(
         ),
     )
     paired = exams(_only(gradebook, (first, second)), board.subtopics, avoided=True)
-    changed = [change for exam in paired for change in _changes(exam, threshold, k, parsed)]
+    items = [list(paired_items(exam, threshold, k, parsed)) for exam in paired]
+    changed = [change for of_exam in items for change in _changes(of_exam)]
+    # a subtopic is a separate query for ranking measures, but not for Cover
+    unknown = Counter(
+        name
+        for one in chain.from_iterable(items)
+        if one.covered_by == "unknown"
+        for name in {one.query_id, one.exam_id}
+    )
     means = column.values.averages()
-    queries = _queries(column, rows, changed)
+    queries = _queries(column, rows, changed, unknown)
     place = {query.query_id: index for index, query in enumerate(queries)}
     return SystemComparison(
         first=first,
@@ -613,10 +622,9 @@ def compare_systems(
     )
 
 
-def _changes(exam: QueryExam, threshold: int, k: int, measure: Measure) -> list[PairedItem]:
-    """Return the items of an exam that make a difference, gained ones first."""
-    moved = [one for one in paired_items(exam, threshold, k, measure) if one.move]
-    return sorted(moved, key=lambda one: one.ends[0] is one.first)
+def _changes(items: Iterable[PairedItem]) -> list[PairedItem]:
+    """Return the items that make a difference, gained ones first."""
+    return sorted((one for one in items if one.move), key=lambda one: one.ends[0] is one.first)
 
 
 def quote(dossier: Dossier, passage: int, item: int) -> Quote:
@@ -687,7 +695,10 @@ def _only(gradebook: Gradebook, systems: tuple[str, str]) -> Gradebook:
 
 
 def _queries(
-    column: MeasureColumn, rows: Sequence[int], changes: Sequence[PairedItem]
+    column: MeasureColumn,
+    rows: Sequence[int],
+    changes: Sequence[PairedItem],
+    unknown: Mapping[str, int],
 ) -> tuple[QueryDifference, ...]:
     """Return queries by largest difference; those where a system does not count come last."""
     moves: dict[tuple[str, Move | None], int] = {}
@@ -711,6 +722,7 @@ def _queries(
                 else without_rounding(second - first),
                 gained=moves.get((query_id, "gained"), 0),
                 lost=moves.get((query_id, "lost"), 0),
+                unknown=unknown.get(query_id, 0),
             )
         )
     return tuple(sorted(differences, key=_size))

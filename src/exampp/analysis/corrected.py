@@ -301,11 +301,14 @@ class Corrected(Result):
         off = self.graded - self.shown.scores
         side = "high" if off.mean() > 0 else "low"
         systems = counted(len(self.systems), "system")
-        shown = (
-            f"and outside the interval for {self.outside} of {systems}"
-            if self.outside
-            else f"but within the intervals of all {systems}: it is not shown to be wrong"
-        )
+        known = len(self.systems) - int(np.isnan(self.shown.low).sum())
+        those = f"all {systems}" if known == len(self.systems) else f"{known} of {systems}"
+        if self.outside:
+            shown = f"and outside the interval for {self.outside} of {systems}"
+        elif known:
+            shown = f"but within the intervals of {those}: it is not shown to be wrong"
+        else:
+            shown = "but no system has an interval: more labels show whether it is wrong"
         return (
             f"{self.name} by the grades is off by {np.abs(off).mean():.3f} on average, mostly too "
             f"{side}, {shown}."

@@ -11,7 +11,6 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,12 @@ from exampp.measures.values import MeasureColumn
 from exampp.prompts.catalogue import find_prompt
 from exampp.prompts.prompt import Prompt, prompt_content_hash
 from exampp.records.gradebook import untestable
-from exampp.records.graders import GraderIdentity
+from exampp.records.graders import GraderIdentity, members_of
 from exampp.records.ids import content_hash
 from exampp.records.selection import UNPUBLISHED, ExportOptions
 from exampp.records.wording import counted
 from exampp.stats.means import mean_tests
+from exampp.store.grades import graders
 from exampp.version import __version__
 
 SCHEMA = "0.3.0"
@@ -42,11 +42,12 @@ def write_every_eval_ever(exam: GradedExam, path: Path, options: ExportOptions) 
     """Write a new folder with a file for each system that has a score."""
     board = exam.evaluate(options)
     tests = None if untestable(exam.book) else [_intervals(one) for one in board.columns]
+    scoring = _scoring(exam)
     written, without = 0, 0
     with new_folder(path) as folder:
         for at, system in enumerate(board.column_systems):
             results = [
-                _result(exam, board, number, at, tests)
+                _result(exam, board, number, at, tests, scoring)
                 for number, column in enumerate(board.columns)
                 if column.values.means()[at].mean is not None
             ]
@@ -134,10 +135,10 @@ def _result(
     number: int,
     at: int,
     tests: list[list[dict[str, Any]]] | None,
+    scoring: dict[str, Any] | None,
 ) -> dict[str, Any]:
     column = board.columns[number]
     measure, mean = column.measure, column.values.means()[at]
-    grader = exam.book.grader
     parameters: dict[str, Any] = {
         **{key: str(v) if isinstance(v, tuple) else v for key, v in measure.params},
         **({} if measure.at is None else {measure.kind.at: measure.at}),
@@ -153,10 +154,13 @@ def _result(
         "score_type": "continuous",
         "min_score": 0.0 if measure.kind.share else "-Infinity",
         "max_score": 1.0 if measure.kind.share else "Infinity",
-        "additional_details": {**exam.facts, "draft_grades": str(grader.is_draft).lower()},
+        "additional_details": {
+            **exam.facts,
+            "draft_grades": str(exam.book.grader.is_draft).lower(),
+        },
     }
-    if judged := _judge(grader, exam.facts):
-        scored["llm_scoring"] = judged
+    if scoring is not None:
+        scored["llm_scoring"] = scoring
     return {
         "evaluation_result_id": f"{exam.name}/{column.name}",
         "evaluation_name": f"{exam.name}.{measure}",
@@ -207,8 +211,46 @@ def _intervals(column: MeasureColumn) -> list[dict[str, Any]]:
     return found
 
 
-def _judge(grader: GraderIdentity, facts: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the model that graded, with the text of its prompt; None if that is not known."""
+_AGGREGATED = {
+    "majority": "majority_vote",
+    "mean": "average",
+    "weighted": "weighted_average",
+    "median": "median",
+}
+"""The schema's names of rules that combine graders; it has none for the others."""
+
+
+def _scoring(exam: GradedExam) -> dict[str, Any] | None:
+    """Return the judges, with the text of their prompts; None if a prompt is not known.
+
+    A grader that combines others has several.
+    """
+    grader = exam.book.grader
+    known = {one.identity.key: one.identity for one in graders(exam.connection)}
+    members = [(known.get(one["key"]), one.get("weight")) for one in members_of(grader)]
+    judges, texts = [], []
+    for member, weight in members or [(grader, None)]:
+        text = None if member is None else _prompt_text(member)
+        if member is None or text is None:
+            return None
+        judge: dict[str, Any] = {"model_info": _model(member.model)}
+        temperature = member.settings.get("temperature")
+        if isinstance(temperature, int | float):
+            judge["temperature"] = temperature
+        judges.append(judge if weight is None else {**judge, "weight": float(weight)})
+        texts.append(text)
+    rule = _AGGREGATED.get(grader.settings["vote"]["rule"]) if members else None
+    return {
+        "judges": judges,
+        # judges with the same prompt share it
+        "input_prompt": "\n\n---\n\n".join(dict.fromkeys(texts)),
+        **({"aggregation_method": rule} if rule else {}),
+        "additional_details": {"grader": grader.name, "grader.key": grader.key},
+    }
+
+
+def _prompt_text(grader: GraderIdentity) -> str | None:
+    """Return the text of a grader's prompt; None if the installed one is another."""
     try:
         prompt = find_prompt(grader.prompt)
     except InputError:
@@ -217,13 +259,8 @@ def _judge(grader: GraderIdentity, facts: Mapping[str, str]) -> dict[str, Any] |
         return None
     if prompt_content_hash(prompt) != grader.settings.get("prompt_hash"):
         return None
-    model: dict[str, Any] = {"name": grader.model, "id": grader.model}
-    judge: dict[str, Any] = {"model_info": {**model, "additional_details": _UNKNOWN}}
-    temperature = grader.settings.get("temperature")
-    if isinstance(temperature, int | float):
-        judge["temperature"] = temperature
-    return {
-        "judges": [judge],
-        "input_prompt": "\n\n".join(filter(None, (prompt.system, prompt.user))),
-        "additional_details": {"grader.key": facts["grader.key"], "prompt": prompt.name},
-    }
+    return "\n\n".join(filter(None, (prompt.system, prompt.user)))
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"name": name, "id": name, "additional_details": _UNKNOWN}

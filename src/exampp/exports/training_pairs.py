@@ -64,6 +64,11 @@ class TrainingPairs:
                 for negative in query.negatives:
                     yield Triplet(query.text, *map(self._shown, (positive, negative)))
 
+    @property
+    def reasons(self) -> str:
+        """What was left out, in words."""
+        return ", ".join(f"{why} ({count})" for why, count in self.left_out.items() if count)
+
     def _shown(self, passage_id: str) -> str:
         one = self.texts[passage_id]
         return f"{one.title}\n{one.text}" if one.title else one.text
@@ -127,9 +132,9 @@ def training_pairs(exam: GradedExam, options: ExportOptions) -> TrainingPairs:
             what = "hard negative" if found.positives else "positive passage"
             left_out[f"queries without a {what}"] += 1
     if not complete:
-        reasons = ", ".join(f"{why}: {count}" for why, count in left_out.items() if count)
+        none = TrainingPairs((), {}, left_out)
         raise InputError(
-            f"no query has a positive passage and a hard negative ({reasons})",
+            f"no query has a positive passage and a hard negative. Left out: {none.reasons}",
             file=exam.path,
             hint="Grade more passages: exampp grade",
         )
@@ -245,7 +250,8 @@ def write_training_set(exam: GradedExam, path: Path, options: ExportOptions) -> 
         labels,
         split="train",
         about="Queries with passages that answer an item of an exam (1) and hard negatives (0). "
-        "Systems trained on them have seen the exam: evaluate them on other queries.",
+        "Systems trained on them have seen the exam: evaluate them on other queries. "
+        f"Left out: {pairs.reasons or 'nothing'}.",
     )
     return pairs.exported(f"A training set of {_sizes(pairs)}.", len(labels))
 

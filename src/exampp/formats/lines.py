@@ -19,14 +19,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from errno import EACCES
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol, TypeVar
-
-import msgspec
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, duplicate_error
 from exampp.sanitize import check_choice, check_path, record_replacement, sanitize_name
 from exampp.store.connection import is_collection
+
+if TYPE_CHECKING:
+    import msgspec
 
 OnError = Callable[[InputError], None]
 T = TypeVar("T")
@@ -323,6 +324,8 @@ def decode_json(
     line: bytes, decoder: msgspec.json.Decoder[T], path: str | Path, number: int | None
 ) -> T:
     """Decode a JSON value of the decoder's type; raise InputError with the wrong field."""
+    import msgspec
+
     line = valid_json(line, path, number)
     if not line.isascii():
         # msgspec does not check parts that it skips, and reports only the byte
@@ -342,18 +345,17 @@ def decode_json(
         raise InputError(f"broken JSON ({error})", file=path, line=number) from None
 
 
-_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
-
-
 def decode_part(
-    part: bytes | msgspec.Raw, field: str, decoder: msgspec.json.Decoder[Any] = _ANY
+    part: bytes | msgspec.Raw, field: str, decoder: msgspec.json.Decoder[Any] | None = None
 ) -> Any:
     """Decode an undecoded part of a line; raise InputError if it does not fit.
 
     The decoder of the line does not check such parts; for example, a number may be too large.
     """
+    import msgspec
+
     try:
-        return decoder.decode(part)
+        return decoder.decode(part) if decoder else msgspec.json.decode(part)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(str(error).partition(" - at `")[0], field=field) from None
 
@@ -377,6 +379,8 @@ def valid_json(data: bytes, path: str | Path, line: int | None) -> bytes:
 
 def encode_json(value: object, path: str | Path) -> bytes:
     """Return the value as one line of JSON; raise InputError if UTF-8 cannot encode a text."""
+    import msgspec
+
     try:
         return msgspec.json.encode(value) + b"\n"
     except UnicodeEncodeError:
@@ -757,6 +761,8 @@ def lines_in_memory(path: str | Path) -> MemoryLines | None:
 
 def as_lines(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, bytes]]:
     """Yield numbered rows of JSON-able values, each as a line of JSON."""
+    import msgspec
+
     for number, row in rows:
         try:
             yield number, msgspec.json.encode(row)

@@ -12,9 +12,7 @@ import gzip
 import lzma
 import os
 import re
-import secrets
 import shutil
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -219,8 +217,8 @@ def _name(error: InputError | OSError, temporary: Path, place: Path) -> None:
 
 def _unfinished(place: Path) -> BinaryIO:
     """Return a new, locked temporary file next to the target, with default permissions."""
-    owner = f"{os.getpid()}@{socket.gethostname()}"
-    name = f".{place.name[:_LONGEST]}.{owner}.{secrets.token_hex(4)}.unfinished"
+    owner = f"{os.getpid()}@{os.uname().nodename}"
+    name = f".{place.name[:_LONGEST]}.{owner}.{os.urandom(4).hex()}.unfinished"
     stream = place.with_name(name).open("xb")
     with suppress(OSError):
         # some network file systems have no locks; the process id then decides
@@ -234,7 +232,7 @@ def remove_leftovers(place: Path) -> None:
     for unfinished in place.parent.iterdir():
         rest = unfinished.name.removeprefix(start)
         match = _UNFINISHED.fullmatch(rest) if rest != unfinished.name else None
-        if match and match["host"] == socket.gethostname() and _is_gone(int(match["pid"])):
+        if match and match["host"] == os.uname().nodename and _is_gone(int(match["pid"])):
             with suppress(OSError):
                 _remove_unlocked(unfinished)
 

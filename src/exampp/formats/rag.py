@@ -87,6 +87,8 @@ _AMBIGUOUS_ANSWERS = frozenset({"answer", "output"})
 _LONGEST_SYSTEM = 60
 _PASSAGE_IDS = ("docid", "doc_id", "docId", "document_id", "passage_id", "corpus_id", "_id", "id")
 _LABELS = ("rating", "relevance", "grade", "label", "judgment", "score", "rel")
+_ID = re.compile(r"[a-zA-Z0-9_][!-~]{0,98}[a-zA-Z0-9_/]|[a-zA-Z0-9]")
+"""Words that may be ids of passages: texts in other scripts have no spaces."""
 _LONG_TEXT = 20
 """Mean number of words of a column that may be answers."""
 
@@ -389,7 +391,8 @@ def _records(
             on_error(error.at(path, number))
             continue
         if preset.spans is None:
-            count_fields(path, ((fields_of[one], one) for one in sorted(used) if one in fields_of))
+            names = ((_holder(fields_of, one), one) for one in sorted(used))
+            count_fields(path, ((fields_of[name], one) for name, one in names if name))
             count_unused(path, [*_unread(row, used | {*preset.ignored, SYSTEM})])
             around = row.get(OUTER)
             if around and around is not outer and OUTER not in preset.ignored:
@@ -473,7 +476,7 @@ def _with_ids_alone(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Preset:
 
 def _is_id(value: Any) -> bool:
     """Return whether a value of a list of passages is an id and not a text."""
-    return isinstance(value, str) and re.fullmatch(r"[!-~]{1,100}", value) is not None
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 def _shared_keys(
@@ -664,6 +667,13 @@ def _response(row: Row, preset: Preset, used: set[str]) -> str:
     for path in preset.paths("response") if preset.checks_paths else ():
         check_dotted_path(row, path)
     return ""
+
+
+def _holder(fields_of: Mapping[str, str], path: str) -> str:
+    """Return the path of a field that is this path or above it; empty for none."""
+    while path and path not in fields_of:
+        path = path.rpartition(".")[0]
+    return path
 
 
 def _use_part(used: set[str], path: str, value: Any, keys: Sequence[str]) -> None:

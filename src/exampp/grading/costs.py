@@ -536,6 +536,9 @@ def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]
         judged = f"{found.judged_only} {which}: no run ranks their passages"
         judged += "; --pool all" * more
     bounds = f"{found.at_least} to " if run.target else ""
+    cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
+    if run.grading.identity.is_draft:
+        cost = "none (no model is used)"
     return {
         "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
         "not needed": str(found.not_needed) if run.target or run.exam.after else "",
@@ -545,7 +548,7 @@ def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]
         "prompt tokens": f"{about}{found.tokens}",
         "reply tokens": f"about {found.written}",
         "time": seconds,
-        "cost": "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}",
+        "cost": cost,
     }
 
 

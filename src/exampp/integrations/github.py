@@ -329,7 +329,11 @@ def _body(
         if shown < len(rows):
             parts.append(f"{counted(len(rows) - shown, 'more row')} in the log of the run.")
         parts += map(markdown_escape, map(printable, remarks))
-        parts += (f"<details><summary>{title}</summary>\n\n{one}\n\n</details>" for one in changes)
+        if changes:
+            inside = "\n\n".join(changes)
+            parts.append(f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>")
+        elif found.changes:
+            parts.append(f"{title}: in the log of the run.")
         text = "\n\n".join(parts)
         if len(text) <= limit:
             break

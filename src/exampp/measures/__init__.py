@@ -10,8 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -36,13 +35,10 @@ class _WhenImported(MetaPathFinder):
     """Add the measures to ir_measures as soon as it is imported."""
 
     def find_spec(
-        self, name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the usual specification of ir_measures, which then runs one more function."""
-        if name != "ir_measures":
-            return None
-        sys.meta_path.remove(self)
-        spec = find_spec(name)
+        spec = PathFinder.find_spec(name, path, target) if name == "ir_measures" else None
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 

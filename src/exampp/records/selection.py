@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from exampp.errors import InputError
 from exampp.records.options import argument, keyword
@@ -28,6 +28,7 @@ Decisions = Literal["with", "without"]
 SearchKind = Literal["queries", "items", "passages", "replies", "decisions", "edits", "systems"]
 """Kinds of records: texts and ids of queries, items and passages, replies of graders, reasons of
 decisions and of edits of the bank, names of systems."""
+SEARCH_KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 
 CollectionFile = Annotated[
     Path, argument(metavar="COLLECTION", help="The collection, such as my.exam.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -40,6 +39,8 @@ def parse_toml(text: str, file: str | Path | None = None, hint: str = "") -> dic
     Raises InputError with the line for invalid TOML, and with the field for excessive nesting,
     non-finite numbers, integers beyond 64 bits, and texts with NUL.
     """
+    import tomllib
+
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 SHOWN = 60
@@ -44,6 +43,8 @@ def duration(seconds: float) -> str:
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Return `Did you mean 'x'?` for the nearest known word, or an empty string."""
+    import difflib
+
     names = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
     return f"Did you mean '{names[near[0]]}'?" if near else ""

@@ -54,6 +54,7 @@
     fetch(drawing.dataset.drawing).then(async (answer) => {
       if (!answer.ok) throw new Error(answer.statusText);
       drawing.innerHTML = await answer.text();
+      if (valuesOf(drawing).length) drawing.ariaLabel += ". Arrow keys read its values";
     }).catch(() => { drawing.textContent = "The plot cannot be drawn now. Reload the page."; });
   }
 })();

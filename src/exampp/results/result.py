@@ -6,7 +6,6 @@ The rows of a `Table` hold numbers at full precision. Programs read each column 
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -14,16 +13,12 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from importlib import import_module
-from importlib.resources import files
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Self
 
 from exampp.errors import InputError
 from exampp.installed import install_command
-from exampp.results.html import view_html
-from exampp.results.latex import view_latex
 from exampp.results.text import view_text
 from exampp.results.view import Cell, Column, Marked, Value, View, cell_value, printable, spelled
 
@@ -114,12 +109,16 @@ class Result:
 
 def notebook_html(content: str) -> str:
     """Return HTML for a notebook: the content with a style sheet that is limited to it."""
+    from importlib.resources import files
+
     style = files("exampp.results").joinpath("notebook.css").read_text(encoding="utf-8")
     return f'<div class="exampp">\n<style>\n{style}</style>\n{content}</div>\n'
 
 
 def page_html(content: str, title: str) -> str:
     """Return a whole HTML page with the content and its style sheet."""
+    from html import escape
+
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title></head>'
@@ -286,8 +285,8 @@ MACHINES = ("tsv", "csv", "json")
 PEOPLE: Mapping[str, Callable[[View], str]] = {
     "text": view_text,
     "markdown": lambda view: _markdown(view),
-    "latex": view_latex,
-    "html": view_html,
+    "latex": lambda view: _latex(view),
+    "html": lambda view: _html(view),
 }
 STYLES = (*PEOPLE, *MACHINES)
 
@@ -334,6 +333,8 @@ def _finite(value: Value) -> Value:
 
 def _separated(table: Table, delimiter: str) -> str:
     columns = [[name, *values] for name, values in table._for_programs()]
+    import csv
+
     stream = io.StringIO()
     # a field is quoted for the characters of the line end, and \r must be quoted too
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\r\n")
@@ -361,6 +362,18 @@ def markdown_escape(text: str) -> str:
     backslash: an empty comment breaks them.
     """
     return _LINKED.sub(rf"\g<0>{UNLINKED}", _MARKUP.sub(r"\\\g<0>", text))
+
+
+def _latex(view: View) -> str:
+    from exampp.results.latex import view_latex
+
+    return view_latex(view)
+
+
+def _html(view: View) -> str:
+    from exampp.results.html import view_html
+
+    return view_html(view)
 
 
 def _markdown(view: View) -> str:

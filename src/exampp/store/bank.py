@@ -7,7 +7,6 @@ stay.
 
 from __future__ import annotations
 
-import getpass
 import json
 import sqlite3
 from collections import Counter
@@ -64,6 +63,8 @@ def edit_by(author: str | None, reason: str) -> Edit:
 
 def _user() -> str:
     """Return the name of the user, or "unknown"."""
+    import getpass
+
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -12,7 +12,6 @@ import ctypes
 import os
 import re
 import struct
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -97,6 +96,8 @@ def _mounts(_device: int) -> tuple[tuple[str, str], ...]:
             place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), place)
             points.append((place, f"{kind} {options},{more}"))
         return tuple(points)
+    import subprocess
+
     output = subprocess.run(["mount"], capture_output=True, text=True, check=False).stdout
     mounts = re.findall(r"^.* on (.*) \((\w+)(?:, )?(.*)\)$", output, re.M)
     return tuple((place, f"{kind} {options}") for place, kind, options in mounts)

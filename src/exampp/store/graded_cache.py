@@ -15,7 +15,6 @@ import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from exampp.errors import ExamError
 from exampp.store.connection import connect_unchanging
@@ -64,6 +63,8 @@ def find_cached(key: str, file: Path) -> GuardedConnection | None:
 
 def store_cached(key: str, connection: sqlite3.Connection) -> None:
     """Cache a collection if the folder is writable."""
+    from tempfile import TemporaryDirectory
+
     folder = cache_folder()
     if folder is None:
         return

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.records.calibration import calibration_notes
 from exampp.records.decisions import Decision, deciders, disputed, effective_decision
 from exampp.records.gradebook import (
     MISSING,
@@ -29,7 +28,7 @@ from exampp.records.gradebook import (
     Ratings,
     sorted_rankings,
 )
-from exampp.records.graders import Grade, State, notes_of_vote
+from exampp.records.graders import Grade, GraderIdentity, State, notes_of_vote
 from exampp.records.items import SAME, Item, importance, joined_groups, marked_pairs
 from exampp.records.readings import (
     by_state,
@@ -141,10 +140,18 @@ def read_gradebook(
             *(f"{note}." for note in notes),
             *([target.note] if target else []),
             *([IN_CASCADE] if scope.after and _is_partial(graded) else []),
-            *calibration_notes(grader.identity),
+            *_calibration_notes(grader.identity),
             *notes_of_vote(grader.identity),
         ),
     )
+
+
+def _calibration_notes(grader: GraderIdentity) -> tuple[str, ...]:
+    if "calibration" not in grader.settings:
+        return ()
+    from exampp.records.calibration import calibration_notes
+
+    return calibration_notes(grader)
 
 
 IN_CASCADE = (

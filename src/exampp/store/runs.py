@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sqlite3
 import threading
 import time
@@ -124,7 +123,7 @@ def active_detail(owner: str, total: int) -> dict[str, Any]:
 
 def active_runs(connection: sqlite3.Connection) -> list[ActiveRun]:
     """Return the runs of other processes with valid leases."""
-    here = f"{socket.gethostname()}:{os.getpid()}:"
+    here = f"{os.uname().nodename}:{os.getpid()}:"
     rows = connection.execute(
         "SELECT grader, json_extract(detail, '$.owner') AS owner, "
         "coalesce(json_extract(detail, '$.total'), 0), seconds, asked, cells, tokens_read, "
@@ -518,7 +517,7 @@ class LeaseHolder(NamedTuple):
     @property
     def is_here(self) -> bool:
         """Return whether it runs on this machine, where its end is detected immediately."""
-        return self.host == socket.gethostname()
+        return self.host == os.uname().nodename
 
     def __str__(self) -> str:
         queries = "1 query" if self.queries == 1 else f"{self.queries} queries"
@@ -530,7 +529,7 @@ class LeaseHolder(NamedTuple):
 
 def new_owner() -> str:
     """Return a unique name of a run: host, process and number."""
-    return f"{socket.gethostname()}:{os.getpid()}:{next(_SERIAL)}"
+    return f"{os.uname().nodename}:{os.getpid()}:{next(_SERIAL)}"
 
 
 @contextmanager
@@ -549,7 +548,7 @@ def is_gone(owner: str) -> bool:
     Another run of this thread counts as gone, because it cannot continue meanwhile.
     """
     host, process, _ = owner.rsplit(":", 2)
-    if host != socket.gethostname():
+    if host != os.uname().nodename:
         return False
     if int(process) == os.getpid():
         return _AT_WORK.get(owner) in (None, threading.get_ident())

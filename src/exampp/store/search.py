@@ -11,16 +11,15 @@ import sqlite3
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.records.graders import choose_grader
-from exampp.records.selection import SearchKind
+from exampp.records.selection import SEARCH_KINDS, SearchKind
 from exampp.records.wording import quoted
 from exampp.store.bank import item_kinds
 from exampp.store.grades import IN_FORCE, graders
 
-SEARCH_KINDS: tuple[SearchKind, ...] = get_args(SearchKind)
 LONGEST = 300
 """Maximum characters of a search text."""
 _BEFORE = 80

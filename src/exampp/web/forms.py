@@ -30,12 +30,14 @@ LABELS = {
     "base_url": "Address of the server",
     "price_read": "Price of a million input tokens",
     "price_written": "Price of a million output tokens",
-    "max_cost": "Most that it may cost",
+    "max_cost": "Highest cost",
 }
 HELPS = {
     "model": "The name that the server knows it by.",
     "base_url": "Such as http://localhost:8000/v1. Empty: the one that the environment names, or "
     "api.openai.com.",
+    "price_read": "As the provider lists it; shows the cost before and during the run.",
+    "price_written": "As the provider lists it.",
 }
 
 

@@ -28,7 +28,7 @@ from jinja2 import (
     FileSystemLoader,
     StrictUndefined,
 )
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from exampp.errors import InputError, Unfinished
 from exampp.records.graders import grader_label
@@ -47,6 +47,8 @@ HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
 CHARTS = ("chart.js", "chart.css")
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+PAGE_OF = {"grade": "/grade", "import": "/files", "bank generate": "/write"}
+"""The pages that do what a command does."""
 SHADES = 6
 """Number of the colours of ratings: `r0` to `r5` in the style sheet."""
 _TYPES = {
@@ -142,6 +144,13 @@ def link(path: str, **parameters: object) -> str:
     )
 
 
+def linked(text: str) -> Markup:
+    """Link the commands in a text to the pages that do the same."""
+    commands = re.compile(rf"\bexampp ({'|'.join(PAGE_OF)})\b")
+    escaped = str(escape(visible(text)))
+    return Markup(commands.sub(lambda one: f'<a href="{PAGE_OF[one[1]]}">{one[0]}</a>', escaped))
+
+
 def fixed(value: float | None, decimals: int = 3) -> str:
     """Format a number with a fixed number of decimals."""
     return UNDEFINED if value is None else f"{value:.{decimals}f}"
@@ -231,6 +240,7 @@ def templates() -> Environment:
         turns=turns_of,
         brief=cut_text,
         label=grader_label,
+        linked=linked,
         fixed=fixed,
         count=count,
         percent=percent_of,

@@ -64,7 +64,8 @@ def history(
             listing = page_of(decisions_of_item, page, PAGE)
             undoable = _undoable(request, collection, query)
         else:
-            banks = tuple(str(row[0]) for row in collection.banks().rows)
+            # a name may have a bank of questions and one of nuggets
+            banks = tuple(dict.fromkeys(str(row[0]) for row in collection.banks().rows))
             if bank and bank not in banks:
                 raise InputError(f"the collection has no bank {bank!r}", field="bank")
             bank = bank or request.bank

@@ -204,6 +204,8 @@ def _about_ties(ties: Significance) -> str:
     rest, lower = len(ties.systems) - 1, len(ties.systems) - len(ties.tied)
     if rest < 1 or not ties.tied:
         return ""
+    if rest == 1:
+        return f"The two systems {'differ' if lower else 'do not differ'} significantly."
     if lower == rest:
         return "Every other system differs significantly from it."
     differ = "differs" if lower < 2 else "differ"
