@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exampp.analysis.phrases import percent
 from exampp.errors import InputError
 from exampp.measures.board import Leaderboard
 from exampp.records.wording import counted
@@ -220,8 +221,8 @@ def common_tau(one: Floats, other: Floats, level: float = 0.95) -> Estimate:
 
 
 def _notes(rows: Sequence[BankEffect], level: float) -> Iterator[Note]:
-    yield note("effects-columns")
-    if any(one.tau is not None and one.tau.low is None for one in rows):
-        yield note("effects-no-interval", systems=FEWEST_SYSTEMS, queries=FEWEST_QUERIES)
+    first = rows[1]
+    if first.tau is None or first.tau.low is None:
+        yield note("effects-no-interval", systems=first.systems, queries=first.queries)
     else:
-        yield note("effects-intervals", level=f"{100 * level:g}%")
+        yield note("effects-intervals", level=percent(level))
