@@ -738,7 +738,7 @@ def export(
     Example: exampp export my.exam graded-again.jsonl.gz
     """
     from exampp.exports.table import RESULT_EXPORTS
-    from exampp.formats.output import check_outputs
+    from exampp.formats.output import check_outputs, descriptor
 
     target = kind or kind_by_name(to)
     if target in RESULT_EXPORTS:
@@ -746,8 +746,12 @@ def export(
         with exampp.open(collection) as graded:
             grades = graded.grades(grader, bank=bank, part=part)
             exported = grades.export(to, target, **asdict(options))
-        report_written(to, f"{to}: {exported.verdict}")
-        show(replace(exported, verdict="").tables())
+        if descriptor(to) == 1:
+            # the table is not part of the file
+            print_message(str(exported).rstrip())
+        else:
+            print_line(f"{to}: {exported.verdict}")
+            show(replace(exported, verdict="").tables())
         return
     with exampp.Collection(collection) as opened:
         if target == "bank":
