@@ -194,7 +194,7 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
-        {"--corpus": "passages.jsonl", "--system": {}},
+        {"--corpus": "passages.jsonl", "--system": {}, "--pool": "sources.exam"},
         {"citations new.exam answers.jsonl": ("--system mine",)},
     ),
     "systems": Uses(

@@ -781,6 +781,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "first-citation": (_N, "Only the first citation of every sentence counts."),
     "citations-ungraded": (_N, "{citations} without a grade, left out of every mean."),
     "answers-uncited": (_N, "{answers} without citations: recall 0, no precision."),
+    "citations-pool": (
+        _D,
+        "supported: mean over sentences of the best support by any passage, cited or not.",
+    ),
     "citation-columns": (
         _D,
         "precision: mean support of the citations of an answer. recall: mean over its sentences of "
