@@ -689,7 +689,7 @@ def _has_several_per_query(path: Path, roles: Roles) -> bool:
     if "query_id" not in roles:
         return False
     ids = [value_of(row, roles, "query_id") for _, row in record_rows.raw_rows(path, accept)]
-    return len(set(ids)) < len(ids)
+    return len({*map(repr, ids)}) < len(ids)
 
 
 def _is_readable(path: Path) -> bool:
