@@ -295,21 +295,25 @@ def warm(person: Person) -> None:
 
 def alone(person: Person, server: int, times: int = 5) -> None:
     """Print the seconds of a core that the server takes for each page, asked for by one person."""
-    process = psutil.Process(server)
+    processes = [psutil.Process(server), *psutil.Process(server).children()]
     person.enter()
     person.pause = 0
+
+    def used() -> float:
+        return sum(sum(one.cpu_times()[:2]) for one in processes)
+
     deadline = time.monotonic() + QUIET_SECONDS
     before = -1.0
-    while time.monotonic() < deadline and (now := process.cpu_times().user) - before > 0.02:
+    while time.monotonic() < deadline and (now := used()) - before > 0.02:
         before = now
         time.sleep(1.0)
     print(f"{'alone':10} {'CPU ms':>8} {'wall ms':>8} {'KB':>8} {'sent KB':>8}")
 
     def spent(kind: str, times: int, ask: Callable[[int], object]) -> None:
-        start, before = time.perf_counter(), sum(process.cpu_times()[:2])
+        start, before = time.perf_counter(), used()
         for number in range(times):
             ask(number)
-        cpu = sum(process.cpu_times()[:2]) - before
+        cpu = used() - before
         wall = time.perf_counter() - start
         plain, packed = person.sizes.get(kind, (0, 0))
         row = f"{1e3 * cpu / times:8.0f} {1e3 * wall / times:8.0f}"

@@ -67,6 +67,7 @@ CORE = (
 """What importing, grading, evaluating and reviewing take; the public classes stand over it."""
 ON_TOP = (
     "analysis.attacks",
+    "analysis.abstention",
     "analysis.banks",
     "analysis.calibration",
     "analysis.changes",

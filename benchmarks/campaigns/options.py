@@ -194,7 +194,7 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
-        {"--corpus": "passages.jsonl", "--system": {}},
+        {"--corpus": "passages.jsonl", "--system": {}, "--pool": "sources.exam"},
         {"citations new.exam answers.jsonl": ("--system mine",)},
     ),
     "systems": Uses(
@@ -697,6 +697,17 @@ OPTIONS: Mapping[str, Uses] = {
         ),
         {"--grader": {}, "--first": "", **READ},
         {"analyze citations cited.exam": ("--grader other",)},
+    ),
+    "analyze abstention": Uses(
+        ("analyze abstention replies.exam --grader judge",),
+        {
+            **{n: v for n, v in BOARD.items() if n in ("--min-rating", "--decisions")},
+            "--by": "rule",
+            "--level": "0.9",
+            "-k": "1",
+            **READ,
+        },
+        {"analyze abstention replies.exam": ("--grader judge", "--grader other")},
     ),
     "analyze banks": Uses(
         (

@@ -170,6 +170,8 @@ def make(folder: Path, queries: int) -> None:
     shutil.copy(folder / "my.exam", folder / "learn.exam")
     cite(folder)
     match(folder)
+    abstain(folder)
+    draw_from(folder)
     with exampp.Collection(folder / "learn.exam") as opened:
         opened.import_files(folder / "made.qrels", update=True)
     lines = lines_of(folder / "graded.jsonl.gz")
@@ -246,6 +248,33 @@ def cite(folder: Path) -> None:
         it.grade(
             lambda item, one: chance("other", item.text, one.text) % 3, name="other", scale=(0, 2)
         )
+
+
+def draw_from(folder: Path) -> None:
+    """A collection with a passage that says what an answer does not cite."""
+    with exampp.Collection.create(folder / "sources.exam") as opened:
+        opened.add(
+            queries={"q1": "what of it"},
+            passages={"s1": "Two are here."},
+            runs={"bm25": {"q1": ["s1"]}},
+        )
+
+
+def abstain(folder: Path) -> None:
+    """A collection of responses that answer or abstain, graded twice, and once for abstention."""
+    said = {"q1": "It is a.", "q2": "I do not know.", "q3": "It is c, surely."}
+    with exampp.Collection.create(folder / "replies.exam") as opened:
+        rows = [
+            {"question": f"topic {q}", "system": "chat", "answer": text} for q, text in said.items()
+        ]
+        rows[2]["is_impossible"] = "true"
+        opened.add(rows)
+        for number, query_id in enumerate(opened.query_texts()):
+            for name in "ab"[: 2 - number]:
+                opened.bank().add(query_id, f"What is {name}?")
+        for name in ("judge", "other"):
+            opened.grade(lambda item, one, of=name: chance(of, item.text, one.text) % 6, name=name)
+        opened.grade(ScriptedGrader(lambda _: "Yes"), prompt="abstention")
 
 
 def match(folder: Path) -> None:

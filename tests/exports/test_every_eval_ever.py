@@ -206,3 +206,15 @@ def test_a_vote_has_several_judges(tmp_path: Path) -> None:
     assert scoring["aggregation_method"] == "median"
     # all three have the same prompt
     assert scoring["input_prompt"].count("{question}") == 1
+
+
+def test_scores_of_skipped_cells_have_no_interval(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade("draft")
+        exam.grade(
+            ScriptedGrader("5", record=False), name="careful", measures=["Cover@2"], may_miss=0.5
+        )
+        exam.grades("careful").export(tmp_path / "out", "every-eval-ever", measures=["Cover@2"])
+    score = logs(tmp_path / "out")["alpha"]["evaluation_results"][0]["score_details"]
+    assert score["uncertainty"] == {"num_samples": 2}
+    assert "corrected" in score["details"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +172,15 @@ def test_queries_need_texts(tmp_path: Path) -> None:
     ):
         file.grades().export(tmp_path / "out.jsonl", "triplets")
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_standard_output_has_the_rows_alone(tmp_path: Path) -> None:
+    graded(tmp_path / "my.exam").close()
+    command = ["export", str(tmp_path / "my.exam"), "/dev/stdout", "--format", "triplets"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "exampp", *command], capture_output=True, text=True, check=True
+    )
+    rows = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert {row["negative"] for row in rows} == {TEXTS[one] for one in ("hard", "second", "deep")}
+    assert "9 triplets of 1 query" in ran.stderr
+    assert "passages with ungraded items" in ran.stderr

@@ -1546,10 +1546,11 @@ FORMS |= {
     ),
     "an answer with its sources": Form(
         "log.jsonl",
-        lines({"question": ASKED, "response": {"answer": SAID, "sources": [{"text": CATS}]}}),
+        lines({"question": ASKED, "response": {
+            "answer": SAID, "sources": [{"text": CATS}, {"text": LIGHT}], "cost": 1}}),
         "answers",
-        "a",
-        ["response.sources"],
+        "ac",
+        ["response.cost"],
     ),
 }  # fmt: skip
 

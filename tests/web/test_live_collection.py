@@ -302,31 +302,6 @@ def test_a_value_rests_in_proportion_to_the_time_it_took() -> None:
     assert cache.soon("it", lambda: "of state 2", 30, state=2, rest=1000) == "of state 1"
 
 
-def test_a_page_that_waits_overtakes_what_no_page_waits_for() -> None:
-    cache, started, go = PageCache(), threading.Event(), threading.Event()
-    counted: list[int] = []
-
-    def slow() -> str:
-        started.set()
-        assert go.wait(60)
-        return "slow"
-
-    def count() -> int:
-        counted.append(1)
-        return len(counted)
-
-    assert cache.soon("slow", slow, 0.0) is None
-    assert started.wait(60)
-    assert cache.soon("count", count, 0.0) is None
-    assert not counted, "one computation at a time in the background"
-    assert cache.get("count", count) == 1
-    go.set()
-    assert cache.get("slow", slow) == "slow"
-    assert cache.soon("last", lambda: "last", 0.0) in (None, "last")
-    assert wait_for(lambda: cache.newest("last"), bool) == "last"
-    assert len(counted) == 1, "computed once, although it was waiting in the background, too"
-
-
 def test_decisions_are_stored_in_the_file_that_is_there_now(tmp_path: Path) -> None:
     path = live.graded(tmp_path)
     room = LiveCollection(path)

@@ -29,6 +29,7 @@ PAGES = (
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
     *("/duplicates", "/banks", "/write", "/grade", "/people", "/record?id=q1"),
+    "/abstention",
     *("/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -166,3 +167,38 @@ def test_it_is_accessible_and_has_keys(
         other = ids[QUERIES[1 - query]]
         page.wait_for_url(f"**id={other}**", timeout=60_000)
     assert trouble == []
+
+
+def test_abstentions_have_a_page(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": "u", "text": "What is unknown?", "answerable": False},
+        {"query_id": "k", "text": "What is known?"},
+    ]
+    answers = [
+        {"query_id": query, "system": "bold", "text": f"It is {query}."} for query in ("u", "k")
+    ]
+    for name, some in (("queries", rows), ("answers", answers)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in some))
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(tmp_path / "queries.jsonl", tmp_path / "answers.jsonl")
+        exam.bank().add("k", "It is k", kind="nugget")
+        exam.grade(ScriptedGrader(lambda _: "5"), prompt="nugget-self-rating")
+        found = exam.grades().abstention()
+        report = exam.grades().report(tmp_path / "report.html")
+    assert found.headline in (tmp_path / "report.html").read_text()
+    assert [one.key for one in report.sections if one.key == "abstention"]
+    with live.visiting(tmp_path / "my.exam") as client:
+        page = read(client.get("/abstention").text)
+        assert found.headline in page.all("main")[0].text
+        wrong = page.all("tbody")[1].text.split("\n")
+        assert [one.strip() for one in wrong if one.strip()] == [
+            *("What is unknown?", "bold", "answers an unanswerable query")
+        ]
+        assert "unanswerable" in read(client.get("/query", id="u").text).all("main")[0].text
+        assert "/abstention" in client.get("/queries").text
+
+
+def test_the_page_of_abstentions_needs_answers(tmp_path: Path) -> None:
+    with live.visiting(live.graded(tmp_path)) as client:
+        page = read(client.get("/abstention").text)
+        assert "No system has answers" in page.all("main")[0].text

@@ -15,11 +15,13 @@ from contextlib import contextmanager, suppress
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
-from support import live
+from support import live, pages
 from support.waiting import wait_for
 
+import exampp
 from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.web import serve
@@ -88,6 +90,37 @@ def test_a_second_interrupt_while_a_request_is_under_way_leaves_no_traceback(pat
         _, error = process.communicate(timeout=120)
     assert process.returncode == 0
     assert error == ""
+
+
+def test_decisions_start_a_process_that_ends_with_the_server(tmp_path: Path) -> None:
+    path = live.graded(tmp_path)
+    with started(path) as (process, address):
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        opener.open(address, timeout=120).close()
+        base = address.partition("/?")[0]
+
+        def page() -> str:
+            with opener.open(f"{base}/judge?order=query&query=q1", timeout=120) as answer:
+                text: str = answer.read().decode()
+                return text
+
+        (form,) = (
+            pages.read(wait_for(page, lambda text: "stage" in text)).by_id("stage").all("form")
+        )
+        body = urlencode({**form.fields(), "rating": "3"}).encode()
+        sent = urllib.request.Request(f"{base}/judge/decide", body, {"Origin": base})
+        opener.open(sent, timeout=120).close()
+        children = Path(f"/proc/{process.pid}/task")
+        child = wait_for(
+            lambda: "".join(one.read_text() for one in children.glob("*/children")).split()
+        )
+        opener.open(sent, timeout=120).close()
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=120)
+        assert not Path(f"/proc/{child[0]}").exists()
+    assert (process.returncode, error) == (0, "")
+    with exampp.Collection(path) as collection:
+        assert [one.decision.rating for one in collection.decisions.list()] == [3, 3]
 
 
 def test_an_interrupt_ends_the_plots_that_wait(path: Path, tmp_path: Path) -> None:

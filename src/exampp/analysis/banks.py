@@ -187,7 +187,7 @@ def match_banks(
     if not others:
         raise InputError(
             f"there is no bank to compare with {reference!r}",
-            hint="Import another one: exampp import COLLECTION FILE --bank NAME",
+            hint="Import another one: exampp import COLLECTION FILE --bank-name NAME",
         )
     items = {name: [one for entry in banks[name] for one in entry.items] for name in banks}
     by_subtopic = all(one.subtopic_id for of in items.values() for one in of)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from exampp.analysis import agreement, calibration, correlation, figures
+from exampp.analysis.abstention import Abstention
 from exampp.analysis.agreement import label_name
 from exampp.analysis.changes import Changes
 from exampp.analysis.corrected import corrected_section as corrected_section
@@ -100,6 +101,7 @@ def report(
         answers["bias"].section,
         corrected_section(source.corrected),
         _omissions(data),
+        _abstention(source.abstention),
         answers["items"].section,
         _judgments(data),
         *([answers["attacks"].section] if "attacks" in answers else []),
@@ -275,6 +277,11 @@ def _omissions(data: ReportData) -> Section:
     tables = [*data.omissions.tables(limit=100).values()] if data.omissions else []
     blocks: list[Block] = [Folded(table.caption, table) for table in tables[1:]]
     return Section.of("omissions", "Is it retrieval or generation?", [*tables[:1], *blocks])
+
+
+def _abstention(abstention: Abstention | None) -> Section:
+    tables = [*abstention.tables().values()] if abstention else []
+    return Section.of("abstention", "Answered, or abstained?", tables)
 
 
 def _graders(data: ReportData) -> Section:

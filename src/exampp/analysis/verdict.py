@@ -11,6 +11,7 @@ import numpy as np
 
 from exampp.analysis import agreement as agreements
 from exampp.analysis import calibration, corrected
+from exampp.analysis.abstention import Abstention
 from exampp.analysis.agreement import AgreementBlock, Agreements
 from exampp.analysis.attacks.result import AttackReport
 from exampp.analysis.calibration import CalibrationFindings
@@ -81,7 +82,8 @@ class ReportSource:
     graders. `gaming` is the result of attacks on the grader, None without attacks. `corrected` are
     leaderboards corrected by samples, or the reason why there is none. `calibrations` are those
     that the grades are labels of, or that are made from them; `texts` are the queries', by their
-    ids, and `bank` those of the items. `changes` are those since an earlier version, if requested.
+    ids, and `bank` those of the items. `changes` are those since an earlier version, if
+    requested, and `abstention` is None unless queries are marked as unanswerable.
     """
 
     name: str
@@ -96,6 +98,7 @@ class ReportSource:
     bank: BankTexts = field(default_factory=BankTexts)
     corrected: tuple[Corrected | str, ...] = ()
     changes: Changes | None = None
+    abstention: Abstention | None = None
 
 
 @dataclass(frozen=True)
@@ -544,6 +547,8 @@ def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Sec
     lines += [*_people(data), *_decisions(data), *_known(answers, "reliability")]
     if data.source.changes:
         lines.append(Line("What changed?", data.source.changes.headline, "changes"))
+    if data.source.abstention:
+        lines.append(Line("Answered, or abstained?", data.source.abstention.headline, "abstention"))
     if data.omissions:
         lines.append(Line("Retrieval or generation?", data.omissions.headline, "omissions"))
     lines += _known(answers, "attacks")

@@ -408,3 +408,4 @@ for _function in (
     app.verb(_function.__name__)(_function)
 app.verb("banks", rare=True)(audit.banks)
 app.verb("citations", rare=True)(audit.citations)
+app.verb("abstention", rare=True)(audit.abstention)

@@ -285,6 +285,34 @@ def calibration(
         print_message(f"{save}: exampp calibrate COLLECTION {save} labels passages with it")
 
 
+def abstention(
+    selection: Selection,
+    level: Annotated[
+        float, keyword(help="Lowest Cover of a right answer, above 0 and at most 1.", rare=True)
+    ] = 0.5,
+    by: Annotated[
+        str | None,
+        keyword(
+            help="Recognise abstentions by this grader, or by rule. [default: a grader with the "
+            "prompt abstention, if there is one]"
+        ),
+    ] = None,
+    min_rating: MinRating = None,
+    k: Depth = 20,
+    *,
+    display: NumberDisplay,
+) -> None:
+    """Count right answers, right abstentions, and wrong responses, beside Cover.
+
+    Mark unanswerable queries in a query file: "answerable": false.
+
+    Example: exampp analyze abstention my.exam
+    """
+    with opened_grades(selection) as grades:
+        found = grades.abstention(min_rating=min_rating, k=k, level=level, by=by)
+    show(found.records() if display.for_programs else found, display)
+
+
 def citations(
     collection: CollectionFile,
     first: Annotated[

@@ -27,6 +27,7 @@ from exampp.records.graders import GraderIdentity, members_of
 from exampp.records.ids import content_hash
 from exampp.records.selection import UNPUBLISHED, ExportOptions
 from exampp.records.wording import counted
+from exampp.stats.estimate import Estimate
 from exampp.stats.means import mean_tests
 from exampp.store.grades import graders
 from exampp.version import __version__
@@ -41,13 +42,14 @@ _UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 def write_every_eval_ever(exam: GradedExam, path: Path, options: ExportOptions) -> Exported:
     """Write a new folder with a file for each system that has a score."""
     board = exam.evaluate(options)
-    tests = None if untestable(exam.book) else [_intervals(one) for one in board.columns]
+    testable = untestable(exam.book) is None
+    uncertainty = [_uncertainty(one, testable=testable) for one in board.columns]
     scoring = _scoring(exam)
     written, without = 0, 0
     with new_folder(path) as folder:
         for at, system in enumerate(board.column_systems):
             results = [
-                _result(exam, board, number, at, tests, scoring)
+                _result(exam, board, number, at, uncertainty, scoring)
                 for number, column in enumerate(board.columns)
                 if column.values.means()[at].mean is not None
             ]
@@ -134,7 +136,7 @@ def _result(
     board: Leaderboard,
     number: int,
     at: int,
-    tests: list[list[dict[str, Any]]] | None,
+    uncertainty: list[list[dict[str, Any]]],
     scoring: dict[str, Any] | None,
 ) -> dict[str, Any]:
     column = board.columns[number]
@@ -176,38 +178,38 @@ def _result(
         "metric_config": scored,
         "score_details": {
             "score": mean.mean,
-            "details": {"human_decisions": str(board.oversight.cells)},
-            "uncertainty": {
-                "num_samples": mean.queries,
-                **_standard_error(column, at),
-                **({} if tests is None else tests[number][at]),
+            "details": {
+                "human_decisions": str(board.oversight.cells),
+                **({"corrected": _spelled(column.corrected[at])} if column.corrected else {}),
             },
+            "uncertainty": uncertainty[number][at],
         },
     }
 
 
-def _standard_error(column: MeasureColumn, at: int) -> dict[str, Any]:
-    mean = column.values.means()[at]
-    if mean.stderr is None or column.measure.kind.added:
-        return {}
-    spread = mean.stderr * math.sqrt(mean.queries)
-    return {
-        "standard_error": {"value": mean.stderr, "method": "analytic, over queries"},
-        "standard_deviation": spread,
-    }
+def _spelled(corrected: Estimate) -> str:
+    """Return a score that is corrected for skipped cells, with its interval if it has one."""
+    if corrected.value is None or corrected.low is None or corrected.high is None:
+        return corrected.why if corrected.value is None else f"{corrected.value:.6f}"
+    return f"{corrected.value:.6f} ({corrected.low:.6f} to {corrected.high:.6f})"
 
 
-def _intervals(column: MeasureColumn) -> list[dict[str, Any]]:
-    """Return the interval of every system's mean over queries, where it has one."""
-    found: list[dict[str, Any]] = []
-    within = column.value_range
+def _uncertainty(column: MeasureColumn, *, testable: bool) -> list[dict[str, Any]]:
+    """Return the number of queries of every system, and error and interval where they hold."""
+    means, within = column.values.means(), column.value_range
+    found: list[dict[str, Any]] = [{"num_samples": mean.queries} for mean in means]
+    if not testable or column.measure.kind.added:
+        return found
     method = "Student's t over queries" if within is None else "Gaffke's limits over queries"
-    values = column.values
-    for test in mean_tests(values.values, values.counts, within, LEVEL):
+    tests = mean_tests(column.values.values, column.values.counts, within, LEVEL)
+    for one, mean, test in zip(found, means, tests, strict=True):
         low, high = test.estimate.low, test.estimate.high
-        defined = not (low is None or high is None or column.measure.kind.added)
-        interval = {"lower": low, "upper": high, "confidence_level": LEVEL, "method": method}
-        found.append({"confidence_interval": interval} if defined else {})
+        if mean.stderr is not None:
+            one["standard_error"] = {"value": mean.stderr, "method": "analytic, over queries"}
+            one["standard_deviation"] = mean.stderr * math.sqrt(mean.queries)
+        if low is not None and high is not None:
+            interval = {"lower": low, "upper": high, "confidence_level": LEVEL, "method": method}
+            one["confidence_interval"] = interval
     return found
 
 

@@ -18,6 +18,7 @@ from exampp.records.gradebook import (
     Gradebook,
     QueryGrades,
     choose_systems,
+    passage_kinds,
     without_decisions,
 )
 from exampp.records.graders import grader_label
@@ -36,7 +37,7 @@ from exampp.store.bank import (
 )
 from exampp.store.connection import file_of, is_graded_file, written
 from exampp.store.grades import StoredGrader, graders, position_rows
-from exampp.store.inputs import highest_judgment
+from exampp.store.inputs import highest_judgment, unanswerable_queries
 from exampp.store.sql import GuardedConnection
 
 if TYPE_CHECKING:
@@ -178,11 +179,16 @@ class ChosenGrades:
         With `passages` (by id), only replies for these passages and for decided cells are read.
         Queries are read lazily. Raises InputError for an unknown query.
         """
+        from exampp.prompts.abstention import PROMPT as ABSTENTION
         from exampp.store.read_model import read_dossiers
 
         some = None if passages is None else list(passages)
         direct = [
-            one for one in self.others() if one.grader.kind == "query" and not one.grader.is_draft
+            one
+            for one in self.others()
+            if one.grader.kind == "query"
+            and not one.grader.is_draft
+            and one.grader.prompt != ABSTENTION
         ]
         for one in read_dossiers(self.connection, self.stored, self.bank, query_ids, some):
             yield replace(one, direct_grades=partial(_grades_of_query, direct, one.query_id))
@@ -217,6 +223,12 @@ class ChosenGrades:
         """Return the items and query texts of the bank, and its sealed items."""
         # a graded file has only item ids
         return read_bank_texts(self.connection, self.bank) if self.bank_name else BankTexts()
+
+    @property
+    def may_abstain(self) -> bool:
+        """Return whether systems answer, and a query is marked as unanswerable."""
+        marks = unanswerable_queries(self.connection).values()
+        return any(marks) and "answers" in passage_kinds(self.gradebook).values()
 
     def query_texts(self) -> dict[str, str]:
         """Return query texts by id, for queries with a text, pool, ranking or judgment."""

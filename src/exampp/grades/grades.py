@@ -27,6 +27,7 @@ from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
 
 if TYPE_CHECKING:
+    from exampp.analysis.abstention import Abstention
     from exampp.analysis.attacks.result import AttackReport
     from exampp.analysis.banks import BankComparison
     from exampp.analysis.changes import Changes
@@ -456,6 +457,39 @@ class Grades(ChosenGrades, GradesBase):
         scores = self._item_scores(least, k, subtopics)
         return find_omissions(scores, self.bank_texts(), pairs)
 
+    def abstention(
+        self,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        level: float = 0.5,
+        by: str | None = None,
+    ) -> Abstention:
+        """Return how systems answer, and abstain from, answerable and unanswerable queries.
+
+        `level` is the lowest Cover of a right answer. `by` is a grader with the prompt
+        `abstention`, or "rule"; by default such a grader if there is one. See
+        `analysis.abstention`.
+        """
+        from exampp.analysis.abstention import find_abstention
+        from exampp.prompts.abstention import PROMPT
+        from exampp.store.inputs import unanswerable_queries
+
+        least = self.grader.threshold(min_rating)
+        return find_abstention(
+            self.gradebook,
+            self.evaluate([f"Cover@{k}"], min_rating=least).columns[0],
+            self.dossiers(),
+            unanswerable_queries(self.connection),
+            {
+                one.grader.name: one.gradebook
+                for one in self.others()
+                if one.grader.prompt == PROMPT
+            },
+            level=level,
+            by=by,
+        )
+
     def best_first(self) -> list[str]:
         """Return the systems of answers, or all if none has answers, by Cover@20, best first.
 
@@ -632,6 +666,9 @@ class Grades(ChosenGrades, GradesBase):
             bank=self.bank_texts(),
             texts=self.query_texts(),
             corrected=tuple(corrections(self, settings.min_rating, min_relevant)),
+            abstention=self.abstention(min_rating=settings.min_rating)
+            if self.may_abstain
+            else None,
             changes=None
             if since is None
             else self.changes(

@@ -55,7 +55,7 @@ from exampp.formats.lines import (
     system_of,
 )
 from exampp.formats.preset import OUTER, Fields, Preset, preset_of, presets
-from exampp.formats.rag import RagRecord
+from exampp.formats.rag_record import RagRecord
 from exampp.formats.rag_values import is_documents
 from exampp.formats.read_warnings import add_warning, note_preset
 from exampp.formats.record_systems import named_by_key, system_fields

@@ -37,10 +37,10 @@ def check(path: str | Path, *, strict: bool = False) -> Checked:
     path = check_path(path)
     if not path.is_file() or is_collection(path) or path.suffix == ".exam":
         return check_collection_file(path)
-    kind = "bank"
+    kind = "gate file" if path.suffix == ".toml" else "bank"
     try:
-        if path.suffix == ".toml":
-            kind = "preset" if "fields" in read_toml(path) else "gate file"
+        if path.suffix == ".toml" and "fields" in read_toml(path):
+            kind = "preset"
         return _CHECKS[kind](path, strict)
     except InputError as error:
         what = f"{error.what}. {error.hint}" if error.hint else error.what

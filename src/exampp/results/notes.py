@@ -331,6 +331,25 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "From rating {subject} on, {count} of {queries} queries have no relevant passage and count "
         "0 for every system: {measures}.",
     ),
+    "no-unanswerable": (
+        _N,
+        "No query is marked as unanswerable: write answerable = false beside it in a query file.",
+    ),
+    "abstention-grader": (_D, "Abstentions are those that {grader} found."),
+    "abstention-ungraded": (
+        _W,
+        "{responses} without a grade for abstention: recognised by a rule instead.",
+    ),
+    "abstention-rule": (
+        _N,
+        "Abstentions are recognised by a rule for English: in a test it missed 3 of 30 and flagged "
+        "none of 30 answers. A grader with --prompt {prompt} replaces it.",
+    ),
+    "abstention-credit": (
+        _D,
+        "Credit is {measure} of an answer, 1 for an abstention from an unanswerable query, else 0. "
+        "An answer is right from {level} on.",
+    ),
     "items-to-avoid": (
         _D,
         "{items} to avoid, in {queries}. Cover ignores them; Avoided is the mean of these queries.",
@@ -770,6 +789,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "first-citation": (_N, "Only the first citation of every sentence counts."),
     "citations-ungraded": (_N, "{citations} without a grade, left out of every mean."),
     "answers-uncited": (_N, "{answers} without citations: recall 0, no precision."),
+    "citations-pool": (
+        _D,
+        "supported: mean over sentences of the best support by any passage, cited or not.",
+    ),
     "citation-columns": (
         _D,
         "precision: mean support of the citations of an answer. recall: mean over its sentences of "

@@ -6,11 +6,13 @@ import math
 import re
 import sqlite3
 from asyncio import CancelledError, timeout
+from collections.abc import Mapping
 from http import HTTPStatus
 from importlib import import_module
 from pathlib import PurePosixPath
 from pkgutil import iter_modules
 from types import ModuleType
+from typing import Any
 from urllib.parse import parse_qs, quote
 
 from fastapi import FastAPI, Request, Response
@@ -26,6 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from exampp.errors import CollectionBusy, ExamError, InputError, environment_fault
 from exampp.web import pages
 from exampp.web.access import Access, needed_action
+from exampp.web.decision_process import DecisionProcess
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import (
     StillComputing,
@@ -89,8 +92,24 @@ def import_pages() -> list[ModuleType]:
     return [import_module(f"{pages.__name__}.{one.name}") for one in iter_modules(pages.__path__)]
 
 
-def create_app(live: LiveCollection, access: Access) -> ASGIApp:
-    """Return the application for a collection; only assessors have access."""
+def create_app(
+    live: LiveCollection, access: Access, decisions: Mapping[str, Any] | None = None
+) -> ASGIApp:
+    """Return the application for a collection; only assessors have access.
+
+    With `decisions`, the options of the collection, another process stores decisions.
+    """
+    app: ASGIApp = pages_app(live, access)
+    if decisions is not None:
+        app = DecisionProcess(app, live, access, decisions)
+    gate: ASGIApp = Gate(app, access)
+    if access.prefix:
+        gate = Prefixed(gate, access.prefix)
+    return GZipMiddleware(gate, compresslevel=COMPRESSION)
+
+
+def pages_app(live: LiveCollection, access: Access) -> FastAPI:
+    """Return the application of all pages, for requests that were admitted."""
     app = FastAPI(
         title="exampp", docs_url=None, redoc_url=None, openapi_url=None, lifespan=limit_pages
     )
@@ -103,10 +122,7 @@ def create_app(live: LiveCollection, access: Access) -> ASGIApp:
     for kind in (ExamError, OSError, MemoryError, HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _error)
     app.add_exception_handler(StillComputing, _opening)
-    gate: ASGIApp = Gate(app, access)
-    if access.prefix:
-        gate = Prefixed(gate, access.prefix)
-    return GZipMiddleware(gate, compresslevel=COMPRESSION)
+    return app
 
 
 async def _static(name: str) -> Response:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar, cast
 
@@ -64,10 +64,6 @@ T = TypeVar("T")
 # ---- values for pages, computed once in background threads ---------------------------------------
 
 
-def _nothing() -> None:
-    pass
-
-
 @dataclass
 class _Entry:
     """A cached value, or one being computed with its predecessor."""
@@ -76,7 +72,6 @@ class _Entry:
     future: Future[object]
     earlier: Future[object] | None = None
     rest_until: float = 0.0
-    make: Callable[[], None] = _nothing
 
 
 class PageCache:
@@ -103,11 +98,8 @@ class PageCache:
         state: Hashable = None,
         rest: float = 0.0,
     ) -> T | None:
-        """Return the value; after `patience` seconds the earlier one, or None.
-
-        Without patience (0.0) the computation waits for others that no page waits for.
-        """
-        entry = self._start(key, make, state, rest, waits=patience != 0.0)
+        """Return the value; after `patience` seconds the earlier one, or None."""
+        entry = self._start(key, make, state, rest)
         earlier = entry.earlier
         wait([entry.future], patience)
         if entry.future.done() and (earlier is None or entry.future.exception() is None):
@@ -126,40 +118,25 @@ class PageCache:
             self._entries.pop(key, None)
 
     def _start(
-        self,
-        key: Hashable,
-        make: Callable[[], object],
-        state: Hashable,
-        rest: float,
-        *,
-        waits: bool = True,
+        self, key: Hashable, make: Callable[[], object], state: Hashable, rest: float
     ) -> _Entry:
         with self._lock:
             entry = self._entries.get(key)
-            is_new = entry is None or (
+            if entry is None or (
                 entry.state != state
                 and entry.future.done()
                 and time.monotonic() >= entry.rest_until
-            )
-            if entry is None or is_new:
+            ):
                 entry = _Entry(state, Future(), entry.future if entry else None)
-                entry.make = partial(self._make, key, entry, make, rest)
                 self._entries[key] = entry
-            if is_new or (waits and not entry.future.running() and not entry.future.done()):
-                target = entry.make if waits else partial(_in_background, entry.make)
-                threading.Thread(target=target, daemon=True).start()
+                arguments = (key, entry, make, rest)
+                threading.Thread(target=self._make, args=arguments, daemon=True).start()
             self._entries.move_to_end(key)
             while len(self._entries) > self._most:
                 self._entries.popitem(last=False)
             return entry
 
     def _make(self, key: Hashable, entry: _Entry, make: Callable[[], object], rest: float) -> None:
-        with self._lock:
-            if entry.future.running() or entry.future.done():
-                return
-            entry.future.set_running_or_notify_cancel()
-        # the computation may refer to an earlier snapshot
-        entry.make = _nothing
         start = time.monotonic()
         try:
             value = make()
@@ -175,16 +152,6 @@ class PageCache:
             entry.rest_until = time.monotonic() + rest * (time.monotonic() - start)
             entry.future.set_result(value)
             entry.earlier = None
-
-
-_background = threading.Lock()
-"""Held by the computation that no page waits for."""
-
-
-def _in_background(make: Callable[[], None]) -> None:
-    """Compute what no page waits for, one at a time: more would slow down the pages."""
-    with _background:
-        make()
 
 
 # ---- the results of one grader's grades on one bank ----------------------------------------------
@@ -572,7 +539,8 @@ class LiveCollection:
     `grader`, `prompt`, `kind` and `bank` select the grades shown at first, as in
     `Collection.grades`; `min_rating` is by default that of evaluation. With `blind` judging starts
     with hidden grades. `shared` is the share of cells that every assessor decides, `guidelines` a
-    Markdown file with instructions, `official` are official leaderboards.
+    Markdown file with instructions, `official` are official leaderboards. With `ahead` the results
+    of the grades shown at first are computed before a page needs them.
     """
 
     def __init__(
@@ -588,6 +556,7 @@ class LiveCollection:
         shared: float = DEFAULT_SHARE,
         guidelines: str | Path | None = None,
         official: Officials | None = None,
+        ahead: bool = True,
     ) -> None:
         self.path = Path(path)
         self.blind = blind
@@ -609,7 +578,8 @@ class LiveCollection:
         if choices := self._read_choices():
             first = self.choice("", choices)
             self._check(first)
-            self._used[first.code] = (first, time.monotonic())
+            if ahead:
+                self._used[first.code] = (first, time.monotonic())
         self._watcher = ChangeWatcher(self.path, self._refresh)
         self._watcher.start()
 

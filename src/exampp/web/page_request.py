@@ -93,6 +93,7 @@ PLACE_OF = {
     "/record": "/queries",
     "/cell": "/queries",
     "/bank": "/queries",
+    "/abstention": "/queries",
     "/judge": "/queue",
     "/duplicates": "/items",
     "/banks": "/items",

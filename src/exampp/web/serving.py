@@ -7,13 +7,13 @@ import getpass
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from exampp.collection import Collection
 from exampp.errors import InputError
@@ -114,19 +114,18 @@ def serve(
     # files made from now on are private: new logs, exports and collections
     os.umask(0o077)
     listener = listen(host, port)
+    options: dict[str, Any] = {
+        "grader": grader,
+        "prompt": prompt,
+        "kind": kind,
+        "bank": bank,
+        "min_rating": min_rating,
+        "blind": blind,
+        "shared": shared,
+        "guidelines": guidelines,
+    }
     with listener, created_if_new(Path(path)) as is_new:
-        live = LiveCollection(
-            path,
-            grader=grader,
-            prompt=prompt,
-            kind=kind,
-            bank=bank,
-            min_rating=min_rating,
-            blind=blind,
-            shared=shared,
-            guidelines=guidelines,
-            official=official,
-        )
+        live = LiveCollection(path, **options, official=official)
         try:
             served = prepare(
                 live,
@@ -137,6 +136,7 @@ def serve(
                 prefix=prefix,
                 proxies=proxies,
                 access_log=access_log,
+                decisions=options,
             )
             if is_new:
                 announce(f"{path} is new: add files on the page.")
@@ -204,8 +204,12 @@ def prepare(
     prefix: str = "",
     proxies: Sequence[str] = (),
     access_log: str | Path | None = None,
+    decisions: Mapping[str, Any] | None = None,
 ) -> Served:
-    """Return a server for a collection on a listening socket."""
+    """Return a server for a collection on a listening socket.
+
+    With `decisions`, the options of the collection, another process stores decisions.
+    """
     import uvicorn
 
     from exampp.web.app import create_app
@@ -229,7 +233,7 @@ def prepare(
         path_prefix(prefix),
         tuple(map(proxy_network, proxies)),
     )
-    app = create_app(live, access)
+    app = create_app(live, access, decisions)
     limit_logs()
     config = uvicorn.Config(
         app if access_log is None else AccessLog(app, access_log),

@@ -13,6 +13,7 @@ from exampp.records.gradebook import MISSING, Dossier
 from exampp.records.selection import SEARCH_KINDS, SearchKind
 from exampp.records.wording import cut_text
 from exampp.review.evidence import item_coverage, passage_order, returned
+from exampp.store.inputs import unanswerable_queries
 from exampp.store.search import (
     LONGEST,
     SearchHit,
@@ -158,6 +159,7 @@ def query(
     """Show the heat map of a query."""
     with request.open() as collection:
         dossier = read_query(request, collection, query_id)
+        unanswerable = unanswerable_queries(collection.connection)
     visible = visible_cells(dossier, request)
     orders = {k: v for k, v in ORDERS.items() if visible is None or k not in REVEALING}
     order = order if order in orders else "agreement"
@@ -165,6 +167,7 @@ def query(
     return request.render(
         "query.html",
         dossier=dossier,
+        is_unanswerable=unanswerable.get(query_id, False),
         columns=heat_columns(dossier, request.min_rating),
         rows=heat_rows(dossier, listing.entries, visible),
         listing=listing,
