@@ -225,7 +225,7 @@ PANELS: Mapping[str, str] = {
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system since margin negatives organization "
     "allow-missing strict junit blind shared guidelines pair invite role revoke "
-    "reference best table level shared part in rules rule first last to "
+    "reference best table level shared effect part in rules rule first last to "
     "edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
