@@ -1,6 +1,6 @@
 """How right the comparison of banks is: planted banks, matchers without a model, intervals.
 
-python benchmarks/bank_matches.py [--only planted matchers intervals real] [--draws 1000]
+python benchmarks/bank_matches.py [--only planted matchers intervals effects real] [--draws 1000]
     [--data ../shared/data]
 
 planted    Banks made of a bank of TREC DL 2019, so that recall and precision are known: a part of
@@ -11,6 +11,8 @@ matchers   Precision and recall of the matchers on pairs of two banks that were 
            their texts, with numpy.random.default_rng(381), before they were read.
 intervals  How often the intervals hold the mean over endless queries: 40 banks of 20 queries. And
            how often a bank is called lower than the best one, where all are equally good.
+effects    How often intervals of Kendall's tau between the leaderboards of two banks hold its mean
+           over exams of as many queries.
 real       Two banks and the nuggets of TREC DL 2019, and questions and nuggets of TREC CAR Y3.
 """
 
@@ -25,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+from exampp.analysis.bank_effects import common_tau
 from exampp.analysis.banks import (
     BankScore,
     MatchedBanks,
@@ -33,13 +36,17 @@ from exampp.analysis.banks import (
     match_banks,
 )
 from exampp.formats import bank as bank_format
+from exampp.graders.draft import THRESHOLDS, load_encoder, max_similarity
 from exampp.items.duplicates import text_vectors
 from exampp.items.matches import MATCHERS
 from exampp.records import BankEntry, Item
+from exampp.stats.estimate import Floats
 from exampp.stats.item_matches import DIFFERENT, PART, RELATIONS, SAME, WIDER
 from exampp.stats.proportions import mean_share
+from exampp.stats.rank_correlation import kendall
 
 LABELS = Path(__file__).parent / "labels" / "bank_matches.tsv"
+PARTS = ("planted", "matchers", "intervals", "effects", "real")
 Facets = Mapping[str, frozenset[str]]
 """What each item asks for, by its id."""
 
@@ -172,6 +179,11 @@ def matchers(data: Path) -> None:
         for name, match in MATCHERS.items()
         if name != "keys"
     }
+    encode = load_encoder()
+    drafts = np.array(
+        [max_similarity(encode(a.text).vectors, encode(b.text).vectors) for a, b in texts]
+    )
+    found |= {f"draft from {at + 1}": drafts >= THRESHOLDS[at] for at in (3, 4)}
     found |= {f"cosine {at:.2f}": cosines >= at for at in (0.75, 0.8, 0.85, 0.9)}
     for name, hits in found.items():
         parts = {"related": related, "the same": same}
@@ -230,6 +242,32 @@ def false_statements(draws: int, banks: int = 40, queries: int = 20, items: int 
         print(f"mean {mean}: " + ", ".join(f"{n} {w / draws:.3f}" for n, w in wrong.items()))
 
 
+def effects(samples: int, systems: int = 20) -> None:
+    """Systems differ; queries shift them for both banks, and each bank has noise."""
+    random = np.random.default_rng(40)
+    print(f"\nintervals of tau between two banks: {systems} systems, {samples} exams")
+
+    def drawn(queries: int, noise: float) -> tuple[Floats, Floats]:
+        strength = np.linspace(0, 1, systems)[:, None]
+        common = strength + random.normal(0, 0.5, (systems, queries))
+        one, other = (common + random.normal(0, noise, common.shape) for _ in range(2))
+        return one, other
+
+    for queries in (25, 43):
+        for noise in (0.5, 1.5):
+            exams = [drawn(queries, noise) for _ in range(2000)]
+            means = ([one.mean(axis=1) for one in of] for of in exams)
+            truth = float(np.mean([kendall(*of).value or 0.0 for of in means]))
+            found = [common_tau(*drawn(queries, noise)) for _ in range(samples)]
+            known = [(one.low, one.high) for one in found if one.low is not None]
+            held = np.mean([low <= truth <= (high or 1.0) for low, high in known])
+            print(
+                f"{queries} queries, noise {noise}: true {truth:.3f}, held {held:.3f} of "
+                f"{len(known)}",
+                flush=True,
+            )
+
+
 # ---- real banks ----------------------------------------------------------------------------------
 
 
@@ -261,13 +299,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--only", nargs="+", default=["planted", "matchers", "intervals", "real"])
+    parser.add_argument("--only", nargs="+", default=PARTS)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     options = parser.parse_args()
     if "intervals" in options.only:
         intervals(options.draws)
         false_statements(options.draws)
+    if "effects" in options.only:
+        effects(options.draws // 2)
     if not (options.data / "dl19").is_dir():
         print(f"{options.data} is missing, so only intervals are measured")
         return

@@ -169,7 +169,7 @@ def worst(hand: Hand) -> str:
     """Look at the five worst questions, and reword the first."""
     page = hand.page
     hand.to("Items")
-    hand.click(page.get_by_role("link", name="Worst 20"))
+    hand.click(page.get_by_role("link", name="Worst", exact=True))
     for number in range(WORST):
         hand.click(page.locator("tbody tr:not(.opened) th .title").nth(number))
         page.locator("tr.opened").first.wait_for()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -79,6 +80,9 @@ def folder(
     monkeypatch.setenv("COLUMNS", "120")  # of any terminal that the tests run in
     monkeypatch.setenv("OPENAI_BASE_URL", server)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    # the tests may run in a workflow
+    for name in [name for name in os.environ if name.startswith("GITHUB_")]:
+        monkeypatch.delenv(name)
     # the plug-in may be installed, or not
     monkeypatch.setenv(
         "PYTEST_ADDOPTS", "-p no:exampp -p exampp.integrations.pytest_plugin -p no:cacheprovider"

@@ -185,7 +185,8 @@ def test_a_person_who_copies_the_marker_keeps_the_comment(workflow: Workflows, a
         (False, [(403, READ_ONLY)], 'Give the job "permissions: pull-requests: write"'),
         (False, [(422, "Body is too long")], "GitHub answered 422 (Body is too long)"),
         (False, [(502, "")], "GitHub answered 502 (no message)"),
-        (False, [(403, "API rate limit exceeded")], "(API rate limit exceeded)"),
+        (True, [(403, "API rate limit exceeded")], "step: GitHub answered 403 (API rate limit"),
+        (False, [(403, "issue is locked")], "GitHub answered 403 (issue is locked)\n"),
     ],
 )
 def test_without_a_comment_the_verdict_stands(
@@ -197,7 +198,7 @@ def test_without_a_comment_the_verdict_stands(
     assert "Gate failed" in workflow.summary
     (line,) = (one for one in ran.out.splitlines() if one.startswith("::warning"))
     assert "Not everything was published:" in line
-    assert why in line
+    assert why in f"{line}\n".replace("published", "step")
     assert (workflow.outputs["verdict"], workflow.outputs["comment"]) == ("failed", "")
     # a repeated POST could write a second comment
     assert sum(one.startswith("POST") for one in api.requests) == 1

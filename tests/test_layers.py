@@ -68,6 +68,7 @@ CORE = (
 ON_TOP = (
     "analysis.attacks",
     "analysis.abstention",
+    "analysis.bank_effects",
     "analysis.banks",
     "analysis.calibration",
     "analysis.changes",

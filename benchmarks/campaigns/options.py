@@ -194,7 +194,7 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "citations": Uses(
         ("citations new.exam named.jsonl",),
-        {"--corpus": "passages.jsonl", "--system": {}},
+        {"--corpus": "passages.jsonl", "--system": {}, "--pool": "sources.exam"},
         {"citations new.exam answers.jsonl": ("--system mine",)},
     ),
     "systems": Uses(
@@ -714,16 +714,23 @@ OPTIONS: Mapping[str, Uses] = {
             "analyze banks teams.exam --reference manual",
             "analyze banks matches.exam --grader judge",
             "analyze banks matches.exam --grader text",
+            "analyze banks banks.exam --reference main --effect",
         ),
         {
             "--reference": {},
             "--bank": {"analyze banks teams.exam": "first"},
             "--by": {"analyze banks teams.exam": "keys"},
+            "--effect": {"analyze banks teams.exam": ""},
+            "--measure": {"analyze banks banks.exam": "P@3"},
+            "--official": {"analyze banks banks.exam": "official.json"},
             "-k": "1",
             "--best": "2",
             "--shared": "",
             "--grader": {"analyze banks teams.exam": "judge"},
-            "--min-rating": {"analyze banks matches.exam --grader judge": "2"},
+            "--min-rating": {
+                "analyze banks matches.exam --grader judge": "2",
+                "analyze banks banks.exam": "2",
+            },
             "--table": "new",
             **READ,
         },

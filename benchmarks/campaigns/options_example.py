@@ -171,6 +171,7 @@ def make(folder: Path, queries: int) -> None:
     cite(folder)
     match(folder)
     abstain(folder)
+    draw_from(folder)
     with exampp.Collection(folder / "learn.exam") as opened:
         opened.import_files(folder / "made.qrels", update=True)
     lines = lines_of(folder / "graded.jsonl.gz")
@@ -246,6 +247,16 @@ def cite(folder: Path) -> None:
         )
         it.grade(
             lambda item, one: chance("other", item.text, one.text) % 3, name="other", scale=(0, 2)
+        )
+
+
+def draw_from(folder: Path) -> None:
+    """A collection with a passage that says what an answer does not cite."""
+    with exampp.Collection.create(folder / "sources.exam") as opened:
+        opened.add(
+            queries={"q1": "what of it"},
+            passages={"s1": "Two are here."},
+            runs={"bm25": {"q1": ["s1"]}},
         )
 
 

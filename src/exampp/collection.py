@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from exampp.errors import InputError
-from exampp.formats.lines import read_lines
 from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
 from exampp.records.cascade import UNSURE_WITHIN
@@ -100,9 +99,6 @@ def open(  # noqa: A001
     if not check_path(path).exists():
         hint = "Check the path, or make a collection: exampp import or, in Python, exampp.create"
         raise InputError("no such file", file=path, hint=hint)
-    _, first = next(read_lines(path))
-    if not first.lstrip().startswith(b"["):
-        raise InputError("is neither a collection nor a file of graded passages", file=path)
     return Collection._of_graded_file(GradedFile(Path(path), on_error, scale))
 
 

@@ -158,7 +158,7 @@ def test_without_answers_or_marks(tmp_path: Path) -> None:
 def test_files_mark_queries(
     tmp_path: Path, field: str, value: object, answerable: bool | None
 ) -> None:
-    row = {"question": "Why?", "answer": "So.", "contexts": ["c"], field: value}
+    row = {"question": "Why?", "answer": "So.", "contexts": ["Because of it."], field: value}
     (tmp_path / "rag.jsonl").write_text(json.dumps(row) + "\n")
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / "rag.jsonl")

@@ -126,3 +126,69 @@ def test_sentences_are_found_again_by_their_ids(query: str) -> None:
     assert read_sentence(place.key) == place
     assert " " not in place.key
     assert read_sentence(query) is None
+
+
+def test_claims_are_supported_by_the_pool_too(tmp_path: Path) -> None:
+    """By hand: what is cited, what only the pool supports, and what nothing supports."""
+    texts = {
+        "p1": "Coral reefs are built by small animals.",
+        "p2": "Reefs protect coasts from waves.",
+        "p3": "Bread is made of flour.",
+    }
+    said = [
+        {"text": "Reefs are built by animals.", "citations": ["p1"]},
+        {"text": "Reefs protect coasts.", "citations": []},
+        {"text": "Coral is worth gold.", "citations": ["p2"]},
+        {"text": "Nobody knows why.", "citations": []},
+    ]
+    line = {"query_id": "reefs", "system": "chat", "answer": said}
+    (tmp_path / "said.jsonl").write_text(json.dumps(line))
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items())
+    )
+    support = {
+        ("Reefs are built by animals.", "p1"): "support",
+        ("Reefs protect coasts.", "p2"): "support",
+        ("Coral is worth gold.", "p1"): "partial_support",
+    }
+    asked = []
+
+    def reply(request: Request) -> str:
+        asked.append((request.item, request.passage_id))
+        return support.get((request.item, request.passage_id), "not_support")
+
+    with exampp.create(tmp_path / "sources.exam") as sources:
+        sources.add(
+            queries={"reefs": "What are reefs?"},
+            passages=[{"id": name, "text": text} for name, text in texts.items()],
+            runs={"bm25": {"reefs": list(texts)}},
+            # an answer is not a source
+            responses={"chat": {"reefs": "Reefs protect coasts. Coral is worth gold."}},
+        )
+        with collect(
+            tmp_path / "cited.exam",
+            tmp_path / "said.jsonl",
+            corpus=tmp_path / "corpus.jsonl",
+            pool=sources,
+        ) as exam:
+            exam.grade(ScriptedGrader(reply), prompt="citation-support", model="scripted")
+            found = exam.grades().citations()
+    (row,) = found.rows
+    assert {passage for _, passage in asked} <= {"p1", "p2"}
+    assert row.precision.mean == pytest.approx(1 / 2)
+    assert row.recall.mean == pytest.approx(1 / 4)
+    # the second sentence by p2, the third by half by p1, and the last by nothing
+    assert row.supported.mean == pytest.approx((1 + 1 + 0.5 + 0) / 4)
+    assert "supported" in [column.name for column in found.tables()["citations"].columns]
+
+
+def test_without_a_pool_the_table_is_as_before(tmp_path: Path) -> None:
+    found = graded(tmp_path, answer("a", "t1", ["full1"], []))
+    assert "supported" not in [column.name for column in found.tables()["citations"].columns]
+    with pytest.raises(InputError, match="no sentence shares words"):
+        collect(
+            tmp_path / "none.exam",
+            tmp_path / "answers.jsonl",
+            pool=exampp.create(tmp_path / "empty.exam"),
+        )
+    assert not (tmp_path / "none.exam").exists()

@@ -27,13 +27,16 @@ from exampp.analysis.gate import (
     required,
     scores_of,
 )
+from exampp.analysis.lost_items import find_lost_items
 from exampp.demo import demo_files
 from exampp.formats.leaderboards import QueryScore
 from exampp.graders.scripted import ScriptedGrader
+from exampp.measures.cover import item_scores
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.records.gradebook import Gradebook
 from exampp.records.ids import text_hash
+from exampp.records.items import BankTexts
 from exampp.results.result import render
 from exampp.stats.means import DIFFERENCE, SHARE, mean_test
 
@@ -553,6 +556,32 @@ def test_the_items_that_cost_most_come_first(lossy: exampp.Collection) -> None:
     assert [one.text for one in against.lost] == [SCATTER, SUNSETS, MAGNET]
     both = grades.gate(["Cover@20>=0.99"], systems=["beta", "gamma"])
     assert [(one.system, one.text) for one in both.lost][-1] == ("gamma", SUNSETS)
+
+
+@given(
+    st.lists(
+        st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=2, max_size=2),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_lost_items_add_up_to_what_is_not_covered(ratings: list[list[list[int]]]) -> None:
+    queries = [
+        make_query(
+            rows,
+            make_ranking("a", [0]),
+            make_ranking("b", [1]),
+            query_id=f"q{at}",
+            weights=[1, 2, 3],
+        )
+        for at, rows in enumerate(ratings)
+    ]
+    scores = item_scores(make_book(*queries), 4)
+    lost = find_lost_items(scores, BankTexts(), "a", {}, limit=100)
+    cover = scores.cover()[scores.systems.index("a")]
+    assert sum(one.share for one in lost) == pytest.approx(1 - cover)
+    covered = [one.covered_by for one in lost]
+    assert covered == sorted(covered, reverse=True)
 
 
 def test_a_gate_that_passes_or_is_about_rankings_lists_no_items(lossy: exampp.Collection) -> None:

@@ -98,3 +98,25 @@ def test_an_unknown_export_or_measure_writes_nothing(
     with pytest.raises(exampp.InputError, match=r"cannot export 'otlp'.*gen-ai-events"):
         exam.export(tmp_path / "e.jsonl", "otlp")
     assert not (tmp_path / "e.jsonl").exists()
+
+
+def test_values_of_subtopics_are_not_explained_by_the_query(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "my.exam") as exam:
+        queries = {
+            "query_id": "a",
+            "text": "sky",
+            "subtopics": [{"subtopic_id": "c/d", "text": "why"}],
+        }
+        exam.add(
+            queries=[queries],
+            passages={"p1": "Air scatters light."},
+            bank=[{"query_id": "a", "subtopic_id": "c/d", "question": "What scatters?"}],
+            runs={"dense": {"a/c/d": ["p1"]}},
+        )
+        exam.grade(ScriptedGrader("5", record=False))
+        exam.grades().export(tmp_path / "e.jsonl", "gen-ai-events", measures=["Cover@2", "RR"])
+    cover, reciprocal = events(tmp_path / "e.jsonl")
+    assert cover["gen_ai.evaluation.score.value"] == 1
+    # the value is a mean over subtopics
+    assert "gen_ai.evaluation.explanation" not in cover
+    assert reciprocal["exampp.query.id"] == "a/c/d"

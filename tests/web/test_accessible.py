@@ -52,6 +52,13 @@ PAGES = (
     "/plots",
     "/trust/sensitivity",
     "/trust/attacks",
+    "/people",
+    "/duplicates",
+    "/record?id=q1",
+    "/judge/all?query=q1",
+    "/judge/all?query=q1&by=passage",
+    "/judge/guidelines",
+    "/sample/judge",
     "/nowhere",
 )
 

@@ -37,6 +37,12 @@ QUESTIONS = (
 )
 
 
+LOG = (
+    '{"input": "why is the sky blue", "actual_output": "Air scatters blue light.", '
+    '"retrieval_context": ["Air scatters blue light."], "cost": 1}'
+)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     file = tmp_path / "new.exam"
@@ -305,3 +311,14 @@ def test_from_two_files_to_a_leaderboard_in_a_browser(
         rows = page.locator("table.board tbody .system")
         expect(rows).to_have_text(["chat", "copy"])
         assert trouble == []
+
+
+def test_presets_are_named_and_can_be_chosen(client: Client) -> None:
+    text = upload(client, {"log.json": f"[{LOG}]"}).text
+    assert "deepeval (queries, candidates, responses)" in text
+    assert "cost (1)" in text
+    assert '<optgroup label="programs">' in text
+    assert "<option>judgment-lists</option>" in text
+    text = client.post("/files/check", {"kind": "deepeval"}).text
+    assert "<option selected>deepeval</option>" in text
+    assert client.post("/files/import", {"kind": "deepeval"}).status == 200

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import favoured, live, pages
+from support import exams, favoured, live, pages
 from support.likely import LikelyExam
 from support.live import Client
 from support.waiting import SECONDS, wait_for
@@ -25,6 +25,7 @@ from exampp.measures.names import parse_measure
 from exampp.measures.values import Mean, MeasureColumn, masked, standard_error_bar
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.web.pages.overview import error_bar as bar_of
+from exampp.web.pages.overview import ranked_systems
 
 
 def text_of(page: str) -> str:
@@ -214,10 +215,11 @@ def test_a_system_within_the_error_of_tied_systems_stays_on_the_axis() -> None:
 
 
 def test_one_system_alone_has_an_axis() -> None:
-    low, high, ticks = round_axis([Spread("only", 0.5)])
-    assert low <= 0.5 <= high
-    assert low < high
-    assert len(ticks) >= 2
+    for value in (0.0, 0.5, 1.0):
+        low, high, ticks = round_axis([Spread("only", value)])
+        assert 0 <= low <= value <= high <= 1
+        assert low < high
+        assert len(ticks) >= 2
 
 
 # ---- test compare page --------------------------------------------------------------------------
@@ -412,6 +414,15 @@ def test_possible_ranks_are_those_of_all_missing_grades() -> None:
     assert ranks((0.8, 0.9), (0.3, 0.5), (0.4, 0.6)) == [(1, 1), (2, 3), (2, 3)]
     assert ranks((0.5, 0.5), (0.5, 0.5), (0.1, 0.2)) == [(1, 2), (1, 2), (3, 3)]
     assert ranks((0.0, 1.0), (0.2, 0.2), (0.1, 0.1)) == [(1, 3), (1, 2), (2, 3)]
+
+
+def test_equal_systems_share_a_place(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as collection:
+        collection.grade(ScriptedGrader("5", record=False))
+        board = collection.grades().evaluate(["Cover@20"])
+    assert len({one.mean for one in board.columns[0].values.averages()}) == 1
+    _, systems = ranked_systems(board, 0)
+    assert [one.place for one in systems] == ["1"] * len(board.systems)
 
 
 def test_a_complete_leaderboard_has_places_and_says_why_nothing_differs(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_abstentions_have_a_page(tmp_path: Path) -> None:
         assert found.headline in page.all("main")[0].text
         wrong = page.all("tbody")[1].text.split("\n")
         assert [one.strip() for one in wrong if one.strip()] == [
-            *("What is unknown?", "bold", "answers an unanswerable query")
+            *("What is unknown?", "bold", "answered\xa0wrongly")
         ]
         assert "unanswerable" in read(client.get("/query", id="u").text).all("main")[0].text
         assert "/abstention" in client.get("/queries").text

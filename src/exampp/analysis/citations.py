@@ -3,8 +3,11 @@
 Full support weighs 1, partial support half, none 0. Of an answer, precision is the mean weight of
 its citations, and recall the mean over its sentences of the best weight of what each cites: a
 sentence without citations has 0. With `first`, only the first citation of a sentence counts.
+If sentences are also compared with passages that they do not cite (see `exampp.citations`), their
+`supported` value is the best weight of all these passages, cited or not: the precision of claims.
 A system has the mean over its answers. Strict values count full support alone.
-Source: Thakur et al. (2025), Support evaluation for the TREC 2024 RAG track (arXiv 2504.15205),
+Sources: Min et al. (2023), FActScore (arXiv 2305.14251), for the precision of claims; Thakur et al.
+(2025), Support evaluation for the TREC 2024 RAG track (arXiv 2504.15205),
 whose weighted precision and recall read the first citation of a sentence.
 """
 
@@ -30,10 +33,13 @@ PARTIAL = 0.5
 
 
 class _Sentence(NamedTuple):
-    """The weights of a sentence's citations, in order; None where one has no grade."""
+    """The weights of a sentence's citations, in order, and those of other passages of its pool;
+    None where one has no grade.
+    """
 
     place: CitedSentence
     weights: tuple[float | None, ...]
+    others: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,8 @@ class CitationRow:
     """The scores of a system: means over its answers, and the counts behind them.
 
     Ungraded citations enter no mean: `ungraded` counts them. An answer without citations has no
-    precision (`silent` counts those) and recall 0.
+    precision (`silent` counts those) and recall 0. `supported` is the mean support of its sentences
+    by all their passages.
     """
 
     system: str
@@ -49,6 +56,7 @@ class CitationRow:
     recall: Mean
     strict_precision: Mean
     strict_recall: Mean
+    supported: Mean
     answers: int
     sentences: int
     citations: int
@@ -62,6 +70,7 @@ class CitationScores(Result):
 
     rows: tuple[CitationRow, ...]
     notes: tuple[str, ...]
+    has_pool: bool = False
 
     @property
     def headline(self) -> str:
@@ -81,6 +90,7 @@ class CitationScores(Result):
             Column(ERROR, key="recall_stderr"),
             Column("strict precision", key="strict_precision"),
             Column("strict recall", key="strict_recall"),
+            *([Column("supported", 3)] if self.has_pool else []),
             *("answers", "sentences", "citations", "ungraded"),
             Column("silent", readers="programs"),
         ]
@@ -89,6 +99,7 @@ class CitationScores(Result):
                 *(one.system, one.precision.mean, one.precision.stderr),
                 *(one.recall.mean, one.recall.stderr),
                 *(one.strict_precision.mean, one.strict_recall.mean),
+                *([one.supported.mean] if self.has_pool else []),
                 *(one.answers, one.sentences, one.citations, one.ungraded, one.silent),
             )
             for one in self.rows
@@ -120,22 +131,35 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
                 hint="Make a collection of citations: exampp citations NEW.exam answers.jsonl",
             )
         weights = tuple(_weights(query, low, high))
-        sentence = _Sentence(place, weights[:1] if first else weights)
+        others = tuple(_others(query, low, high))
+        sentence = _Sentence(place, weights[:1] if first else weights, others)
         answers[place.system][place.query_id].append(sentence)
     rows = [_row(system, list(of.values())) for system, of in answers.items()]
     rows.sort(key=lambda one: (-(one.recall.mean or 0.0), one.system))
-    return CitationScores(tuple(rows), tuple(_notes(rows, first=first)))
+    has_pool = any(one.others for of in answers.values() for some in of.values() for one in some)
+    notes = tuple(_notes(rows, first=first, has_pool=has_pool))
+    return CitationScores(tuple(rows), notes, has_pool)
+
+
+def _others(query: QueryGrades, low: int, high: int) -> Iterator[float | None]:
+    """Yield the weights of the passages of a sentence that it does not cite."""
+    cited = {at for ranking in query.rankings for at in ranking.passages.tolist()}
+    for passage in range(query.pool_size):
+        if passage not in cited:
+            yield _weight(int(query.ratings[passage].max(initial=MISSING)), low, high)
+
+
+def _weight(rating: int, low: int, high: int) -> float | None:
+    if rating == MISSING:
+        return None
+    return 1.0 if rating == high else 0.0 if rating == low else PARTIAL
 
 
 def _weights(query: QueryGrades, low: int, high: int) -> Iterator[float | None]:
     """Yield the weights of a sentence's citations, in order."""
     for ranking in query.rankings:
         for passage in ranking.passages.tolist():
-            rating = int(query.ratings[passage].max(initial=MISSING))
-            if rating == MISSING:
-                yield None
-            else:
-                yield 1.0 if rating == high else 0.0 if rating == low else PARTIAL
+            yield _weight(int(query.ratings[passage].max(initial=MISSING)), low, high)
 
 
 def _row(system: str, answers: Sequence[Sequence[_Sentence]]) -> CitationRow:
@@ -148,6 +172,7 @@ def _row(system: str, answers: Sequence[Sequence[_Sentence]]) -> CitationRow:
         _mean([recall for _, recall in soft]),
         _mean([precision for precision, _ in strict]),
         _mean([recall for _, recall in strict]),
+        _mean([_supported(one) for one in answers]),
         answers=len(answers),
         sentences=sum(map(len, answers)),
         citations=len(cited),
@@ -174,11 +199,21 @@ def _of_answer(
     )
 
 
+def _supported(sentences: Sequence[_Sentence]) -> float | None:
+    """Return the mean support of the sentences of an answer; None if no passage is graded."""
+    every = [(*one.weights, *one.others) for one in sentences]
+    graded = [one for one in every if not one or any(w is not None for w in one)]
+    best = [max((w for w in one if w is not None), default=0.0) for one in graded]
+    return sum(best) / len(best) if best else None
+
+
 def _mean(values: Sequence[float | None]) -> Mean:
     return mean_of(np.array([one for one in values if one is not None], np.float64))
 
 
-def _notes(rows: Sequence[CitationRow], *, first: bool) -> Iterator[Note]:
+def _notes(rows: Sequence[CitationRow], *, first: bool, has_pool: bool) -> Iterator[Note]:
+    if has_pool:
+        yield note("citations-pool")
     if first:
         yield note("first-citation")
     if ungraded := sum(one.ungraded for one in rows):

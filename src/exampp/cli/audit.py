@@ -142,14 +142,25 @@ def attacks(
 
 @option_rules(
     OptionRule(
-        ("--by", "--bank"),
-        "with --reference, which matches banks without a grader",
+        ("--bank", "--effect"),
+        "with --reference",
         lambda values: values["reference"] is not None,
     ),
     OptionRule(
+        ("--by",),
+        "with --reference, which matches banks without a grader, and without --effect",
+        lambda values: values["reference"] is not None and not values["effect"],
+    ),
+    OptionRule(
         ("--grader", "--min-rating"),
-        "for a collection of matches (exampp bank match), without --reference",
-        lambda values: values["reference"] is None,
+        "for a collection of matches (exampp bank match), without --reference, and for --effect",
+        lambda values: values["reference"] is None or bool(values["effect"]),
+    ),
+    OptionRule(("--measure", "--official"), "with --effect", lambda values: bool(values["effect"])),
+    OptionRule(
+        ("-k", "--best", "--shared", "--table"),
+        "for matched items, not with --effect",
+        lambda values: not values["effect"],
     ),
 )
 def banks(
@@ -187,6 +198,14 @@ def banks(
         Literal["banks", "missing", "new", "pairs", "best"] | None,
         keyword(help="Print this table alone, in full."),
     ] = None,
+    effect: Annotated[
+        bool,
+        keyword("--effect", help="Compare the leaderboards of banks that one grader has graded."),
+    ] = False,
+    measure: Annotated[
+        str, keyword("--measure", "-m", help="Rank systems by this measure.", rare=True)
+    ] = "Cover@20",
+    official: Officials = None,
     *,
     display: NumberDisplay,
 ) -> None:
@@ -194,7 +213,7 @@ def banks(
 
     Shows recall, precision, redundancy and novelty of each bank, and the items behind them. To
     match items by a model or by people, make a collection of matches with exampp bank match. Grade
-    it, and analyze it without --reference.
+    it, and analyze it without --reference. --effect compares the order of systems.
 
     Example: exampp analyze banks teams.exam --reference main
     """
@@ -203,6 +222,15 @@ def banks(
         if reference is None and (len(known) > 1 or not opened.graders):
             hint = f"Name it with --reference: {', '.join(known)}"
             raise InputError("no reference bank", file=collection, hint=hint)
+        if effect and reference is not None:
+            panel = opened.panel(*filter(None, [grader]), bank=[reference, *(bank or known)])
+            show(
+                panel.bank_effects(
+                    reference, measure, min_rating=min_rating, official=official or ()
+                ),
+                display,
+            )
+            return
         if reference is None:
             found = opened.grades(grader).banks(
                 k=k, best=best, shared=shared, min_rating=min_rating

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -218,6 +219,13 @@ def citations(
     system: Annotated[
         str | None, keyword(help="Name of the system, for answers without one.")
     ] = None,
+    pool: Annotated[
+        Path | None,
+        keyword(
+            metavar="COLLECTION",
+            help="Compare sentences with similar passages of their queries in it, too.",
+        ),
+    ] = None,
 ) -> None:
     """Make a collection from the sentences of answers and the passages they cite.
 
@@ -226,12 +234,21 @@ def citations(
 
     Example: exampp citations cited.exam cited.jsonl --corpus passages.jsonl
     """
-    from exampp.citations import collect
+    from exampp.citations import CANDIDATES, collect
 
-    with collect(collection, *answers, corpus=corpus, system=system) as exam:
+    with (
+        nullcontext() if pool is None else exampp.Collection(pool) as source,
+        collect(collection, *answers, corpus=corpus, system=system, pool=source) as exam,
+    ):
         counts = {str(thing): count for thing, count in exam.contents().rows}
         sentences, cited = counts["queries"], counts["passages"]
-        print_line(f"{sentences} sentences, {cited} cited passages")
+        if pool is None:
+            print_line(f"{sentences} sentences, {cited} cited passages")
+        else:
+            print_line(
+                f"{sentences} sentences, {cited} passages: those cited, and up to {CANDIDATES} "
+                f"similar ones of {pool} for each sentence"
+            )
     model = ("--grader", "openai", "--model", "MODEL", "--prompt", "citation-support")
     print_line(f"Next:\n  {command('grade', collection, *model)}")
     print_line(f"  {command('analyze', 'citations', collection)}")

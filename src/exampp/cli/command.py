@@ -111,7 +111,7 @@ class CommandArgument(click.Argument):
 
 
 def parameters(function: Callable[..., Any], absent: Sequence[str] = ()) -> list[click.Parameter]:
-    """Return what a command reads for its function; a dataclass is its fields."""
+    """Return the parameters of a command; the fields of a dataclass are parameters."""
     hints: Mapping[str, Any] = get_type_hints(function, include_extras=True)
     found: list[click.Parameter] = []
     for one in inspect.signature(function).parameters.values():
@@ -225,7 +225,7 @@ PANELS: Mapping[str, str] = {
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system since margin negatives organization "
     "allow-missing strict junit blind shared guidelines pair invite role revoke "
-    "reference best table level shared part in rules rule first last to "
+    "reference best table level shared effect part in rules rule first last to "
     "edit retire-missing force yes",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",

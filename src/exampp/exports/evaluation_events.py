@@ -46,7 +46,7 @@ def write_evaluation_events(exam: GradedExam, path: Path, options: ExportOptions
                 if row.value is None:
                     undefined += 1
                 else:
-                    records.append(_record(exam, board, row, queries[_query(row, queries)], now))
+                    records.append(_record(exam, board, row, queries.get(row.query_id), now))
             if records:
                 stream.write(encode_json(_logs(exam, records), path))
             written += len(records)
@@ -59,11 +59,6 @@ def write_evaluation_events(exam: GradedExam, path: Path, options: ExportOptions
     )
 
 
-def _query(row: QueryRow, known: dict[str, QueryGrades]) -> str:
-    """Return the query of a row, whose id may be `query/subtopic`."""
-    return row.query_id if row.query_id in known else row.query_id.rpartition("/")[0]
-
-
 def _logs(exam: GradedExam, records: list[dict[str, Any]]) -> dict[str, Any]:
     resource = {"service.name": "exampp", "exampp.exam": exam.path.name}
     scope = {"name": "exampp", "version": __version__}
@@ -74,7 +69,7 @@ def _logs(exam: GradedExam, records: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _record(
-    exam: GradedExam, board: Leaderboard, row: QueryRow, query: QueryGrades, now: str
+    exam: GradedExam, board: Leaderboard, row: QueryRow, query: QueryGrades | None, now: str
 ) -> dict[str, Any]:
     values = {
         "gen_ai.evaluation.name": row.measure,
@@ -96,12 +91,12 @@ def _record(
     }
 
 
-def _explanation(board: Leaderboard, row: QueryRow, query: QueryGrades) -> str | None:
+def _explanation(board: Leaderboard, row: QueryRow, query: QueryGrades | None) -> str | None:
     """Return how many items the passages answer, for measures of whole queries that count them."""
     measure = parse_measure(row.measure)
     if measure.name not in ("Cover", "nCover") or board.subtopics != "query":
         return None
-    if row.min_rating is None or row.query_id != query.query_id:
+    if row.min_rating is None or query is None:
         return None
     passages = next((one.passages for one in query.rankings if one.system == row.system), None)
     some = query.ratings[[] if passages is None else passages[: measure.cutoff or CUTOFF]]

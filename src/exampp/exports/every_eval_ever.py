@@ -247,7 +247,7 @@ def _scoring(exam: GradedExam) -> dict[str, Any] | None:
         # judges with the same prompt share it
         "input_prompt": "\n\n---\n\n".join(dict.fromkeys(texts)),
         **({"aggregation_method": rule} if rule else {}),
-        "additional_details": {"grader": grader.name, "grader.key": grader.key},
+        "additional_details": {"grader.name": grader.name, "grader.key": grader.key},
     }
 
 

@@ -52,10 +52,10 @@ class GradedExam:
         """Return who graded which bank, by name."""
         grader = self.book.grader
         return {
-            "grader": grader.name,
+            "grader.name": grader.name,
             "grader.key": grader.key,
-            "prompt": grader.prompt,
-            "bank": self.book.bank_label or "items of the grades",
+            "grader.prompt": grader.prompt,
+            "bank.name": self.book.bank_label or "items of the grades",
             "bank.hash": self.bank_version.partition(" ")[0],
         }
 

@@ -89,7 +89,7 @@ def export_records(
 def exported() -> list[str]:
     """Return the values of `export --format` for the built-in formats that are written."""
     written = (one for one in FORMATS.built_in.values() if one.write)
-    return [*dict.fromkeys(one.exports or one.name for one in written), *_DATA_SETS]
+    return [*_DATA_SETS, *dict.fromkeys(one.exports or one.name for one in written)]
 
 
 def _entries(connection: sqlite3.Connection, bank: str | None) -> list[BankEntry]:

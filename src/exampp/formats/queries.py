@@ -269,7 +269,7 @@ _NAME = "quer|topic"
 def _sniff(sample: FirstRecords) -> bool:
     if is_topics(sample.start):
         return True
-    if sample.is_dictionary('"') and not sample.has_spaces:
+    if sample.is_dictionary('"') and (not sample.has_spaces or re.search(_NAME, sample.name)):
         return not argue.is_spread(sample)
     return _is_csv(sample) or (
         sample.has_tabs({2}) and (not sample.header or is_query_header(sample.header))

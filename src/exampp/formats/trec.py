@@ -530,7 +530,8 @@ def write_ranx(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
 
 
 def _sniff_ranx(sample: FirstRecords) -> bool:
-    return _OBJECT_OF_NUMBERS.match(sample.start) is not None
+    are_objects = all(one.startswith("{") for one in sample.values)
+    return are_objects and _OBJECT_OF_NUMBERS.match(sample.start) is not None
 
 
 def _sniff_ranx_qrels(sample: FirstRecords) -> bool:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exampp.errors import InputError
 from exampp.grades.base import GradesBase, Judgments
 from exampp.grades.grades import Grades
 from exampp.records.cascade import AUDITED, UNSURE_WITHIN, cascade_rule
 from exampp.records.graders import grader_label
 
 if TYPE_CHECKING:
+    from exampp.analysis.bank_effects import BankEffects
     from exampp.analysis.side_by_side import SideBySide
     from exampp.grading.cascade import Cascaded
     from exampp.grading.derived import Voted
@@ -69,6 +71,33 @@ class Panel(GradesBase):
 
         methods = list(self.methods(measures, min_rating=min_rating, qrels=qrels))
         return side_by_side(methods, read_officials(official), order=order, decimals=decimals)
+
+    def bank_effects(
+        self,
+        reference: str,
+        measure: Measure | str = "Cover@20",
+        *,
+        min_rating: int | None = None,
+        official: Officials = (),
+    ) -> BankEffects:
+        """Return how banks order systems beside a reference bank, and what both together gain.
+
+        Members are the grades of one grader on several banks, as in
+        `exam.panel("judge", bank=["manual", "generated"])`. Raises InputError for several graders,
+        or if grades on the reference bank or on another one are missing.
+        """
+        from exampp.analysis.bank_effects import bank_effects
+        from exampp.inputs.officials import read_officials
+
+        if len({one.grader.key for one in self.members}) > 1:
+            names = ", ".join(grader_label(one.grader) for one in self.members)
+            raise InputError(f"there are several graders: {names}", hint="Name one with --grader")
+        boards = {
+            one.gradebook.bank: one.evaluate([measure], min_rating=min_rating)
+            for one in self.members
+            if one.gradebook.is_graded
+        }
+        return bank_effects(boards, reference, read_officials(official))
 
     def cascade(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from exampp.errors import InputError
-from exampp.formats.lines import Skipped, error_counter, existing_file, raise_error
+from exampp.formats.lines import Skipped, error_counter, existing_file, raise_error, read_lines
 from exampp.records.graders import RatingScale, check_scale
 from exampp.records.ids import content_hash
 from exampp.records.wording import counted
@@ -93,6 +93,10 @@ class GradedFile:
         from exampp.store.pages import write_pages
         from exampp.store.pools import put_pools
 
+        _, first = next(read_lines(self.path))
+        if not first.lstrip().startswith(b"["):
+            what = "is neither a collection nor a file of graded passages"
+            raise InputError(what, file=self.path)
         edit = Edit("exampp", "", now())
         on_error = skipped or raise_error
         with (

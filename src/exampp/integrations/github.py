@@ -435,13 +435,13 @@ class _RefusedError(Exception):
     def reason(self, workflow: Workflow) -> str:
         """Return why there is no comment, and what to do."""
         answer = f"GitHub answered {self.status} ({self.message})" if self.status else self.message
-        if self.status not in (0, 401, 403, 404) or "rate limit" in self.message:
-            return answer
-        if workflow.from_fork:
+        # 403 is also the answer for locked discussions and for too many requests
+        denied = self.status in (0, 401, 404) or "not accessible" in self.message
+        if denied and workflow.from_fork:
             return f"the token of a pull request from a fork may only read. {answer}"
-        if self.status == 0:
-            return answer
-        return f'{answer}. Give the job "permissions: pull-requests: write"'
+        if denied and self.status:
+            return f'{answer}. Give the job "permissions: pull-requests: write"'
+        return answer
 
 
 def _request(workflow: Workflow, method: str, address: str, body: object = None) -> object:

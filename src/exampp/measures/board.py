@@ -21,7 +21,6 @@ from exampp.records.wording import counted
 from exampp.results.notes import Note, about, labelled, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import ERROR, Cell, Column, Interval, Value
-from exampp.stats.rank_correlation import correlate
 
 if TYPE_CHECKING:
     from exampp.results.plots.figure import Figure
@@ -47,6 +46,8 @@ def duplicate_notes(book: Gradebook, board: Leaderboard) -> Iterator[Note]:
     if not board.counted_once:
         yield note("once-no-groups")
         return
+    from exampp.stats.rank_correlation import correlate
+
     sizes = [
         size for query in book.queries for size in Counter(query.item_groups).values() if size > 1
     ]
@@ -505,6 +506,8 @@ def parts_table(public: Leaderboard, sealed: Leaderboard) -> Table:
     Both boards have one column, of the same measure. A system that was tuned to the public items
     gains more on them than other systems do. The notes give the rank correlation of the two parts.
     """
+    from exampp.stats.rank_correlation import correlate
+
     (one,), (other,) = public.columns, sealed.columns
     means = dict(zip(public.column_systems, one.values.means(), strict=True))
     hidden = dict(zip(sealed.column_systems, other.values.means(), strict=True))

@@ -30,7 +30,7 @@ from exampp.measures.qrels import Labels
 from exampp.measures.rankings import RankedExam, RankedExams, Run
 from exampp.plugins import describe_error
 from exampp.records.gradebook import MISSING
-from exampp.records.graders import GraderIdentity, steps_of
+from exampp.records.graders import GraderIdentity
 
 Qrels = dict[str, dict[str, int]]
 
@@ -251,20 +251,6 @@ def label_scores(
     lengths = np.bincount(system, minlength=shape[0])
     ranked = _Ranked(along, judged, lengths, labels[one.graded].astype(np.float64))
     return formula(measure, ranked, level, highest)
-
-
-_EXPONENTIAL = ("ERR", "NERR8", "NERR9", "NERR10", "NERR11")
-
-
-def check_gains(measure: Measure, grader: GraderIdentity) -> None:
-    """Raise InputError for gains of 2^label if labels are multiples of the ratings."""
-    steps = steps_of(grader)
-    if steps > 1 and (measure.name in _EXPONENTIAL or measure.param("dcg") == "exp-log2"):
-        raise InputError(
-            f"the measure {measure} has gains of 2 to the power of a label, but the labels of "
-            f"{grader.name} are {steps} times the ratings",
-            hint="Use a measure with linear gains, such as nDCG@10, or a vote without --steps",
-        )
 
 
 def _judged(_measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:

@@ -25,15 +25,14 @@ from exampp.measures.cover import (
     missing_share,
 )
 from exampp.measures.exams import SubtopicChoice, Subtopics, resolve_subtopics
-from exampp.measures.formulas import check_gains
 from exampp.measures.names import CUTOFF, Measure, as_measures, parse_measure
 from exampp.measures.needs import check_needed_cells
 from exampp.measures.nugget_scores import NUGGET_SCORES, check_partial, importances_of
 from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import contradictions
-from exampp.measures.scores import score
 from exampp.measures.values import MeasureColumn, MeasuredSystems, best_first
 from exampp.records.gradebook import Gradebook, mean_passages, without_decisions
+from exampp.records.graders import GraderIdentity, steps_of
 from exampp.records.items import WEIGHTS, WORD_WEIGHTS
 from exampp.records.readings import describe_readings, reading_warnings, without_grade
 from exampp.records.wording import counted
@@ -363,6 +362,20 @@ def default_min_rating(book: Gradebook) -> int:
     return min(book.grader.default_min_rating, book.highest_threshold)
 
 
+_EXPONENTIAL = ("ERR", "NERR8", "NERR9", "NERR10", "NERR11")
+
+
+def _check_gains(measure: Measure, grader: GraderIdentity) -> None:
+    """Raise InputError for gains of 2^label if labels are multiples of the ratings."""
+    steps = steps_of(grader)
+    if steps > 1 and (measure.name in _EXPONENTIAL or measure.param("dcg") == "exp-log2"):
+        raise InputError(
+            f"the measure {measure} has gains of 2 to the power of a label, but the labels of "
+            f"{grader.name} are {steps} times the ratings",
+            hint="Use a measure with linear gains, such as nDCG@10, or a vote without --steps",
+        )
+
+
 def evaluate(
     gradebook: Gradebook,
     measures: Iterable[Measure | str],
@@ -395,7 +408,7 @@ def evaluate(
     )
     for measure in requested:
         check_partial(measure, gradebook.grader)
-        check_gains(measure, gradebook.grader)
+        _check_gains(measure, gradebook.grader)
     _check_enough(requested, settings.thresholds, settings.labelling)
     check_needed_cells(
         gradebook, requested, settings.thresholds, settings.subtopics, settings.policy
@@ -467,17 +480,17 @@ def _evaluate(
         for cutoff in dict.fromkeys(cutoffs.values())
     }
     ranking = [one for one in measures if not one.kind.cover]
-    scored = (
-        score(
+    scored = None
+    if ranking:
+        from exampp.measures.scores import score
+
+        scored = score(
             gradebook,
             ranking,
             settings.thresholds,
             subtopics=subtopics,
             labelling=settings.labelling,
         )
-        if ranking
-        else None
-    )
     columns_of: dict[Measure, list[MeasureColumn]] = {}
     for result in (*results.values(), *filter(None, [scored])):
         for column in result.columns:

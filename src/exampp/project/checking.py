@@ -21,6 +21,8 @@ from exampp.sanitize import check_path
 from exampp.store.checking import Problem
 from exampp.store.connection import is_collection
 
+_LIKELY = "likely mistakes (listed with --strict)"
+
 
 def check(path: str | Path, *, strict: bool = False) -> Checked:
     """Check a collection, a file of a bank, a gate file, or a preset of a file format.
@@ -74,7 +76,7 @@ def _no_bank(path: Path, kind: str) -> Checked:
 def _check_bank_file(path: Path, strict: bool) -> Checked:
     from exampp.collection import create
 
-    problems, contents = list[Problem](), {"items": 0, "hints": 0}
+    problems, contents = list[Problem](), {"items": 0, _LIKELY: 0}
     with TemporaryDirectory(prefix="exampp-") as folder, create(f"{folder}/bank.exam") as exam:
         of_rankings = {*of_role("runs"), *of_role("qrels")}
         with suppress(InputError):
@@ -89,7 +91,7 @@ def _check_bank_file(path: Path, strict: bool) -> Checked:
             faults = [one for one in found.findings if strict or RULES[one.rule].precision == 1]
             problems += map(_problem, faults)
             contents["items"] += found.items
-            contents["hints"] += len(found.findings) - len(faults)
+            contents[_LIKELY] += len(found.findings) - len(faults)
     return Checked(str(path), tuple(problems), contents, "bank")
 
 

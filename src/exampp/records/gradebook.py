@@ -247,18 +247,29 @@ def passage_kinds(book: Gradebook) -> dict[str, PassageKind]:
     `NAME:contexts` and `NAME:cited` are contexts, and their `NAME` has answers. Other systems have
     answers if all their passages have the ids of imported answers, the MD5 of their text.
     """
-    sources = {one for one in book.systems if one.endswith(SOURCES)}
-    unnamed = dict.fromkeys((one for one in book.systems if one not in sources), False)
-    for query in book.queries:
-        for ranking in query.rankings:
-            if ranking.system in unnamed:
-                ids = (query.passage_ids[at] for at in ranking.passages[:_LOOKED_AT].tolist())
-                if all(map(_DIGEST.fullmatch, ids)):
-                    unnamed[ranking.system] = True
-                else:
-                    del unnamed[ranking.system]
-    answers = {*find_pairs(book.systems), *(name for name, some in unnamed.items() if some)}
-    return {one: "answers" if one in answers else "contexts" for one in book.systems}
+    return kinds_of(
+        book.systems,
+        (
+            (ranking.system, [query.passage_ids[at] for at in ranking.passages[:_LOOKED_AT]])
+            for query in book.queries
+            for ranking in query.rankings
+        ),
+    )
+
+
+def kinds_of(
+    systems: Sequence[str], rankings: Iterable[tuple[str, Iterable[str]]]
+) -> dict[str, PassageKind]:
+    """Return the kinds of `passage_kinds` from rankings, as (system, passage ids)."""
+    unnamed = dict.fromkeys((one for one in systems if not one.endswith(SOURCES)), False)
+    for system, passage_ids in rankings:
+        if system in unnamed:
+            if all(map(_DIGEST.fullmatch, passage_ids)):
+                unnamed[system] = True
+            else:
+                del unnamed[system]
+    answers = {*find_pairs(systems), *(name for name, some in unnamed.items() if some)}
+    return {one: "answers" if one in answers else "contexts" for one in systems}
 
 
 def systems_named(book: Gradebook, names: Iterable[str]) -> tuple[str, ...]:

@@ -749,20 +749,14 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "things, and half of the related pairs are missed. For better matches: exampp bank match.",
     ),
     "banks-by-keys": (_W, "Items match if they have the same answer keys; others never match."),
+    "banks-by-draft": (_W, "Items are matched by draft: most of its pairs ask for other things."),
     "banks-by-grader": (_N, "Items are matched by {grader}."),
     "banks-decided": (
         _N,
         "{people} decided {pairs}, which override the grader. Recall changed: {changes}.",
     ),
-    "banks-ungraded": (
-        _W,
-        "Queries with pairs without a grade are left out of a bank: {banks}. Grade them: exampp "
-        "grade.",
-    ),
-    "banks-other-queries": (
-        _N,
-        "Up to {queries} of a bank are not in {reference}, and are left out.",
-    ),
+    "banks-ungraded": (_W, "Queries with ungraded pairs are left out of a bank: {banks}."),
+    "banks-other-queries": (_N, "Up to {queries} of a bank are not in {reference}: left out."),
     "banks-bare": (
         _N,
         "{queries} of {reference} without items in any other bank count with recall 0. Leave them "
@@ -771,24 +765,27 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "banks-shown": (_N, "The first {limit} of {count} are shown; all with --table {table}."),
     "banks-best": (
         _N,
-        "The best items are chosen with the matches that also measure them, so their recall is too "
-        "high for other matches.",
+        "The same matches choose and measure the best items, so recall is too high.",
     ),
     "banks-columns": (
         _D,
-        "recall: reference weight that the items ask for; a part counts half, two parts all of it. "
-        "precision: items that ask for something in the reference bank. redundancy: items that "
-        "repeat another. novelty: distinct items that ask for nothing in the reference bank. nDCG: "
-        "recall discounted by rank; repetitions gain nothing. Means over queries.",
+        "A part of a reference item counts half, two parts all of it; nDCG is recall discounted by "
+        "rank. Means over queries.",
     ),
     "banks-intervals": (
         _D,
         "Intervals ({level}) are for the mean over all queries like these, with these matches.",
     ),
+    "effects-intervals": (_D, "Intervals ({level}) are for exams of as many queries like these."),
+    "effects-no-interval": (_N, "No interval: too few systems ({systems}) or queries ({queries})."),
     # citations
     "first-citation": (_N, "Only the first citation of every sentence counts."),
     "citations-ungraded": (_N, "{citations} without a grade, left out of every mean."),
     "answers-uncited": (_N, "{answers} without citations: recall 0, no precision."),
+    "citations-pool": (
+        _D,
+        "supported: mean over sentences of the best support by any passage, cited or not.",
+    ),
     "citation-columns": (
         _D,
         "precision: mean support of the citations of an answer. recall: mean over its sentences of "

@@ -480,6 +480,26 @@ def unanswerable_queries(connection: sqlite3.Connection) -> dict[str, bool]:
     return {query_id: not said for query_id, said in rows.items()}
 
 
+def source_passages(connection: sqlite3.Connection) -> Iterator[tuple[str, list[Passage]]]:
+    """Yield the passages with a text of every query, without those that are answers of systems."""
+    from exampp.records.gradebook import kinds_of
+
+    ranked: dict[tuple[str, str], list[str]] = {}
+    for row in read_runs(connection):
+        ranked.setdefault((row.system, row.query_id), []).append(row.passage_id)
+    kinds = kinds_of(system_names(connection), ((s, ids) for (s, _), ids in ranked.items()))
+    answers = {one for (s, _), ids in ranked.items() if kinds[s] == "answers" for one in ids}
+    for query_id, query in query_keys(connection).items():
+        yield (
+            query_id,
+            [
+                Passage(one.passage_id, one.text, one.title)
+                for one in members(connection, query)
+                if one.text is not None and one.passage_id not in answers
+            ],
+        )
+
+
 def read_passages(connection: sqlite3.Connection) -> Iterator[Passage]:
     """Yield all passages that have a text."""
     for passage_id, text, title, extra in connection.execute(

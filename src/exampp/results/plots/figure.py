@@ -380,7 +380,10 @@ def round_axis(spreads: Sequence[Spread]) -> tuple[float, float, tuple[float, ..
     low, high = min(ends), max(ends)
     step = next((s for s in _STEPS if (high - low) / s <= _TICKS - 1), (high - low) / _TICKS)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    ticks = tuple(round(i * step, 6) for i in range(first, max(last, first + 1) + 1))
+    if first >= last:
+        # one value: below it, as a share is at most 1, or above 0
+        first, last = (first - 1, first) if first > 0 else (first, first + 1)
+    ticks = tuple(round(i * step, 6) for i in range(first, last + 1))
     return ticks[0], ticks[-1], ticks
 
 

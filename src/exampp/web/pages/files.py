@@ -13,6 +13,7 @@ from starlette.datastructures import UploadFile
 
 from exampp.errors import InputError
 from exampp.formats.format import FORMATS, ROLES
+from exampp.formats.preset import presets
 from exampp.inputs.explaining import explain_files
 from exampp.inputs.files import GivenFile
 from exampp.inputs.importing import ImportReport, detected_kinds
@@ -124,7 +125,7 @@ def _import(request: PageRequest, form: Mapping[str, str], *, dry_run: bool) -> 
     with request.open() as collection:
         return collection.import_files(
             *detected,
-            kind=kind and checked_choice("format", kind, _formats()),
+            kind=kind and checked_choice("format", kind, [*_formats(), *presets()]),
             queries=queries,
             passages=passages,
             banks=banks,
@@ -146,14 +147,14 @@ def _import(request: PageRequest, form: Mapping[str, str], *, dry_run: bool) -> 
 
 
 def _explained(request: PageRequest, form: Mapping[str, str]) -> Mapping[str, Table]:
-    """Return the fields that are read, and the first record of every file."""
+    """Return how files are read, their fields, and the first record of every file."""
     given = [one for one in request.live.uploads.files(request.assessor) if not _role(form, one)]
     if not given:
         return {}
     columns = columns_of([one for one in form.get("columns", "").splitlines() if one.strip()])
     system = form.get("system", "").strip() or None
     found = explain_files(*given, kind=form.get("kind") or None, system=system, columns=columns)
-    return {name: table for name, table in found.tables().items() if name != "files"}
+    return found.tables()
 
 
 def _role(form: Mapping[str, str], file: Path) -> str:
@@ -209,7 +210,7 @@ def _page(
         form=form,
         report=report,
         roles=ROLES,
-        formats=_formats(),
+        kinds={"formats": _formats(), "programs": [*presets()]},
         largest=UPLOAD_BYTES >> 30,
         on_error=ON_ERROR,
         unknown=UNKNOWN,

@@ -129,7 +129,6 @@ def items(
         listing=page_of(rows, page, PAGE),
         columns=COLUMNS,
         filters=FILTERS,
-        worst=WORST,
         find=find,
         only=only,
         order=order,

@@ -266,16 +266,18 @@ def ranked_systems(
     means = dict(zip(systems, zip(*columns, strict=True), strict=True))
     corrected = dict(zip(systems, of.corrected, strict=False))
     start, end, ticks = round_axis(spreads)
+    values = [None if one.value is None else round(one.value, 10) for one in spreads]
     return [(tick, _percent(tick, start, end)) for tick in ticks], [
         RankedSystem(
-            _rank_shown(place, partial, ranks.get(one.system)),
+            # equal systems share a place
+            _rank_shown(1 + values.index(value), partial, ranks.get(one.system)),
             one.system,
             means[one.system],
             error_bar(one, start, end),
             bounds[one.system],
             corrected.get(one.system),
         )
-        for place, one in enumerate(spreads, 1)
+        for one, value in zip(spreads, values, strict=True)
     ]
 
 

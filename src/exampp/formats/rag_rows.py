@@ -1,0 +1,94 @@
+"""Rows of RAG files with the lists and objects that their texts contain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from exampp.errors import InputError
+from exampp.formats.columns import role_of
+from exampp.formats.fields import normalize_name
+from exampp.formats.lines import OnError
+from exampp.formats.preset import FIELD_OF_ROLE, NUMBERED_CONTEXT, Preset
+from exampp.formats.rag_values import decoded_json, find_value, holds_text
+from exampp.formats.read_warnings import is_empty
+from exampp.formats.record_rows import Cells
+from exampp.formats.traces import literal, opened_fields
+
+Row = Mapping[str, Any]
+_ROLES = (*FIELD_OF_ROLE, "system")
+
+
+def opened_rows(
+    path: str | Path,
+    rows: Iterable[tuple[int, Row]],
+    preset: Preset,
+    columns: Mapping[str, str],
+    on_error: OnError,
+) -> Iterator[tuple[int, Row]]:
+    """Yield the rows with the lists and objects that their texts contain."""
+    fields = ("contexts", "ids", "relevant")
+    listed = {path for field in fields for path in preset.paths(field)}
+    roles = ((role_of(name, _ROLES), column) for name, column in columns.items())
+    listed |= {column for role, column in roles if FIELD_OF_ROLE.get(role) in fields}
+    nested = {one.partition(".")[0] for one in columns.values() if "." in one}
+    objects = set() if preset.spans else preset.objects() | nested
+    for number, row in rows:
+        opened = dict(row if preset.spans else opened_fields(row, preset.json))
+        is_table = isinstance(row, Cells)
+        try:
+            for name in row if is_table or preset.spans is None else ():
+                if isinstance(row[name], str) and name in (objects if is_table else nested):
+                    opened[name] = decoded_json(row[name], name)
+                elif name in listed or normalize_name(name) in listed:
+                    opened[name] = _list_of(row[name], preset, name)
+                    if is_table and isinstance(opened[name], str) and opened[name]:
+                        mark = preset.separator
+                        opened[name] = opened[name].split(mark) if mark else [opened[name]]
+        except InputError as error:
+            on_error(error.at(path, number))
+            continue
+        named = _normalized_row(opened) if preset.normalize_names else opened
+        yield number, Cells(named) if is_table else named
+
+
+def grouped_rows(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """Yield one row per question and system, with the contexts of its rows as a list."""
+    parts = (preset.paths("query"), *preset.system, *preset.variants)
+    listed = (*preset.paths("contexts"), *preset.paths("ids"))
+    groups: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
+    for number, row in rows:
+        key = tuple(str(find_value(row, paths)[1]) for paths in parts)
+        _, group = groups.setdefault(key, (number, {}))
+        for name, value in row.items():
+            if name in listed:
+                group.setdefault(name, []).extend(value if isinstance(value, list) else [value])
+            elif is_empty(group.get(name)):
+                group[name] = value
+    yield from groups.values()
+
+
+def _normalized_row(row: Row) -> Row:
+    """Return a row with normalized names; numbered context columns are merged."""
+    named = {normalize_name(name): value for name, value in row.items()}
+    places = {name: int(match[1]) for name in named if (match := NUMBERED_CONTEXT.fullmatch(name))}
+    contexts = [named.pop(name) for name in sorted(places, key=places.__getitem__)]
+    return named | {"contexts": texts} if (texts := [*filter(None, contexts)]) else named
+
+
+def _list_of(value: Any, preset: Preset, field: str) -> Any:
+    """Return the list or the passage in a value: JSON, a Python literal, or the value itself.
+
+    An object without a text stands for the only list in it.
+    """
+    opened = literal(value) if isinstance(value, str) else value
+    if isinstance(opened, dict) and not holds_text(opened, preset.document_text):
+        lists = [one for one in opened.values() if isinstance(one, list)]
+        return lists[0] if len(lists) == 1 else opened if lists else value
+    if isinstance(opened, list | dict) or not isinstance(value, str):
+        return opened
+    decoded_json(value, field)  # broken JSON is not a passage
+    if value.lstrip().startswith(('["', "['")):
+        raise InputError("is a broken or truncated list", field=field)
+    return value
