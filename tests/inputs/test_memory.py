@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -515,3 +516,55 @@ def test_leaderboards_of_exampp(tmp_path: Path, empty_exam: exampp.Collection) -
         read_officials(down.evaluate(["Cover@5", "nDCG@5"]))
     with pytest.raises(InputError, match="Cover@5 \u22652, Cover@5 \u22654"):
         read_officials(down.evaluate(["Cover@5"], min_rating=[2, 4]))
+
+
+@dataclass
+class TestCase:
+    """As DeepEval has it."""
+
+    __test__ = False
+    input: str
+    actual_output: str
+    retrieval_context: list[str]
+    expected_output: str | None = None
+    _uuid: str = "u"
+
+
+class Dataset:
+    """As ragas has it: models of pydantic, and two ways to get rows."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows = rows
+
+    def to_list(self) -> list[dict[str, Any]]:
+        return self._rows
+
+    def to_pandas(self) -> Any:
+        raise NotImplementedError
+
+
+class Model:
+    """A model of pydantic."""
+
+    def __init__(self, **values: Any) -> None:
+        self._values = values
+
+    def model_dump(self) -> dict[str, Any]:
+        return self._values
+
+
+RAGAS = {"user_input": "why?", "response": "So.", "retrieved_contexts": ["Air is blue."]}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [TestCase("why?", "So.", ["Air is blue."])],
+        Dataset([RAGAS]),
+        [Model(**RAGAS)],
+    ],
+)
+def test_objects_of_programs_are_their_records(empty_exam: Collection, data: object) -> None:
+    empty_exam.add(data, system="mine")
+    assert [*empty_exam.query_texts().values()] == ["why?"]
+    assert {one.system for one in empty_exam.systems} == {"mine", "mine:contexts"}

@@ -251,6 +251,7 @@ def test_a_line_of_settings_is_named_and_left_out(
         ("log.json", json.dumps({ASKED: SAID, "Why?": SAID}), "unknown file type"),
         ("log.jsonl", lines({"queyr": ASKED, "g_answers": SAID}), "unknown file type"),
         ("log.jsonl", lines({"query": {"text": ASKED}}), "query: must be a text"),
+        ("log.csv", f'question,response,contexts\n{ASKED},x,"[\'Cats"\n', "truncated list"),
         ("log.jsonl", lines({"question": ASKED, "answers": {"B": SAID}}), "is an object without"),
         (
             "log.jsonl",

@@ -1516,6 +1516,27 @@ FORMS |= {
         "answers",
         "c",
     ),
+    "systems named beside their results": Form(
+        "log.json",
+        whole([{"system": name, "results": [{"question": ASKED, "response": SAID}]}
+               for name in "AB"]),
+        "",
+        AB,
+    ),
+    "experiments with their cases": Form(
+        "log.json",
+        whole({"experiments": [{"name": name, "cases": [{"question": ASKED, "response": SAID,
+                                                         "contexts": [CATS, LIGHT]}]}
+                               for name in "AB"]}),
+        "answers",
+        AB._replace(contexts={"A:contexts": (CATS, LIGHT), "B:contexts": (CATS, LIGHT)}),
+    ),
+    "a checklist": Form(
+        "log.jsonl",
+        lines({"prompt": ASKED, "checklist": ["Names light", "Names water"]}),
+        "healthbench",
+        FACTS,
+    ),
     "a field per system, below a key": Form(
         "log.json",
         whole({"run": "x", "results": [{"question": ASKED, "A": {"answer": SAID},

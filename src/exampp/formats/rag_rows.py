@@ -89,4 +89,6 @@ def _list_of(value: Any, preset: Preset, field: str) -> Any:
     if isinstance(opened, list | dict) or not isinstance(value, str):
         return opened
     decoded_json(value, field)  # broken JSON is not a passage
+    if value.lstrip().startswith(('["', "['")):
+        raise InputError("is a broken or truncated list", field=field)
     return value

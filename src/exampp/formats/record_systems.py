@@ -26,6 +26,8 @@ _OF_A_SYSTEM = re.compile(
     r"|(?:model|system|answer|response|output)_?(?:\d+|[a-z])"
 )
 _PARTS = re.compile(r"(.+)_(?:answers?|responses?|outputs?)")
+OUTER_NAMES = ("key", *names_of("system"), "name")
+"""Fields around records that may name their system."""
 _CONTAINERS = frozenset(
     (
         *("answers", "responses", "outputs", "results", "predictions", "completions"),
@@ -133,18 +135,28 @@ def rows_of_columns(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator
 
 
 def named_by_key(preset: Preset, rows: Sequence[tuple[int, Row]]) -> Preset:
-    """Return the preset whose systems are the keys of an object with their records.
+    """Return the preset whose systems are named by the objects around their records.
 
-    The keys are systems if records of several keys have the same question.
+    The name is a key of an object, or a field beside the records such as `model`. It is a system if
+    records of several names have the same question.
     """
-    keys_of: dict[str, set[str]] = {}
+    if any(find_value(row, one)[0] for one in preset.system for _, row in rows):
+        return preset
+    named = (f"{OUTER}.{name}" for name in OUTER_NAMES)
+    systems = (path for path in named if _tells_apart(path, preset, rows))
+    first = next(systems, None)
+    return preset if first is None else replace(preset, system=((first,),))
+
+
+def _tells_apart(path: str, preset: Preset, rows: Sequence[tuple[int, Row]]) -> bool:
+    """Return whether records with the same question differ in a field."""
+    names_by_question: dict[str, set[str]] = {}
     for _, row in rows:
-        key = find_value(row, (f"{OUTER}.key",))[1]
-        if not isinstance(key, str) or any(find_value(row, one)[0] for one in preset.system):
-            return preset
-        keys_of.setdefault(repr(find_value(row, preset.paths("query"))[1]), set()).add(key)
-    shared = [len(keys) > 1 for keys in keys_of.values()]
-    has_many = len(rows) > len(set().union(*keys_of.values()))
-    if any(shared) and (has_many or all(shared)):
-        return replace(preset, system=((f"{OUTER}.key",),))
-    return preset
+        name = find_value(row, (path,))[1]
+        if not isinstance(name, str):
+            return False
+        question = repr(find_value(row, preset.paths("query"))[1])
+        names_by_question.setdefault(question, set()).add(name)
+    shared = [len(names) > 1 for names in names_by_question.values()]
+    has_many = len(rows) > len(set().union(*names_by_question.values()))
+    return any(shared) and (has_many or all(shared))

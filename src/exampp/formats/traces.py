@@ -133,10 +133,10 @@ def _root(
     tops = [span for span in of_trace if not find_value(span, spans.parent)[0]]
     questions, answers = preset.paths("query"), preset.paths("response")
     used = (one for one in tops if find_value(one, (*questions, *answers))[0])
-    whole = (
-        one for one in of_trace if find_value(one, questions)[0] and find_value(one, answers)[0]
-    )
-    return next(chain(used, whole, tops), of_trace[0])
+    found = [*by_kind.get(spans.retriever, ()), *by_kind.get(spans.reranker, ())]
+    others = [one for one in of_trace if not any(one is other for other in found)]
+    whole = (one for one in others if find_value(one, questions)[0] and find_value(one, answers)[0])
+    return next(chain(used, whole, tops, others), of_trace[0])
 
 
 def _documents(span: Row, preset: Preset, paths: Paths) -> list[Any]:

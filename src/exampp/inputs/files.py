@@ -58,7 +58,7 @@ from exampp.formats.preset import OUTER, Fields, Preset, preset_of, presets
 from exampp.formats.rag_record import RagRecord
 from exampp.formats.rag_values import is_documents
 from exampp.formats.read_warnings import add_warning, note_preset
-from exampp.formats.record_systems import named_by_key, system_fields
+from exampp.formats.record_systems import OUTER_NAMES, named_by_key, system_fields
 from exampp.formats.tables import named_rows
 from exampp.inputs.memory import check_systems, data_lines, parts_of
 from exampp.inputs.tabular import check_system_named, table_parts, table_roles
@@ -678,7 +678,8 @@ def _answers_preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset
 
 def _has_systems_by_key(path: Path, first: Row, answers: Preset) -> bool:
     """Return whether the keys of an object are the systems of the records below them."""
-    is_by_key = "key" in first.get(OUTER, ()) and not roles_of(first, {}, ("system",))
+    around = {*first.get(OUTER, ())} & {*OUTER_NAMES}
+    is_by_key = bool(around) and not roles_of(first, {}, ("system",))
     rows = [*record_rows.raw_rows(path, accept)] if is_by_key else []
     return bool(rows) and named_by_key(answers, rows) is not answers
 
@@ -688,7 +689,7 @@ def _has_several_per_query(path: Path, roles: Roles) -> bool:
     if "query_id" not in roles:
         return False
     ids = [value_of(row, roles, "query_id") for _, row in record_rows.raw_rows(path, accept)]
-    return len(set(ids)) < len(ids)
+    return len({*map(repr, ids)}) < len(ids)
 
 
 def _is_readable(path: Path) -> bool:

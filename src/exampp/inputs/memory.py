@@ -1,8 +1,9 @@
-"""Read rows from memory: frames of polars, pandas and pyarrow, lists of dicts, dicts, iterables.
+"""Read rows from memory: frames, lists of dicts or objects, dicts, results of evaluations.
 
-A dict maps ids, or column names if one of them is an id column. All input becomes numbered lines of
-JSON for the readers of files (see `formats.lines`). Types are recognised by their methods, so that
-no library of frames is imported.
+Objects are dataclasses (DeepEval), named tuples or models of pydantic; results and data sets have
+`to_list` or `to_pandas` (ragas, `datasets`). A dict maps ids, or column names if one of them is an
+id column. All input becomes numbered lines of JSON for the readers of files (see `formats.lines`).
+Types are recognised by their methods, so that no library of frames is imported.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import decimal
 import math
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ _BY_SYSTEM = ("runs", "responses")
 _IDS = (QUERY - {"query"}) | PASSAGE | {*names_of("query_id")}
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
 """Names of id columns, by the name in exampp."""
-_TABLES = "a frame of polars, pandas or pyarrow, a list of dicts, or a dict"
+_TABLES = "a frame of polars, pandas or pyarrow, a list of dicts or objects, or a dict"
 
 
 def data_lines(name: str, role: str, data: object, on_error: OnError) -> MemoryLines:
@@ -108,6 +110,8 @@ def _rows(role: str, data: Any) -> Iterable[object]:
         return _of_pandas(data)
     if hasattr(data, "to_pylist") and hasattr(data, "schema"):  # pyarrow
         return _of_arrow(data)
+    if not isinstance(data, list | tuple) and hasattr(data, "to_pandas"):  # ragas, datasets
+        return data.to_list() if hasattr(data, "to_list") else _of_pandas(data.to_pandas())
     if not isinstance(data, Iterable):
         raise InputError(f"{type(data).__name__} has no rows", hint=f"Pass {_TABLES}")
     return data
@@ -267,8 +271,10 @@ _FROM_MAPPING: Mapping[str, Callable[[Mapping[Any, Any]], Iterator[Row]]] = {
 
 
 def _plain_row(row: Any) -> Row:
-    if hasattr(row, "_asdict"):
-        row = row._asdict()
+    if is_dataclass(row) and not isinstance(row, type):
+        row = {one.name: getattr(row, one.name) for one in fields(row) if one.name[:1] != "_"}
+    elif method := getattr(row, "_asdict", None) or getattr(row, "model_dump", None):
+        row = method()  # a named tuple, or a model of pydantic
     if not isinstance(row, Mapping):
         raise InputError(
             f"a row is {type(row).__name__}, which has no column names",
