@@ -36,6 +36,7 @@ from exampp.analysis.banks import (
     match_banks,
 )
 from exampp.formats import bank as bank_format
+from exampp.graders.draft import THRESHOLDS, load_encoder, max_similarity
 from exampp.items.duplicates import text_vectors
 from exampp.items.matches import MATCHERS
 from exampp.records import BankEntry, Item
@@ -178,6 +179,11 @@ def matchers(data: Path) -> None:
         for name, match in MATCHERS.items()
         if name != "keys"
     }
+    encode = load_encoder()
+    drafts = np.array(
+        [max_similarity(encode(a.text).vectors, encode(b.text).vectors) for a, b in texts]
+    )
+    found |= {f"draft from {at + 1}": drafts >= THRESHOLDS[at] for at in (3, 4)}
     found |= {f"cosine {at:.2f}": cosines >= at for at in (0.75, 0.8, 0.85, 0.9)}
     for name, hits in found.items():
         parts = {"related": related, "the same": same}

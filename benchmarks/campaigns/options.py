@@ -699,9 +699,18 @@ OPTIONS: Mapping[str, Uses] = {
         {"analyze citations cited.exam": ("--grader other",)},
     ),
     "analyze abstention": Uses(
-        ("analyze abstention replies.exam --grader judge",),
+        (
+            "analyze abstention replies.exam --grader judge",
+            "analyze abstention replies.exam --grader judge --bank main --decisions without",
+        ),
         {
-            **{n: v for n, v in BOARD.items() if n in ("--min-rating", "--decisions")},
+            "--grader": {},
+            "--bank": {},
+            "--min-rating": "2",
+            "--run": "late.run",
+            "--system": "alpha",
+            "--leave-out": "alpha",
+            "--decisions": {},
             "--by": "rule",
             "--level": "0.9",
             "-k": "1",

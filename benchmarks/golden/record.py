@@ -45,6 +45,7 @@ ON_GRADED = (
     "analyze items {}",
     "analyze sensitivity {} -m Cover -m P --cutoff 10 --cutoff 20",
     "analyze unsaid {} --limit 5",
+    "analyze abstention {}",
     "analyze changes {0} --since {0}",
     "analyze corrected {}",
     "review {} verify --limit 20",

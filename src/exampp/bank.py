@@ -12,32 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
-from exampp.formats import bank as workbench_bank
-from exampp.formats import plain_bank
-from exampp.formats.detect import read_bank_file
 from exampp.formats.fields import brief
 from exampp.formats.lines import plain_name, read_text
-from exampp.graders.base import Grader, check_grader
 from exampp.graders.described import with_grader_options
 from exampp.graders.options import NamedOptions, read_options
-from exampp.grading.plan import make_writer, without_server
-from exampp.grading.regrade import reverify_answers
 from exampp.items import edits, sealing
 from exampp.items.duplicates import duplicates_table
 from exampp.items.edits import Version
-from exampp.items.generation import GenerationOutcome, GenerationRun, generation_tables
 from exampp.items.lint import LintReport, lint, lint_report
 from exampp.items.sealing import Verification
-from exampp.measures.names import Measure
-from exampp.prompts import load_generation
-from exampp.prompts.generation import GenerationRequest
 from exampp.records import BankEntry
 from exampp.records.graders import choose_grader
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import DIFFERENT, MODEL, SAME, TURN, BankTexts, ItemEvidence
 from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
-from exampp.review.impact import DryRun, EditPreview, preview, watch
 from exampp.sanitize import check_integer, check_lists, check_text, or_default
 from exampp.store import bank as stored
 from exampp.store.bank import (
@@ -52,11 +41,21 @@ from exampp.store.bank import (
 from exampp.store.connection import file_of, transaction
 from exampp.store.grades import graders, graders_with_grades
 from exampp.store.inputs import highest_judgment, query_keys, some_texts
-from exampp.store.read_model import read_gradebook
 
 if TYPE_CHECKING:
     from exampp.analysis.attacks.battery import Battery, BatterySettings
+    from exampp.graders.base import Grader
+    from exampp.items.generation import GenerationOutcome, GenerationRun
+    from exampp.measures.names import Measure
+    from exampp.review.impact import DryRun, EditPreview
     from exampp.store.grades import StoredGrader
+
+
+def _reverify_answers(connection: sqlite3.Connection) -> None:
+    from exampp.grading.regrade import reverify_answers
+
+    reverify_answers(connection)
+
 
 NOW = "now"
 _PLAIN = (".csv", ".tsv")
@@ -100,7 +99,7 @@ class Bank:
 
     connection: sqlite3.Connection
     name: str
-    settle: BeforeCommit = reverify_answers
+    settle: BeforeCommit = _reverify_answers
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -236,6 +235,7 @@ class Bank:
             return "", {}
         from exampp.measures.board import describe_source
         from exampp.measures.cover import evidence_of
+        from exampp.store.read_model import read_gradebook
 
         book = read_gradebook(self.connection, known[identity.key], self.name)
         relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
@@ -437,6 +437,8 @@ class Bank:
         Raises InputError if the bank was edited since the export or the file does not name its
         version. With `force` both sets of changes apply, and the file wins in conflicts.
         """
+        from exampp.formats.detect import read_bank_file
+
         edit, path = edit_by(author, reason), Path(file)
         entries = list(read_bank_file(path))
         with self.connection, transaction(self.connection):
@@ -481,6 +483,9 @@ class Bank:
         Other suffixes write a Workbench bank. The sealed part is always a Workbench bank with its
         seal, and contains the items as they were sealed.
         """
+        from exampp.formats import bank as workbench_bank
+        from exampp.formats import plain_bank
+
         path = Path(file)
         plain = plain_name(path).endswith(_PLAIN)
         if part is not None and sealing.checked_part(part) == "sealed":
@@ -513,6 +518,8 @@ class Bank:
         "dbb6"))`. `measures` are by default Cover@20 and nDCG@20, or those of `exampp grade --for`;
         `min_rating` is 4, or the highest of a shorter scale.
         """
+        from exampp.review.impact import DryRun, watch
+
         effects, look = watch(self.connection, self.name, self.settle)
 
         def settle(connection: sqlite3.Connection) -> None:
@@ -528,6 +535,8 @@ class Bank:
         `review.impact.Baseline.impact` computes their effect on the leaderboard. Raises InputError
         for edits that the bank would refuse.
         """
+        from exampp.review.impact import preview
+
         edited = dict.fromkeys(one.query_id for pair in changes for one in pair[1:] if one)
         return preview(
             self.connection,
@@ -568,6 +577,12 @@ class Bank:
         query in all but form are dropped, paraphrases are marked. With `dry_run`, nothing is
         generated; use it for the preview.
         """
+        from exampp.graders.base import check_grader
+        from exampp.grading.plan import make_writer, without_server
+        from exampp.items.generation import GenerationRun
+        from exampp.prompts import load_generation
+        from exampp.prompts.generation import GenerationRequest
+
         loaded = load_generation(prompt)
         wish = GenerationRequest(keys, more, grounded, count)
         if isinstance(grader, str):
@@ -607,6 +622,8 @@ class Bank:
         Example:
             bank.generate("openai", prompt="dl-questions", model="gpt-4o-mini")
         """
+        from exampp.items.generation import generation_tables
+
         run = self.generation(grader, **options)
         outcomes = []
         for one in run.steps():

@@ -103,7 +103,10 @@ def test_a_grader_decides_instead_of_the_rule(tmp_path: Path) -> None:
         plain = exam.grades().dossiers()
         assert not any(one.direct_grades() for one in plain)
         exam.grade(ScriptedGrader(verdict), prompt="abstention")
-        grades = exam.grades(kind="nugget")
+        # a grader of abstention is not one of the exam, unless it is named
+        grades = exam.grades()
+        assert grades.grader.kind == "nugget"
+        assert exam.grades(prompt="abstention").grader.kind == "query"
         found, rule = (grades.abstention(min_rating=4, by=by) for by in (None, "rule"))
         # abstention is no relevance
         assert not any(one.direct_grades() for one in grades.dossiers())

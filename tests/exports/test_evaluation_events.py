@@ -78,7 +78,7 @@ def test_every_value_is_an_event_with_grader_and_bank(
 
 def test_the_explanation_of_cover_leaves_out_items_to_avoid(tmp_path: Path) -> None:
     with exams.make(tmp_path) as exam:
-        exam.grade(lambda item, passage: 5, name="always")
+        exam.grade(lambda _item, _passage: 5, name="always")
         items = exam.bank().items("q1")
         exam.bank().edit("weight", items[0].item_id, "-1", query_id="q1")
         exam.grades().export(tmp_path / "e.jsonl", "gen-ai-events", measures=["Cover@2"])

@@ -85,6 +85,22 @@ def test_an_older_file_with_another_schema_is_refused(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_marks_of_queries_merge_and_are_reported(tmp_path: Path) -> None:
+    for name, said in (("one", False), ("other", None), ("third", True)):
+        (tmp_path / name).mkdir()
+        with exams.make(tmp_path / name) as exam:
+            row = {"query_id": "q1", "text": exams.QUERIES["q1"]}
+            exam.add(queries=[{**row, **({} if said is None else {"answerable": said})}])
+    with exampp.open(tmp_path / "other" / "my.exam") as exam:
+        assert exam.merge(tmp_path / "one" / "my.exam").conflicts == ()
+        (conflict,) = exam.merge(tmp_path / "third" / "my.exam").conflicts
+        assert (conflict.field, conflict.here, conflict.there) == ("answerable", "0", "1")
+        (queries, *_) = exam.add(queries=[{**row, "answerable": True}]).differences
+        assert (queries.thing, queries.changed) == ("query", 1)
+        assert str(queries.examples[0]) == "changed query q1, answerable: 'no' -> 'yes'"
+        assert [one.answerable for one in read_queries(exam.connection)] == [True, None]
+
+
 def test_older_collections_merge(path: Path, tmp_path: Path) -> None:
     with exams.make(tmp_path, "other.exam") as exam:
         exam.merge(path)

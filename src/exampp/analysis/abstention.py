@@ -19,8 +19,9 @@ import numpy as np
 from exampp.errors import InputError
 from exampp.measures.board import describe_source
 from exampp.measures.values import Mean, MeasureColumn, mean_of
-from exampp.prompts.abstention import PROMPT, abstains
+from exampp.prompts.abstention import abstains
 from exampp.records.gradebook import MISSING, Dossier, Gradebook, passage_kinds
+from exampp.records.graders import ABSTENTION
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
@@ -148,7 +149,9 @@ def find_abstention(
             1.
     """
     if by not in (None, "rule", *graders):
-        hint = f"Use rule{''.join(f', {one}' for one in graders)}, or grade with --prompt {PROMPT}"
+        hint = (
+            f"Use rule{''.join(f', {one}' for one in graders)}, or grade with --prompt {ABSTENTION}"
+        )
         raise InputError(f"{by!r} is not a grader of abstention", hint=hint)
     by = next(iter(graders), "") if by is None else "" if by == "rule" else by
     judged = _verdicts(graders[by]) if by else {}
@@ -269,5 +272,5 @@ def _notes(measure: str, level: float, by: str, by_rule: int, unanswerable: int)
         if by_rule:
             yield note("abstention-ungraded", responses=counted(by_rule, "response"))
     else:
-        yield note("abstention-rule", prompt=PROMPT)
+        yield note("abstention-rule", prompt=ABSTENTION)
     yield note("abstention-credit", measure=measure, level=f"{level:g}")

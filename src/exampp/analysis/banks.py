@@ -596,7 +596,7 @@ def _best(queries: Sequence[MatchedQuery], k: int) -> Iterator[BestItem]:
 
 
 def _notes(matched: MatchedBanks, found: BankComparison, level: float) -> Iterator[Note]:
-    if matched.matcher in MATCHERS:
+    if matched.matcher in (*MATCHERS, "draft"):
         yield note(f"banks-by-{matched.matcher}")
     else:
         yield note("banks-by-grader", grader=matched.matcher)
@@ -689,11 +689,17 @@ def read_matches(
             of.bank,
             of.systems,
             tuple(one for one in queries if one.reference),
-            of.grader.name if of.grader.name in MATCHERS else grader_label(of.grader),
+            _matcher(of.grader),
             people=of.oversight.people,
         )
 
     return replace(read(book), automatic=read(without_decisions(book)))
+
+
+def _matcher(grader: GraderIdentity) -> str:
+    if grader.is_draft:
+        return "draft"
+    return grader.name if grader.name in MATCHERS else grader_label(grader)
 
 
 def _read_query(

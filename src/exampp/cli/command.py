@@ -111,7 +111,7 @@ class CommandArgument(click.Argument):
 
 
 def parameters(function: Callable[..., Any], absent: Sequence[str] = ()) -> list[click.Parameter]:
-    """Return what a command reads for its function; a dataclass is its fields."""
+    """Return the parameters of a command; the fields of a dataclass are parameters."""
     hints: Mapping[str, Any] = get_type_hints(function, include_extras=True)
     found: list[click.Parameter] = []
     for one in inspect.signature(function).parameters.values():

@@ -505,7 +505,7 @@ def people(
     """List, invite and revoke the people who may open a collection in the browser.
 
     An invitation is a link, printed once. It stays valid until it is revoked, also after a
-    restart of the server. A running server follows at once.
+    restart of the server. A running server applies the change at once.
 
     Example: exampp people my.exam --invite ann --address https://exams.example.org
     """

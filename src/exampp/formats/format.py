@@ -251,8 +251,9 @@ class FirstRecords:
 
     @property
     def has_misspelt_names(self) -> bool:
-        """Return whether a key of a small object misspells a field name."""
-        return len(self.keys) <= _RECORD and any(near(one, _RECORD_NAMES) for one in self.keys)
+        """Return whether half of the keys of a small object misspell field names."""
+        misspelt = sum(bool(near(one, _RECORD_NAMES)) for one in self.keys)
+        return len(self.keys) <= _RECORD and 2 * misspelt >= max(1, len(self.keys))
 
     @property
     def has_spaces(self) -> bool:

@@ -22,6 +22,7 @@ from exampp.records.wording import counted
 RUN, TEAM = ("run_id", "run_tag", "run"), ("team_id", "team")
 _QUERY = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
 _SUBTOPIC = ("facet_id", "subtopic_id")
+_NAMES = (_QUERY, _SUBTOPIC, ("bank",), RUN, TEAM)
 _LINE: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -31,19 +32,22 @@ def names_of_banks(path: str | Path, *, whole_queries: bool) -> Mapping[int, str
     `whole_queries`: a line has all items of a query, not a single one. Lines that cannot be read
     are left to the reader.
     """
-    rows: dict[int, Mapping[str, Any]] = {}
+    numbers: list[int] = []
+    rows: list[tuple[str, ...]] = []
     with suppress(InputError):
         for number, line in read_lines(path):
             with suppress(ValueError, RecursionError):
-                rows[number] = _LINE.decode(line)
-    queries = [(_value(row, _QUERY), _value(row, _SUBTOPIC)) for row in rows.values()]
-    may_differ = not whole_queries or len({*queries}) < len(queries)
-    stated = [_value(row, ("bank",)) for row in rows.values()]
-    runs, teams = ([_value(row, of) for row in rows.values()] for of in (RUN, TEAM))
+                row = _LINE.decode(line)
+                rows.append(tuple(_value(row, names) for names in _NAMES))
+                numbers.append(number)
+    if not rows:
+        return {}
+    queries, subtopics, stated, runs, teams = zip(*rows, strict=True)
+    may_differ = not whole_queries or len({*zip(queries, subtopics, strict=True)}) < len(rows)
     names = join_names(stated, runs, teams) if may_differ else stated
     if may_differ and not any(stated) and any(names):
         warn_of_banks(path, names)
-    return {number: name for number, name in zip(rows, names, strict=True) if name}
+    return {number: name for number, name in zip(numbers, names, strict=True) if name}
 
 
 def join_names(

@@ -21,7 +21,7 @@ from exampp.records.gradebook import (
     passage_kinds,
     without_decisions,
 )
-from exampp.records.graders import grader_label
+from exampp.records.graders import ABSTENTION, grader_label
 from exampp.records.items import BankTexts, own_bank
 from exampp.records.selection import DuplicateChoice
 from exampp.sanitize import check_choice, check_lists, or_default
@@ -179,7 +179,6 @@ class ChosenGrades:
         With `passages` (by id), only replies for these passages and for decided cells are read.
         Queries are read lazily. Raises InputError for an unknown query.
         """
-        from exampp.prompts.abstention import PROMPT as ABSTENTION
         from exampp.store.read_model import read_dossiers
 
         some = None if passages is None else list(passages)

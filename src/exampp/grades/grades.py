@@ -472,7 +472,7 @@ class Grades(ChosenGrades, GradesBase):
         `analysis.abstention`.
         """
         from exampp.analysis.abstention import find_abstention
-        from exampp.prompts.abstention import PROMPT
+        from exampp.records.graders import ABSTENTION
         from exampp.store.inputs import unanswerable_queries
 
         least = self.grader.threshold(min_rating)
@@ -484,7 +484,7 @@ class Grades(ChosenGrades, GradesBase):
             {
                 one.grader.name: one.gradebook
                 for one in self.others()
-                if one.grader.prompt == PROMPT
+                if one.grader.prompt == ABSTENTION
             },
             level=level,
             by=by,

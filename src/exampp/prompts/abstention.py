@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import re
 
-PROMPT = "abstention"
-"""The prompt with which a grader decides the same."""
-
 _NOT = r"(?:not|n't|n\u2019t|never|hardly)"
 _SOURCE = (
     r"(?:documents?|passages?|contexts?|texts?|sources?|articles?|(?:search )?results?|materials?"

@@ -333,6 +333,10 @@ def grader_label(grader: GraderIdentity) -> str:
     return f"{grader.name} ({grader.kind}, {grader.key[:SHORT_KEY]})"
 
 
+ABSTENTION = "abstention"
+"""The prompt of graders that recognise abstentions."""
+
+
 def choose_grader(
     graders: Sequence[GraderIdentity],
     *,
@@ -395,7 +399,10 @@ def fitting_graders(
     prompt: str | None = None,
     kind: str | None = None,
 ) -> list[GraderIdentity]:
-    """Return all graders that match; see `choose_grader`."""
+    """Return all graders that match; see `choose_grader`.
+
+    One that recognises abstentions must be named if there are others.
+    """
     for name, value in (("grader", grader), ("prompt", prompt), ("kind", kind)):
         if value is not None:
             check_text(name, value)
@@ -405,7 +412,8 @@ def fitting_graders(
         if (prompt is None or prompt in _prompts(one)) and (kind is None or one.kind == kind)
     ]
     if grader is None:
-        return candidates
+        rating = [one for one in candidates if one.prompt != ABSTENTION or prompt]
+        return rating or candidates
     called = [one for one in candidates if _is_called(one, grader)]
     # a folder matches by name, however its path is written
     folder = grader.rstrip("/").rpartition("/")[2]
