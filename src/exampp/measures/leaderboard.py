@@ -252,8 +252,8 @@ def _correction(book: Gradebook, column: MeasureColumn) -> Iterator[Note]:
 
 
 def _undefined(column: MeasureColumn) -> list[str]:
-    """Return the queries without a value for the whole pool."""
-    counts = column.overall.counts[0] if column.overall else ()
+    """Return the queries without a value for the whole pool, or for any system if it is unknown."""
+    counts = column.overall.counts[0] if column.overall else column.values.counts.any(axis=0)
     return [query for query, count in zip(column.query_ids, counts, strict=True) if not count]
 
 
