@@ -626,6 +626,8 @@ def test_avoided_beside_other_measures_changes_none_of_them() -> None:
                 for some in ((own,), (own, avoided))
             )
             assert alone.values.means() == beside.values.means(), (policy.name, name)
+            assert alone.overall is not None
+            assert beside.overall is not None
             assert alone.overall.means() == beside.overall.means(), (policy.name, name)
 
 
