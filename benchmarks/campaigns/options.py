@@ -701,13 +701,19 @@ OPTIONS: Mapping[str, Uses] = {
     "analyze abstention": Uses(
         ("analyze abstention replies.exam --grader judge",),
         {
-            **{n: v for n, v in BOARD.items() if n in ("--min-rating", "--decisions")},
+            **{"--grader": {}, "--bank": {}, "--run": "replies.run", **DECIDED},
+            "--min-rating": "2",
+            "--system": "chat",
+            "--leave-out": "chat",
             "--by": "rule",
             "--level": "0.9",
             "-k": "1",
             **READ,
         },
-        {"analyze abstention replies.exam": ("--grader judge", "--grader other")},
+        {
+            "analyze abstention replies.exam": ("--grader judge", "--grader other"),
+            "analyze abstention replies-banks.exam --grader judge": ("--bank small",),
+        },
     ),
     "analyze banks": Uses(
         (
