@@ -701,7 +701,10 @@ OPTIONS: Mapping[str, Uses] = {
     "analyze abstention": Uses(
         ("analyze abstention replies.exam --grader judge",),
         {
-            **{"--grader": {}, "--bank": {}, "--run": "replies.run", **DECIDED},
+            "--grader": {},
+            "--bank": {},
+            "--run": "replies.run",
+            **DECIDED,
             "--min-rating": "2",
             "--system": "chat",
             "--leave-out": "chat",

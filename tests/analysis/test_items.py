@@ -340,7 +340,7 @@ def test_a_bank_that_is_copied_is_no_more_reliable() -> None:
     assert sorted(rests[0] * 5) == sorted(rests[1])
     notes = " ".join(five.tables()["exam"].notes)
     ids = [row.item_id for row in five.items]
-    assert "12 items with the words and grades of another item" in notes
+    assert "12 items with the same words and grades as another item" in notes
     assert f"repeats {ids[0]}" in notes
     assert "of 3 items" in five.headline
 

@@ -170,7 +170,7 @@ def test_queries_that_do_not_count_for_all_are_left_out() -> None:
     counts = np.array([[True, True, True], [True, False, True]])
     found = study_reliability(Scored("AP", ("a", "b"), ("x", "y", "z"), Values(values, counts)))
     assert found.queries == 2
-    assert "1 query left out, which does not count for every system." in notes(found)
+    assert "1 query left out: not counted for every system." in notes(found)
 
 
 @pytest.mark.parametrize(

@@ -65,3 +65,15 @@ def test_the_command_imports_nothing(tmp_path: Path, exampp_command: Commands) -
     again = exampp_command("import", tmp_path / "my.exam", tmp_path / form.name, "--explain")
     assert again.out == ran.out
     assert {one.name for one in tmp_path.iterdir()} == {form.name}
+
+
+def test_contexts_beside_the_answer_are_named(tmp_path: Path) -> None:
+    row = {"question": ASKED, "output": {"answer": SAID, "chunks": [CATS]}, "expected": KEY}
+    (tmp_path / "log.json").write_text(json.dumps([row]))
+    (found,) = exampp.explain_files(tmp_path / "log.json").files
+    assert {*found.fields} == {
+        ("query", "question"),
+        ("response", "output.answer"),
+        ("contexts", "output.chunks"),
+        ("reference", "expected"),
+    }

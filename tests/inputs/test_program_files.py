@@ -16,6 +16,7 @@ from support.forms import (
     KEY,
     LIGHT,
     MLFLOW,
+    RUNS,
     SAID,
     Contents,
     contents,
@@ -300,3 +301,20 @@ def test_a_variable_of_promptfoo_is_named_by_its_path(
     report = empty_exam.import_files(tmp_path / "log.jsonl", columns={"question": "vars.body"})
     assert contents(empty_exam, tmp_path) == Contents(answers={"log": (SAID,)})
     assert "vars.language" in str(report.remarks)
+
+
+def test_the_root_of_a_part_of_a_trace_is_not_its_retriever(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    """The root of the whole trace is not in the file."""
+    root = {**RUNS[0], "parent_run_id": "r0", "outputs": None}
+    (tmp_path / "log.jsonl").write_text(lines(root, RUNS[1]))
+    empty_exam.import_files(tmp_path / "log.jsonl")
+    assert contents(empty_exam, tmp_path) == Contents(contexts={"log": (CATS, LIGHT)})
+
+
+def test_spans_that_are_not_read_are_named(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    tool = {**RUNS[1], "id": "r3", "run_type": "tool"}
+    (tmp_path / "log.jsonl").write_text(lines(*RUNS, tool))
+    report = empty_exam.import_files(tmp_path / "log.jsonl")
+    assert [*report.unread.values()] == [{"spans: tool": 1}]

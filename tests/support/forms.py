@@ -854,7 +854,7 @@ FORMS: dict[str, Form] = {
                "output": {"answer": SAID, "results": [0.5, {"score": 1}]}}),
         "langfuse",
         "a",
-        ["startTime"],
+        ["startTime", "output.results"],
     ),
     "TruLens, the table of records": Form(
         "log.csv",

@@ -56,6 +56,22 @@ def test_banks_of_an_exam_without_grades(exam: Path) -> None:
         assert "first, second" in new
 
 
+def test_the_order_of_systems_by_banks_that_are_graded(exam: Path) -> None:
+    with exampp.open(exam) as made:
+        made.add(
+            passages={name: f"Text of {name}." for name in ("a", "b")},
+            runs={name: {query: [name] for query in QUERIES} for name in ("a", "b")},
+        )
+        for bank in ("manual", "first"):
+            made.grade(lambda _, passage: 5 * ("a" in str(passage)), name="judge", bank=bank)
+    with live.visiting(exam) as client:
+        text = wait_for(
+            lambda: client.get("/banks", reference="manual").text,
+            lambda text: "manual and first" in text,
+        )
+    assert "first and manual order systems" in text
+
+
 def test_one_bank_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
     with live.visiting(live.graded(tmp_path)) as client:
         assert "The collection has one bank" in client.get("/banks").text

@@ -15,7 +15,7 @@ from support.waiting import wait_for
 import exampp
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
-from exampp.web.live_collection import LiveCollection
+from exampp.web.live_collection import Choice, LiveCollection
 
 Q1, Q2 = exams.QUERIES
 
@@ -169,6 +169,28 @@ def test_people_differ_until_somebody_adjudicates(path: Path) -> None:
         assert collection.decisions.list()[-1].decision.adjudicates
         dossier = next(collection.grades().dossiers([Q1]))
         assert dossier.grades.ratings[dossier.grades.passage_ids.index("p1"), 0] == 4
+
+
+def test_a_decision_does_not_read_the_graders_again(
+    client: Client, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grading run commits all the time, and each time they would be read."""
+    form, read = form_of(client, first_item(path)), []
+    shown = re.findall(r'data-choice="([^"]+)"', client.get("/judge").text)
+    graders = LiveCollection._read_choices
+
+    def reading(room: LiveCollection) -> list[Choice]:
+        read.append(room)
+        return graders(room)
+
+    monkeypatch.setattr(LiveCollection, "_state_of_choices", property(lambda _: object()))
+    monkeypatch.setattr(LiveCollection, "_read_choices", reading)
+    client.headers |= {"x-choice": shown[0], "hx-request": "true"}
+    assert client.post("/judge/decide", {**form, "rating": "3"}).status == 200
+    assert not read
+    client.headers.clear()
+    assert client.get("/queries").status == 200
+    assert read, "pages do"
 
 
 def test_five_people_at_once_lose_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

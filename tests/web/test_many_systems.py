@@ -262,5 +262,21 @@ def test_charts_answer_to_the_pointer_and_to_keys(client: Client, browser: Brows
     expect(says).to_have_text("bees_2: 0.500, 1 query", timeout=60_000)
     page.keyboard.press("Escape")
     expect(says).to_have_text("", timeout=60_000)
+    # a heat map is one picture; its cells answer, too
+    heat = page.locator(".drawing").nth(1)
+    expect(heat.locator("image")).to_have_count(1, timeout=60_000)
+    expect(heat).to_have_attribute("aria-label", re.compile("Arrow keys"), timeout=60_000)
+    heat.focus()
+    says = heat.locator("xpath=following-sibling::p")
+    for key, system in (("ArrowRight", "bees_1: 0.750"), ("ArrowDown", "bees_2: 0.500")):
+        page.keyboard.press(key)
+        name, _, value = system.partition(": ")
+        text = re.compile(rf"^{name} on query \S+: {value}, [+-]0\.\d+ to the mean of the query$")
+        expect(says).to_have_text(text, timeout=60_000)
+    expect(heat.locator(".is-cell")).to_have_count(1)
+    heat.locator("image").hover(position={"x": 2, "y": 3})
+    expect(says).to_have_text(re.compile(r"^bees_1 on query"), timeout=60_000)
+    page.keyboard.press("Escape")
+    expect(heat.locator(".is-cell")).to_have_count(0)
     assert said == []
     context.close()

@@ -24,7 +24,7 @@ from exampp.analysis.phrases import percent
 from exampp.errors import InputError
 from exampp.measures.board import Leaderboard
 from exampp.records.wording import counted
-from exampp.results.notes import Note, note
+from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column
 from exampp.stats.estimate import SAMPLES, Estimate, EstimateRows, Floats
@@ -143,8 +143,9 @@ def bank_effects(
             rows.append(_effect(name, systems, other, one, official, level))
             both = f"{reference} and {name}"
             rows.append(_effect(both, systems, ensemble, one, official, level))
-    first = boards[reference].columns[0]
-    caption = f"{first.name} by banks beside {reference}"
+    board = boards[reference]
+    caption = f"{board.columns[0].name} by banks beside {reference}"
+    caption = labelled(caption, draft=board.grader.is_draft)
     return BankEffects(reference, tuple(rows), caption, tuple(_notes(rows, level)))
 
 

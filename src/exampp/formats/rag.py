@@ -37,6 +37,7 @@ from exampp.formats.preset import (
     record_names,
 )
 from exampp.formats.rag_record import (
+    CONTEXTS_BESIDE,
     RagRecord,
     part_of_system,
     path_above,
@@ -200,7 +201,7 @@ def _rows_of_records(
         count_fields(path, one.fields)
         for span in one.spans:
             count_unused(path, sorted({*unread_paths(span, preset.every_path())}))
-        count_unused(path, [f"spans: {kind}" for kind in one.others])
+        count_unused(path, one.others)
     return joined_preset(preset), [(one.line, one.row) for one in traces]
 
 
@@ -338,8 +339,7 @@ def _records(
             on_error(error.at(path, number))
             continue
         if preset.spans is None:
-            names = ((path_above(fields_of, one), one) for one in sorted(used))
-            count_fields(path, ((fields_of[name], one) for name, one in names if name))
+            count_fields(path, _named_fields(fields_of, used))
             count_unused(path, [*unread_paths(row, used | {*preset.ignored, SYSTEM})])
             around = row.get(OUTER)
             if around and around is not outer and OUTER not in preset.ignored:
@@ -355,6 +355,16 @@ def _records(
             blanks[0],
             f"skipped {len(blanks)} contexts without text, the first one here",
         )
+
+
+def _named_fields(fields_of: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the (field, path) of what was read from a record."""
+    for path in sorted(used - {""}):
+        if (above := path_above(fields_of, path)) == path:
+            yield fields_of[path], path
+        elif above:
+            is_context = path.removeprefix(f"{above}.") in CONTEXTS_BESIDE
+            yield "contexts" if is_context else fields_of[above], path
 
 
 def _check_no_contexts(row: Row, preset: Preset, used: set[str]) -> None:

@@ -41,6 +41,8 @@ _ANSWER_KEYS = (
     *("answer", "output", "outputs", "response", "result", "completion", "text", "content"),
     *("message", "messages", "choices", "replies"),
 )
+CONTEXTS_BESIDE = (*names_of("contexts"), "sources")
+"""Names of contexts in the object that has the answer."""
 _LONGEST_SYSTEM = 60
 _PASSAGE_IDS = ("docid", "doc_id", "docId", "document_id", "passage_id", "corpus_id", "_id", "id")
 _LABELS = ("rating", "relevance", "grade", "label", "judgment", "score", "rel")
@@ -297,7 +299,7 @@ def _contexts_beside(
     """Return the contexts in the object that has the answer, under a usual name or `sources`."""
     for path in preset.paths("response"):
         value = row.get(path)
-        paths = (*names_of("contexts"), "sources") if isinstance(value, dict) else ()
+        paths = CONTEXTS_BESIDE if isinstance(value, dict) else ()
         key, documents = find_value(value, paths)
         if is_documents(documents) or (key and isinstance(documents, list)):
             used.add(f"{path}.{key}")

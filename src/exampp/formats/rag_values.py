@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
+from exampp.formats.columns import names_of
 from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.read_warnings import is_empty
 from exampp.records.turns import ASSISTANT, USER, Turn, transcript, turns_of
@@ -33,6 +34,8 @@ _ID_KEYS = (
     *("document_id", "id", "doc_id", "docid", "chunk_id", "passage_id", "source"),
     *("_id", "metadata.id", "metadata.source", "node.id_"),
 )
+_OTHER_TEXTS = frozenset((*names_of("reference"), *names_of("contexts")))
+"""Names of texts that are neither a question nor an answer."""
 _USERS = frozenset({"user", "human"})
 _SYSTEMS = frozenset({"assistant", "ai", "agent", "bot", "chatbot", "model", "gpt"})
 _OTHERS = frozenset({"system", "developer", "tool", "function"})
@@ -312,7 +315,7 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
         return message_text([value] if _role(value) else value, field, is_question=is_question)
     present = [key for key in keys if find_value(value, [key])[0]]
     if not present and len(value) == 1 and isinstance(next(iter(value.values())), str):
-        present = [*value]
+        present = [one for one in value if normalize_name(one) not in _OTHER_TEXTS]
     texts = {
         opened_text(value[key], keys, f"{field}.{key}", is_question=is_question) for key in present
     }

@@ -39,7 +39,7 @@ def joined_preset(preset: Preset) -> Preset:
 class Trace(NamedTuple):
     """A trace: its first line, its row, its spans, and the (field, path) that were read.
 
-    `others` are the kinds of spans whose documents or output are not read.
+    `others` names the spans whose documents or output are not read, and a field of the root.
     """
 
     line: int
@@ -65,11 +65,15 @@ def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) ->
         unused = (one for one in of_trace if not any(one is other for other in used))
         results = (*preset.paths("contexts"), *preset.paths("response"))
         kinds = (find_value(one, spans.kind)[1] for one in unused if find_value(one, results)[0])
-        yield Trace(numbered[0][0], row, of_trace, found, [*map(_name_of_kind, kinds)])
+        of_root = find_value(used[0], preset.paths("contexts"))[0]
+        is_unread = of_root and of_root not in dict(found).values()
+        others = [*map(_name_of_kind, kinds), *([of_root] if is_unread else [])]
+        yield Trace(numbered[0][0], row, of_trace, found, others)
 
 
 def _name_of_kind(kind: Any) -> str:
-    return str(kind).strip('"') if isinstance(kind, str) else "without a type"
+    name = kind.strip('"') if isinstance(kind, str) else "without a type"
+    return f"spans: {name}"
 
 
 def _with_children(rows: Iterable[tuple[int, Row]], name: str) -> Iterator[tuple[int, Row]]:

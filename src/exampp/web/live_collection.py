@@ -658,9 +658,9 @@ class LiveCollection:
         return self._cache.get("choices", self._read_choices, self._state_of_choices)
 
     def known_choice(self, code: str) -> Choice | None:
-        """Return a choice without waiting for a change of the collection; None if it is new."""
-        known = self._cache.soon("choices", self._read_choices, 0.0, self._state_of_choices)
-        return next((one for one in known or () if one.code == code), None)
+        """Return a choice as last read; None if it is new."""
+        known = cast(Sequence[Choice], self._cache.newest("choices") or ())
+        return next((one for one in known if one.code == code), None)
 
     @property
     def _state_of_choices(self) -> Hashable:

@@ -367,7 +367,8 @@ class PageRequest:
 
     def pinned(self, path: str, **parameters: object) -> str:
         """Return an address that pins the grades of this page."""
-        code = self.choice.code if self.choices else None
+        # without reading the choices again: a decision would wait for them
+        code = self.choice.code if "choice" in vars(self) or self.choices else None
         return link(path, **parameters, system=self.kind, **{CHOICE: code})
 
     def render(self, template: str, status: int = 200, **context: Any) -> HTMLResponse:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Response
 from fastapi.responses import HTMLResponse
 
+from exampp.analysis.bank_effects import BankEffects
 from exampp.analysis.banks import (
     BankComparison,
     are_matches,
@@ -54,6 +56,7 @@ def banks(
             found = _found(request, "" if decides else reference, by, shared)
         except InputError as error:
             trouble = f"{sentence(error)}."
+    effects = None if decides or found is None else _effects(request, reference)
     entries = [] if found is None else _listed(found, show, bank)
     return request.render(
         "banks.html",
@@ -66,6 +69,7 @@ def banks(
         decides=decides,
         found=found,
         board=None if found is None else replace(found.tables()["banks"], verdict=""),
+        effects=effects,
         listing=page_of(entries, page, ROWS),
         trouble=trouble,
         unit=matched_query,
@@ -93,6 +97,28 @@ def _found(request: PageRequest, reference: str, by: By, shared: bool) -> BankCo
     if found is None:
         raise StillComputing
     return found
+
+
+def _effects(request: PageRequest, reference: str) -> BankEffects | None:
+    """Return the order of systems by all banks that the chosen grader graded, if it did several."""
+    if not request.choices:
+        return None
+    grader, threshold = request.choice.grader, request.min_rating
+    graded = [one.bank for one in request.choices if one.grader.key == grader.key]
+    if len(graded) < 2 or reference not in graded:
+        return None
+
+    def compute() -> BankEffects | None:
+        with Collection(request.live.path) as collection, suppress(InputError):
+            panel = collection.panel(grader.key, bank=graded)
+            return panel.bank_effects(reference, min_rating=threshold)
+        return None
+
+    key = ("effects", reference, grader.key, threshold)
+    found = request.live.soon(key, lambda: (compute(),), request.patience)
+    if found is None:
+        raise StillComputing
+    return found[0]
 
 
 def _listed(found: BankComparison, show: List, bank: str) -> Sequence[object]:
