@@ -902,8 +902,16 @@ OPTIONS: Mapping[str, Uses] = {
     ),
     "bank duplicates": Uses(("bank duplicates banks.exam",), {**BANK, **FORMAT}),
     "bank match": Uses(
-        ("bank match teams.exam new.exam --reference manual",),
-        {"--reference": {}, "--bank": "first", "--by": "keys"},
+        (
+            "bank match teams.exam new.exam --reference manual",
+            "bank match banks.exam new.exam --reference main --by coverage --grader judge",
+        ),
+        {
+            "--reference": {},
+            "--bank": {"bank match teams.exam": "first"},
+            "--by": "keys",
+            "--grader": {"bank match teams.exam": "judge"},
+        },
     ),
     "bank lint": Uses(
         ("bank lint banks.exam", "bank lint banks.exam --all"),
