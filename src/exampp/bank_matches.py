@@ -25,6 +25,7 @@ def collect_matches(
     reference: str,
     banks: Sequence[str] = (),
     matcher: str = "text",
+    grader: str | None = None,
 ) -> Collection:
     """Collect the items of banks of `exam` beside those of the bank `reference` in a collection.
 
@@ -32,7 +33,7 @@ def collect_matches(
     can then match them, too. An existing collection gets what changed. See
     `Collection.compare_banks` for the arguments and errors.
     """
-    matched = exam.matched_banks(reference, banks, matcher)
+    matched = exam.matched_banks(reference, banks, matcher, grader)
     matches = create(path, exist_ok=True)
     texts = exam.query_texts()
     units = {matched_query(one.query_id, one.subtopic_id): one for one in matched.queries}

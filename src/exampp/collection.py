@@ -482,7 +482,11 @@ class Collection:
         return banks_of(self.connection)
 
     def matched_banks(
-        self, reference: str, banks: Sequence[str] = (), matcher: str = "text"
+        self,
+        reference: str,
+        banks: Sequence[str] = (),
+        matcher: str = "text",
+        grader: str | None = None,
     ) -> MatchedBanks:
         """Match the items of banks with those of the bank `reference`; see `compare_banks`."""
         from exampp.analysis.banks import match_banks
@@ -492,11 +496,11 @@ class Collection:
         known = [str(bank) for bank, *_ in self.banks().rows]
         wanted = (reference, *(banks or known))
         if unknown := next((one for one in wanted if one not in known), None):
-            raise InputError(
-                f"the collection has no bank {unknown!r}", hint=f"It has {', '.join(known)}"
-            )
+            hint = f"It has {', '.join(known)}"
+            raise InputError(f"the collection has no bank {unknown!r}", hint=hint)
         entries = {name: list(read_bank(self.connection, name)) for name in dict.fromkeys(wanted)}
-        return match_banks(reference, entries, matcher)
+        books = partial(self.grades, grader)
+        return match_banks(reference, entries, matcher, lambda name: books(bank=name).gradebook)
 
     def compare_banks(
         self,
@@ -504,30 +508,29 @@ class Collection:
         banks: Sequence[str] = (),
         *,
         matcher: str = "text",
+        grader: str | None = None,
         k: int | None = None,
         best: int = 0,
         shared: bool = False,
     ) -> BankComparison:
         """Compare banks with the bank `reference` of the same queries, without a model.
 
-        For matches by a grader or by people, make a collection of matches
-        (`exampp.bank_matches.collect_matches`) and use `Grades.banks`.
+        For other matches, see `exampp.bank_matches.collect_matches` and `Grades.banks`.
 
         Args:
             reference: The reference bank.
             banks: The banks to compare; by default all others.
-            matcher: `text` (equal or a paraphrase), `similarity` (of the texts), or `keys` (equal
-                answer keys).
+            matcher: `text` (equal or a paraphrase), `similarity` (of the texts), `keys` (equal
+                answer keys), or `coverage` (by the same passages, according to `grader`).
             k: Count only the first k items of each bank and query.
             best: Choose so many items of each query from all banks by greedy choice.
             shared: Leave out queries of which no other bank has items.
 
-        Raises:
-            InputError: A bank or the matcher is unknown, or nothing can be compared.
+        Raises InputError for an unknown bank or matcher, or if nothing can be compared.
         """
         from exampp.analysis.banks import compare_banks
 
-        matched = self.matched_banks(reference, banks, matcher)
+        matched = self.matched_banks(reference, banks, matcher, grader)
         return compare_banks(matched, k=k, best=best, shared=shared)
 
     @property

@@ -106,6 +106,30 @@ def test_equal_keys_match_and_items_without_a_key_do_not(tmp_path: Path) -> None
     assert (row.recall.value, row.precision.value) == (0.5, 0.5)
 
 
+def test_items_match_that_the_same_passages_cover(tmp_path: Path) -> None:
+    covers = {"What is a?": "12", "What of A?": "123", "Why b?": "4", "Who?": "12"}
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(
+            queries={"q1": "one"},
+            passages={n: f"Passage {n}" for n in "1234"},
+            runs={"s": {"q1": [*"1234"]}},
+        )
+        exam.add(bank={"q1": ["What is a?", "Why b?"]}, bank_name="manual")
+        exam.add(bank={"q1": ["What of A?", "Who is c?"]}, bank_name="other")
+
+        def rate(item: object, passage: object) -> int:
+            return 5 * (str(passage)[-1] in covers.get(str(item), ""))
+
+        exam.grade(rate, name="judge", bank="manual")
+        with pytest.raises(InputError, match=r"bank 'other' has no grades.*--bank other"):
+            exam.compare_banks("manual", matcher="coverage")
+        exam.grade(rate, name="judge", bank="other")
+        found = exam.compare_banks("manual", matcher="coverage")
+    # 2 of 3 passages are common; an item that no passage covers matches nothing
+    assert [(one.text, one.reference_text) for one in found.pairs] == [("What of A?", "What is a?")]
+    assert found.rows[0].recall.value == 0.5
+
+
 def test_repetitions_are_redundant_and_ranks_count(tmp_path: Path) -> None:
     banks = {
         "early": {"q1": ["about ab", "about c"], "q2": ["about e"]},

@@ -15,7 +15,7 @@ and the others are undefined.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from exampp.analysis.items import SEALED
 from exampp.analysis.phrases import percent
 from exampp.errors import InputError
 from exampp.items.duplicates import duplicate_groups, duplicate_pairs
-from exampp.items.matches import MATCHERS
+from exampp.items.matches import COVERAGE, MATCHERS, by_coverage
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, without_decisions
 from exampp.records.graders import GraderIdentity, grader_label
@@ -171,17 +171,20 @@ def match_banks(
     reference: str,
     banks: Mapping[str, Iterable[BankEntry]],
     matcher: str = "text",
+    book_of: Callable[[str], Gradebook] | None = None,
 ) -> MatchedBanks:
     """Match the items of all banks with those of the bank `reference`, without a model.
 
     Items of one subtopic are matched if all items have a subtopic, else those of one query.
-    Reference items of weight 0 are left out.
+    Reference items of weight 0 are left out. `book_of` returns the grades of a bank, for the
+    matcher `coverage`.
 
     Raises:
         InputError: The matcher is unknown, there is no other bank, or no common query.
     """
-    if matcher not in MATCHERS:
-        hint = f"Use one of {', '.join(MATCHERS)}"
+    matchers = (*MATCHERS, COVERAGE)
+    if matcher not in matchers or (matcher == COVERAGE and book_of is None):
+        hint = f"Use one of {', '.join(matchers)}"
         raise InputError(f"unknown way to match {matcher!r}", hint=hint)
     others = tuple(name for name in banks if name != reference)
     if not others:
@@ -190,14 +193,17 @@ def match_banks(
             hint="Import another one: exampp import COLLECTION FILE --bank-name NAME",
         )
     items = {name: [one for entry in banks[name] for one in entry.items] for name in banks}
+    match = MATCHERS.get(matcher)
+    if match is None and book_of is not None:
+        match = by_coverage({k: v for n, of in items.items() for k, v in _covered(of, book_of(n))})
     by_subtopic = all(one.subtopic_id for of in items.values() for one in of)
     units = {name: _by_unit(of, by_subtopic) for name, of in items.items()}
     queries = []
     for unit, of_reference in units[reference].items():
         known = tuple(one for one in of_reference if one.weight > 0)
-        if known:
+        if known and match is not None:
             of_bank = {name: tuple(units[name].get(unit, ())) for name in others}
-            relations = MATCHERS[matcher](known, [one for of in of_bank.values() for one in of])
+            relations = match(known, [one for of in of_bank.values() for one in of])
             ends = np.cumsum([len(of) for of in of_bank.values()])[:-1]
             parts = dict(zip(others, np.split(relations, ends), strict=True))
             queries.append(MatchedQuery(*unit, known, of_bank, parts))
@@ -207,6 +213,25 @@ def match_banks(
     return MatchedBanks(
         reference, others, tuple(queries), matcher, {n: c for n, c in without.items() if c}
     )
+
+
+def _covered(items: Iterable[Item], book: Gradebook) -> Iterator[tuple[int, frozenset[str]]]:
+    """Yield the passages that cover each item, with the `id()` of its record."""
+    if not book.is_graded:
+        raise InputError(
+            f"the bank {book.bank!r} has no grades by {book.grader.name}",
+            hint=f"Grade the passages: exampp grade COLLECTION --bank {book.bank}",
+        )
+    threshold = book.grader.threshold(None)
+    covered = {
+        (query.query_id, item): frozenset(
+            query.passage_ids[at] for at in np.flatnonzero(query.ratings[:, column] >= threshold)
+        )
+        for query in book.queries
+        for column, item in enumerate(query.item_ids)
+    }
+    for one in items:
+        yield id(one), covered.get((one.query_id, one.item_id), frozenset())
 
 
 def _by_unit(items: Iterable[Item], by_subtopic: bool) -> dict[tuple[str, str | None], list[Item]]:
@@ -596,7 +621,7 @@ def _best(queries: Sequence[MatchedQuery], k: int) -> Iterator[BestItem]:
 
 
 def _notes(matched: MatchedBanks, found: BankComparison, level: float) -> Iterator[Note]:
-    if matched.matcher in (*MATCHERS, "draft"):
+    if matched.matcher in (*MATCHERS, COVERAGE, "draft"):
         yield note(f"banks-by-{matched.matcher}")
     else:
         yield note("banks-by-grader", grader=matched.matcher)

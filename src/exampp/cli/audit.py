@@ -152,9 +152,16 @@ def attacks(
         lambda values: values["reference"] is not None and not values["effect"],
     ),
     OptionRule(
-        ("--grader", "--min-rating"),
+        ("--min-rating",),
         "for a collection of matches (exampp bank match), without --reference, and for --effect",
         lambda values: values["reference"] is None or bool(values["effect"]),
+    ),
+    OptionRule(
+        ("--grader",),
+        "for a collection of matches, without --reference, for --by coverage and for --effect",
+        lambda values: (
+            values["reference"] is None or bool(values["effect"]) or values["by"] == "coverage"
+        ),
     ),
     OptionRule(("--measure", "--official"), "with --effect", lambda values: bool(values["effect"])),
     OptionRule(
@@ -237,7 +244,7 @@ def banks(
             )
         else:
             found = opened.compare_banks(
-                reference, bank or (), matcher=by, k=k, best=best, shared=shared
+                reference, bank or (), matcher=by, grader=grader, k=k, best=best, shared=shared
             )
     if table is None and display.style not in ("tsv", "csv"):
         show(found, display)
@@ -334,7 +341,7 @@ def abstention(
 
     Mark unanswerable queries in a query file: "answerable": false.
 
-    Example: exampp analyze abstention my.exam
+    Example: exampp analyze abstention museum.exam
     """
     with opened_grades(selection) as grades:
         found = grades.abstention(min_rating=min_rating, k=k, level=level, by=by)

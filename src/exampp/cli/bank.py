@@ -581,6 +581,9 @@ def verify_bank(
 
 
 @app.verb("match", rare=True)
+@option_rules(
+    OptionRule(("--grader",), "with --by coverage", lambda values: values["by"] == "coverage")
+)
 def match_banks(
     collection: CollectionFile,
     matches: Annotated[
@@ -593,6 +596,9 @@ def match_banks(
         keyword(help="Compare this bank. Repeat for several. [default: all others]"),
     ] = None,
     by: MatchBy = "text",
+    grader: Annotated[
+        str | None, keyword(help="Use the grades of this grader, with --by coverage.", rare=True)
+    ] = None,
 ) -> None:
     """Make a collection in which a model or people match the items of banks.
 
@@ -607,7 +613,7 @@ def match_banks(
     check_outputs([matches], [collection])
     with (
         exampp.Collection(collection) as opened,
-        collect_matches(matches, opened, reference, bank or (), by) as made,
+        collect_matches(matches, opened, reference, bank or (), by, grader) as made,
     ):
         counts = {str(thing): count for thing, count in made.contents().rows}
         items, queries, systems = (counts[one] for one in ("passages", "queries", "systems"))

@@ -72,10 +72,10 @@ Subtopics = Annotated[
     keyword(help="Evaluate each query, each subtopic, or all subtopics pooled.", rare=True),
 ]
 MatchBy = Annotated[
-    Literal["text", "similarity", "keys"],
+    Literal["text", "similarity", "keys", "coverage"],
     keyword(
-        help="Match items whose texts are equal or paraphrases, whose texts are similar, or that "
-        "have the same answer keys."
+        help="Match items with equal texts or paraphrases, similar texts, equal answer keys, or "
+        "the same covering passages."
     ),
 ]
 Missing = Annotated[

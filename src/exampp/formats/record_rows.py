@@ -174,7 +174,8 @@ def _rows_of_columns(value: Row) -> list[Row] | None:
     if is_table and named and all(isinstance(one, str) for one in columns[named[0]] or [0]):
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     inside = (_rows_below(value, name) for name, one in value.items() if isinstance(one, dict))
-    return next(filter(None, inside), None) if not _is_record(value) else None
+    found = next(filter(None, inside), None)
+    return found if found and not _is_record(value) else None
 
 
 def _rows_below(value: Row, name: str) -> list[Row] | None:

@@ -11,6 +11,11 @@ from exampp.prompts.words import visible_form
 from exampp.records import Item
 from exampp.stats.item_matches import SAME, Relations
 
+Matcher = Callable[[Sequence[Item], Sequence[Item]], Relations]
+COVERAGE = "coverage"
+"""The matcher that needs grades."""
+COMMON = 0.5
+"""Minimum share of common passages, of those that cover one of two items or both."""
 SIMILAR = 0.85
 """Minimum cosine of two texts that count as the same under `similar`."""
 
@@ -49,11 +54,30 @@ def by_keys(reference: Sequence[Item], items: Sequence[Item]) -> Relations:
     return _same(np.array(same, np.bool_).reshape(len(rows), len(columns)))
 
 
+def by_coverage(covered: Mapping[int, frozenset[str]]) -> Matcher:
+    """Return a matcher: SAME for items of which at least half of the covering passages are common.
+
+    `covered` has the ids of the passages that cover each item, by the `id()` of its record.
+    """
+
+    def match(reference: Sequence[Item], items: Sequence[Item]) -> Relations:
+        columns, rows = (
+            [covered.get(id(one), frozenset()) for one in some] for some in (reference, items)
+        )
+        common = [
+            [len(one & other) / max(1, len(one | other)) for other in columns] for one in rows
+        ]
+        shares = np.array(common, np.float64).reshape(len(rows), len(columns))
+        return _same(shares >= COMMON)
+
+    return match
+
+
 def _same(alike: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Relations:
     return (SAME * alike).astype(np.int16)
 
 
-MATCHERS: Mapping[str, Callable[[Sequence[Item], Sequence[Item]], Relations]] = {
+MATCHERS: Mapping[str, Matcher] = {
     "text": by_text,
     "similarity": by_similarity,
     "keys": by_keys,

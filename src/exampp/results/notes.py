@@ -749,6 +749,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "things, and half of the related pairs are missed. For better matches: exampp bank match.",
     ),
     "banks-by-keys": (_W, "Items match if they have the same answer keys; others never match."),
+    "banks-by-coverage": (_W, "Items match if mostly the same passages cover them."),
     "banks-by-draft": (_W, "Items are matched by draft: most of its pairs ask for other things."),
     "banks-by-grader": (_N, "Items are matched by {grader}."),
     "banks-decided": (

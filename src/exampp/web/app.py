@@ -44,6 +44,7 @@ READING = (
     "exampp.grades.decisions",
     "exampp.bank",
     "exampp.formats.workbench_graders",
+    "exampp.measures.scores",
     "exampp.review.queue",
 )
 """Modules that are otherwise imported when a collection is read."""
