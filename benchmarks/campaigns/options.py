@@ -699,24 +699,24 @@ OPTIONS: Mapping[str, Uses] = {
         {"analyze citations cited.exam": ("--grader other",)},
     ),
     "analyze abstention": Uses(
-        (
-            "analyze abstention replies.exam --grader judge",
-            "analyze abstention replies.exam --grader judge --bank main --decisions without",
-        ),
+        ("analyze abstention replies.exam --grader judge",),
         {
             "--grader": {},
             "--bank": {},
+            "--run": "replies.run",
+            **DECIDED,
             "--min-rating": "2",
-            "--run": "late.run",
-            "--system": "alpha",
-            "--leave-out": "alpha",
-            "--decisions": {},
+            "--system": "chat",
+            "--leave-out": "chat",
             "--by": "rule",
             "--level": "0.9",
             "-k": "1",
             **READ,
         },
-        {"analyze abstention replies.exam": ("--grader judge", "--grader other")},
+        {
+            "analyze abstention replies.exam": ("--grader judge", "--grader other"),
+            "analyze abstention replies-banks.exam --grader judge": ("--bank small",),
+        },
     ),
     "analyze banks": Uses(
         (

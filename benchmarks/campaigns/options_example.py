@@ -261,20 +261,29 @@ def draw_from(folder: Path) -> None:
 
 
 def abstain(folder: Path) -> None:
-    """A collection of responses that answer or abstain, graded twice, and once for abstention."""
+    """Collections of responses that answer or abstain, graded twice, and once for abstention."""
     said = {"q1": "It is a.", "q2": "I do not know.", "q3": "It is c, surely."}
     with exampp.Collection.create(folder / "replies.exam") as opened:
-        rows = [
-            {"question": f"topic {q}", "system": "chat", "answer": text} for q, text in said.items()
-        ]
-        rows[2]["is_impossible"] = "true"
-        opened.add(rows)
-        for number, query_id in enumerate(opened.query_texts()):
-            for name in "ab"[: 2 - number]:
-                opened.bank().add(query_id, f"What is {name}?")
+        opened.add(
+            queries=[
+                {"query_id": query, "text": f"topic {query}", "answerable": query != "q3"}
+                for query in said
+            ],
+            responses={"chat": said, "mute": dict.fromkeys(said, "I cannot say.")},
+            bank={"q1": ["What is a?", "What is b?"], "q2": ["What is a?"]},
+        )
         for name in ("judge", "other"):
             opened.grade(lambda item, one, of=name: chance(of, item.text, one.text) % 6, name=name)
         opened.grade(ScriptedGrader(lambda _: "Yes"), prompt="abstention")
+        grades = opened.grades("judge")
+        query = grades.gradebook.queries[0]
+        for item in query.item_ids:
+            grades.decisions.decide("q1", item, query.passage_ids[0], 5, author="ann")
+        (folder / "replies.run").write_text(f"q1 Q0 {query.passage_ids[0]} 1 1.0 late\n")
+    shutil.copy(folder / "replies.exam", folder / "replies-banks.exam")
+    with exampp.Collection(folder / "replies-banks.exam") as opened:
+        opened.add(bank={"q1": ["What is c?"]}, bank_name="small")
+        opened.grade(lambda *_: 5, name="judge", bank="small")
 
 
 def match(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -256,3 +257,13 @@ def test_no_other_file_is_taken_for_an_unfinished_battery(tmp_path: Path) -> Non
     ):
         exam.bank().build_battery()
     assert (tmp_path / "my.attacks.exam").read_text() == "notes"
+
+
+def test_a_pipe_or_a_device_is_no_place_for_a_battery(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "my.attacks.exam")
+    with (
+        attacked.make(tmp_path / "my.exam") as exam,
+        pytest.raises(InputError, match="already exists"),
+    ):
+        exam.bank().build_battery()
+    assert (tmp_path / "my.attacks.exam").is_fifo()

@@ -241,8 +241,15 @@ def grade_by_words() -> None:
         opened.grade(lambda *_: 4, name="words-v1")
 
 
+def grade_responses() -> None:
+    with exampp.create("museum.exam") as opened:
+        opened.import_files("museum-queries.jsonl", "museum-answers.jsonl", "museum-facts.csv")
+        opened.grade("draft")
+
+
 FILES: Mapping[str, Callable[[], object]] = {
     "exampp analyze changes": lambda: shutil.copy("my.exam", "last-week.exam"),
+    "exampp analyze abstention": grade_responses,
     "exampp analyze banks": import_team_banks,
     "exampp bank match": import_team_banks,
     "exampp analyze citations": grade_citations,

@@ -341,7 +341,7 @@ def abstention(
 
     Mark unanswerable queries in a query file: "answerable": false.
 
-    Example: exampp analyze abstention my.exam
+    Example: exampp analyze abstention museum.exam
     """
     with opened_grades(selection) as grades:
         found = grades.abstention(min_rating=min_rating, k=k, level=level, by=by)

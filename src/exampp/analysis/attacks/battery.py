@@ -253,8 +253,13 @@ def build_battery(
 
 
 def _holds_something(path: Path) -> bool:
-    """Return whether a file has more than the bare collection that a killed build leaves."""
-    if not path.exists() or not path.stat().st_size:
+    """Return whether a file has more than the bare collection that a killed build leaves.
+
+    True for anything else than a file: a failed build removes what it wrote.
+    """
+    if not path.is_file():
+        return path.exists()
+    if not path.stat().st_size:
         return False
     if not is_collection(path):
         return True
