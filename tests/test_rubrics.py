@@ -138,6 +138,28 @@ def test_ncover_beside_avoided_has_a_leaderboard(tmp_path: Path) -> None:
     assert {row.measure: row.mean for row in board.rows} == {"nCover@1": 0.0, "Avoided@1": 1.0}
 
 
+def test_an_item_to_avoid_can_become_vital(tmp_path: Path) -> None:
+    items = [
+        {"query_id": "c", "nugget": "Dose by weight", "importance": "vital"},
+        {"query_id": "c", "nugget": "Aspirin is fine", "importance": "avoid"},
+    ]
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(lines(tmp_path / "bank.jsonl", *items))
+        exam.add(queries={"c": ASKED}, passages={"p": "Aspirin."}, runs={"a": {"c": ["p"]}})
+        exam.grade(ScriptedGrader(rate), prompt="nugget-self-rating")
+
+        def vital() -> float | None:
+            board = exam.grades().evaluate(["NuggetVital@1"], min_rating=4)
+            return next(row.mean for row in board.rows if row.system == "a")
+
+        assert vital() == 0.0
+        (avoided,) = [one for one in exam.bank().items("c") if one.weight < 0]
+        exam.bank().edit("weight", avoided.item_id, "vital", query_id="c")
+        assert vital() == 0.5
+        exam.bank().undo(int(str(exam.bank().log().rows[-1][0])))
+        assert vital() == 0.0
+
+
 def test_prompts_show_the_turns(tmp_path: Path) -> None:
     sent: dict[str, set[str]] = {}
 
