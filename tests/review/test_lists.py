@@ -156,6 +156,17 @@ def test_missing_and_spurious_by_judgments(collection: exampp.Collection) -> Non
     assert (entry.item.item_id, entry.count, entry.overturned) == (SUNSET, 0, 1)
 
 
+def test_items_to_avoid_are_neither_spurious_nor_what_a_passage_is_relevant_for(
+    collection: exampp.Collection,
+) -> None:
+    collection.bank().edit("weight", SUNSET, "-1", query_id="q1")
+    assert spurious(QueryView(dossier(collection), Criteria(min_rating=4))) == []
+    collection.bank().edit("weight", SUNSET, "1", query_id="q1")
+    collection.bank().edit("weight", SCATTER, "avoid", query_id="q1")
+    found = missing(QueryView(dossier(collection), Criteria(min_rating=4)))
+    assert {one.passage.passage_id for one in found} == {"p1", "p2"}
+
+
 def test_passages_without_a_grade_are_not_said_to_be_missing(tmp_path: Path) -> None:
     with exams.make(tmp_path) as opened:
         opened.grade(ScriptedGrader("0"))

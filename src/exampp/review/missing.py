@@ -72,7 +72,7 @@ class ClosestItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MissingEntry:
-    """A relevant passage that covers no item; `best` is its highest rating.
+    """A relevant passage that covers no item but those to avoid; `best` is its highest rating.
 
     `effect` is the share of pairs of systems of which exactly one returns the passage.
     `same_as` is the near-duplicate that represents it, `duplicates` are those that it represents.
@@ -100,7 +100,8 @@ def missing(view: QueryView) -> list[MissingEntry]:
 def _uncovered(view: QueryView) -> list[int]:
     if not view.dossier.items:
         return []
-    relevant = view.evidence.relevant & view.is_graded.any(axis=1) & ~view.covers.any(axis=1)
+    uncovered = view.is_graded.any(axis=1) & ~view.covers_wanted.any(axis=1)
+    relevant = view.evidence.relevant & uncovered
     rows = np.flatnonzero(relevant)
     effect = _effect(view, view.returned.counts[rows])
     strength = view.evidence.strength[rows]

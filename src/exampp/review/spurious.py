@@ -104,16 +104,22 @@ class SpuriousEntry:
 
 
 def spurious(view: QueryView, discrimination: Discrimination | None = None) -> list[SpuriousEntry]:
-    """Return the items of a query that non-relevant passages cover, most harmful first."""
+    """Return the items of a query that non-relevant passages cover, most harmful first.
+
+    Items to avoid are left out: non-relevant passages may well cover them.
+    """
     dossier, evidence, known = view.dossier, view.evidence, discrimination or {}
-    alone = view.covers & (view.covers.sum(axis=1) == 1)[:, None]
-    wrong = view.covers & evidence.irrelevant[:, None]
-    right = view.covers & evidence.relevant[:, None]
+    covers = view.covers_wanted
+    alone = covers & (covers.sum(axis=1) == 1)[:, None]
+    wrong = covers & evidence.irrelevant[:, None]
+    right = covers & evidence.relevant[:, None]
     wrong_alone, right_alone = (alone & wrong).sum(axis=0), (alone & right).sum(axis=0)
     overturned = _overturned(dossier, view.min_rating)
     entries = []
     for column in range(len(dossier.items)):
         rows = np.flatnonzero(wrong[:, column])
+        if dossier.items[column].is_avoided:
+            continue
         if len(rows) or overturned[column]:
             graded, item = view.is_graded[:, column], view.item(column)
             first = rows[np.lexsort((evidence.strength[rows], ~alone[rows, column]))][:EXAMPLES]
