@@ -111,6 +111,55 @@ def test_grading_for_avoided_asks_only_about_items_to_avoid(tmp_path: Path) -> N
     assert {row.system: row.mean for row in board.rows} == {"good": 1.0, "bad": 0.0, "poor": 1.0}
 
 
+def test_ncover_beside_avoided_has_a_leaderboard(tmp_path: Path) -> None:
+    """Only nCover needs passages below the cutoff, and not their items to avoid."""
+    asked: set[tuple[str, str]] = set()
+
+    def noted(request: Request) -> str:
+        asked.add((request.item, request.passage))
+        return rate(request)
+
+    texts = {"top": "Wait.", "below": "Dose it."}
+    items = [
+        {"query_id": "c", "nugget": "Dose by weight"},
+        {"query_id": "c", "nugget": "Aspirin is fine", "weight": -1},
+    ]
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(lines(tmp_path / "bank.jsonl", *items))
+        exam.add(queries={"c": ASKED}, passages=texts, runs={"deep": {"c": ["top", "below"]}})
+        measures = ["nCover@1", "Avoided@1"]
+        exam.grade(ScriptedGrader(noted), prompt="nugget-self-rating", measures=measures)
+        board = exam.grades().evaluate(min_rating=4)
+    assert asked == {
+        ("Aspirin is fine", "Wait."),
+        ("Dose by weight", "Wait."),
+        ("Dose by weight", "Dose it."),
+    }
+    assert {row.measure: row.mean for row in board.rows} == {"nCover@1": 0.0, "Avoided@1": 1.0}
+
+
+def test_an_item_to_avoid_can_become_vital(tmp_path: Path) -> None:
+    items = [
+        {"query_id": "c", "nugget": "Dose by weight", "importance": "vital"},
+        {"query_id": "c", "nugget": "Aspirin is fine", "importance": "avoid"},
+    ]
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.import_files(lines(tmp_path / "bank.jsonl", *items))
+        exam.add(queries={"c": ASKED}, passages={"p": "Aspirin."}, runs={"a": {"c": ["p"]}})
+        exam.grade(ScriptedGrader(rate), prompt="nugget-self-rating")
+
+        def vital() -> float | None:
+            board = exam.grades().evaluate(["NuggetVital@1"], min_rating=4)
+            return next(row.mean for row in board.rows if row.system == "a")
+
+        assert vital() == 0.0
+        (avoided,) = [one for one in exam.bank().items("c") if one.weight < 0]
+        exam.bank().edit("weight", avoided.item_id, "vital", query_id="c")
+        assert vital() == 0.5
+        exam.bank().undo(int(str(exam.bank().log().rows[-1][0])))
+        assert vital() == 0.0
+
+
 def test_prompts_show_the_turns(tmp_path: Path) -> None:
     sent: dict[str, set[str]] = {}
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from exampp.analysis.banks import MatchedBanks, matched_passage, matched_query
 from exampp.collection import Collection, create
 from exampp.graders.function import ItemToGrade, PassageToGrade
+from exampp.records import Item
 from exampp.stats.item_matches import DIFFERENT, SAME
 
 
@@ -50,14 +52,14 @@ def collect_matches(
             for unit, one in units.items()
         },
         passages={
-            matched_passage(bank, item.item_id): item.text
+            _passage(bank, item): item.text
             for one in matched.queries
             for bank, items in one.items.items()
             for item in items
         },
         runs={
             bank: {
-                unit: [matched_passage(bank, item.item_id) for item in one.items[bank]]
+                unit: [_passage(bank, item) for item in one.items[bank]]
                 for unit, one in units.items()
                 if one.items[bank]
             }
@@ -70,21 +72,26 @@ def collect_matches(
     return matches
 
 
+def _passage(bank: str, item: Item) -> str:
+    """Return the id of a passage that is an item; ids of items may repeat in other queries."""
+    if item.item_id.startswith(f"{item.query_id}/"):
+        return matched_passage(bank, item.item_id)
+    return matched_passage(bank, f"{quote(item.query_id, safe='')}/{item.item_id}")
+
+
 def _grade(matches: Collection, matched: MatchedBanks, name: str) -> None:
     """Store the relations that were found without a model as grades."""
     relations = {
-        (one.query_id, one.reference[column].item_id, matched_passage(bank, item.item_id)): int(
-            of[row, column]
-        )
+        (unit, one.reference[column].item_id, _passage(bank, item)): int(of[row, column])
         for one in matched.queries
+        for unit in [matched_query(one.query_id, one.subtopic_id)]
         for bank, of in one.relations.items()
         for row, item in enumerate(one.items[bank])
         for column in range(len(one.reference))
     }
 
     def relation(item: ItemToGrade, passage: PassageToGrade) -> int:
-        query_id = item.query_id.partition("#")[0]
-        return relations.get((query_id, item.item_id, passage.passage_id), DIFFERENT)
+        return relations.get((item.query_id, item.item_id, passage.passage_id), DIFFERENT)
 
     longest = max(len(items) for one in matched.queries for items in one.items.values())
     for kind in dict.fromkeys(item.kind for one in matched.queries for item in one.reference):

@@ -236,6 +236,36 @@ def test_subtopics_are_compared_each_and_averaged_within_their_query(tmp_path: P
     assert again == row
 
 
+def test_ids_of_items_may_repeat_and_those_of_queries_have_marks(tmp_path: Path) -> None:
+    def rows(texts: Mapping[str, str]) -> list[dict[str, str]]:
+        return [
+            {"query_id": query, "item_id": "1", "question": text} for query, text in texts.items()
+        ]
+
+    queries = ("c#1", "c#2", "100%23")
+    letters = dict(zip(queries, "abc", strict=True))
+    known = {query: f"What is {letter}?" for query, letter in letters.items()}
+    other = {query: f"Define {letter}." for query, letter in letters.items()}
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries=dict.fromkeys(queries, "one"), bank=rows(known), bank_name="manual")
+        exam.add(bank=rows(other), bank_name="other")
+        (row,) = exam.compare_banks("manual").rows
+        with collect_matches(tmp_path / "my.matches.exam", exam, "manual") as matches:
+            found = matches.grades().banks()
+    assert found.rows == (row,)
+    assert row.queries == 3
+    assert row.recall.value == 1.0
+    assert {one.query_id for one in found.pairs} == {*queries}
+
+
+def test_items_to_avoid_ask_for_nothing(tmp_path: Path) -> None:
+    avoided = {"query_id": "q1", "question": "about ab", "weight": -1}
+    with exam_of(tmp_path, {"other": {"q1": ["about c"]}}) as exam:
+        exam.add(bank=[avoided, {"query_id": "q1", "question": "about c"}], bank_name="signed")
+        rows = scores(exam.compare_banks("manual"))
+    assert rows["signed"]._replace(bank="other") == rows["other"]
+
+
 def test_clearly_worse_banks_are_behind(tmp_path: Path) -> None:
     queries = {f"q{n}": f"topic {n}" for n in range(30)}
     with exampp.create(tmp_path / "my.exam") as exam:

@@ -136,7 +136,7 @@ def test_claims_are_supported_by_the_pool_too(tmp_path: Path) -> None:
         "p3": "Bread is made of flour.",
     }
     said = [
-        {"text": "Reefs are built by animals.", "citations": ["p1"]},
+        {"text": "Reefs are built by animals.", "citations": ["p2", "p1"]},
         {"text": "Reefs protect coasts.", "citations": []},
         {"text": "Coral is worth gold.", "citations": ["p2"]},
         {"text": "Nobody knows why.", "citations": []},
@@ -173,12 +173,15 @@ def test_claims_are_supported_by_the_pool_too(tmp_path: Path) -> None:
         ) as exam:
             exam.grade(ScriptedGrader(reply), prompt="citation-support", model="scripted")
             found = exam.grades().citations()
+            (first,) = exam.grades().citations(first=True).rows
     (row,) = found.rows
     assert {passage for _, passage in asked} <= {"p1", "p2"}
-    assert row.precision.mean == pytest.approx(1 / 2)
+    assert row.precision.mean == pytest.approx(1 / 3)
     assert row.recall.mean == pytest.approx(1 / 4)
     # the second sentence by p2, the third by half by p1, and the last by nothing
     assert row.supported.mean == pytest.approx((1 + 1 + 0.5 + 0) / 4)
+    # the first citation alone matters for what is cited, not for what is true
+    assert first.supported.mean == row.supported.mean
     assert "supported" in [column.name for column in found.tables()["citations"].columns]
 
 

@@ -522,3 +522,10 @@ def test_binary_judgments_are_cut_at_one() -> None:
     assert reasons(merge, list(merge)) == {
         "judgments have no group between the lowest and the highest"
     }
+
+
+def test_labels_of_raters_ignore_items_to_avoid() -> None:
+    query = make_query({"a": [0, 5], "b": [4, 0]}, {"a": 0, "b": 1})
+    signed = dataclasses.replace(query, weights=np.array([1.0, -1.0]))
+    (labels,) = rated_units([make_book(signed)], (1,), judged=True).labels[1]
+    assert labels.tolist() == [0, 4]

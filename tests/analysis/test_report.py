@@ -227,6 +227,13 @@ def test_the_heat_map_and_the_queries_tell_the_hard_ones() -> None:
     ]  # fmt: skip
 
 
+def test_the_queries_of_a_report_count_no_items_to_avoid() -> None:
+    weights = [1.0, -1.0, -2.0]
+    query = make_query([[5, 0, 5]], make_ranking("one", [0]), query_id="q", weights=weights)
+    (table,) = blocks(made(make_book(query)), "queries", "folded")
+    assert [(row["items"], row["items never covered"]) for row in table["rows"]] == [(1, 0)]
+
+
 def test_what_is_missing_is_in_a_table() -> None:
     rankings = (make_ranking("whole", [0]), make_ranking("gap", [1]))
     book = make_book(

@@ -76,6 +76,20 @@ def test_every_value_is_an_event_with_grader_and_bank(
     )
 
 
+def test_the_explanation_of_cover_leaves_out_items_to_avoid(tmp_path: Path) -> None:
+    with exams.make(tmp_path) as exam:
+        exam.grade(lambda _item, _passage: 5, name="always")
+        items = exam.bank().items("q1")
+        exam.bank().edit("weight", items[0].item_id, "-1", query_id="q1")
+        exam.grades().export(tmp_path / "e.jsonl", "gen-ai-events", measures=["Cover@2"])
+    said = {
+        one["gen_ai.evaluation.explanation"]
+        for one in events(tmp_path / "e.jsonl")
+        if one["exampp.query.id"] == "q1"
+    }
+    assert said == {"1 of 1 item answered with a rating of 4 or more"}
+
+
 def test_queries_without_a_value_are_counted_and_draft_grades_marked(tmp_path: Path) -> None:
     with exams.make(tmp_path) as exam:
         exam.add(queries={"q3": "what is new"}, runs={"gamma": {"q3": ["p1"]}})

@@ -114,6 +114,17 @@ def test_options_change_what_counts(tmp_path: Path) -> None:
             negatives(negatives=0)
 
 
+def test_what_only_states_an_item_to_avoid_is_no_positive_passage(tmp_path: Path) -> None:
+    with graded(tmp_path / "my.exam") as exam:
+        bank = exam.bank()
+        (avoided,) = [one for one in bank.items("sky") if one.text == ITEMS[0]]
+        bank.edit("weight", avoided.item_id, "-1", query_id="sky")
+        exam.grades().export(tmp_path / "out.jsonl", "triplets", depth=6)
+    rows = written(tmp_path / "out.jsonl")
+    assert {row["positive"] for row in rows} == {TEXTS["both"]}
+    assert {row["negative"] for row in rows} == {TEXTS[one] for one in ("hard", "second", "copy")}
+
+
 def test_the_set_of_beir_has_the_same_passages(tmp_path: Path) -> None:
     with graded(tmp_path / "my.exam") as exam:
         exam.grades().export(tmp_path / "set", "beir-train", depth=6)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.gradebooks import Cells, dl19, make_book, make_query, make_ranking
 
@@ -611,6 +611,33 @@ def test_a_query_with_nothing_but_items_to_avoid_counts_in_avoided_alone() -> No
     assert cover(make_book(query), (3,), k=2).query_ids == ()
 
 
+def test_avoided_beside_other_measures_changes_none_of_them() -> None:
+    """A query with nothing but items to avoid has no value where others are filled in."""
+    graded = make_query([[5, 0]], make_ranking("a", [0]), query_id="q1")
+    avoids = make_query([[5, 0]], make_ranking("a", [0]), weights=[-1.0, -3.0], query_id="q2")
+    uncovered = make_query([[0, 0]], make_ranking("a", [0]), query_id="q3")
+    book = make_book(graded, avoids, uncovered)
+    names = ("Cover", "nCover", "NuggetAll", "NuggetVital")
+    for policy in POLICIES.values():
+        for name in names:
+            own, avoided = Measure(name, 2), Measure("Avoided", 2)
+            alone, beside = (
+                cover(book, (3,), k=2, measures=some, policy=policy).columns[0]
+                for some in ((own,), (own, avoided))
+            )
+            assert alone.values.means() == beside.values.means(), (policy.name, name)
+            assert alone.overall is not None
+            assert beside.overall is not None
+            assert alone.overall.means() == beside.overall.means(), (policy.name, name)
+
+
+def test_a_measure_without_cutoff_reads_all_passages_of_queries_that_only_avoid() -> None:
+    short = make_query([[5], [0]], make_ranking("a", [0]), query_id="q1")
+    long = make_query([[0], [5]], make_ranking("a", [0, 1]), weights=[-1.0], query_id="q2")
+    board = evaluate_gradebook(make_book(short, long), ["Avoided"])
+    assert [row.mean for row in board.rows if row.system == "a"] == [0.0]
+
+
 def test_labels_ignore_items_to_avoid() -> None:
     rows = [[0, 5], [4, 0]]
     signed = make_book(make_query(rows, make_ranking("a", [0, 1]), weights=[1.0, -1.0]))
@@ -670,6 +697,8 @@ def test_points_and_avoided_against_the_definition(book: Gradebook, tau: int) ->
 def test_no_filling_leaves_the_bounds_of_points(
     book: Gradebook, tau: int, data: st.DataObject
 ) -> None:
+    # without any grade, no query counts
+    assume(book.is_graded)
     filled = []
     for query in book.queries:
         fill = data.draw(st.lists(st.integers(0, 5), min_size=query.ratings.size))

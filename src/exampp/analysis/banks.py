@@ -10,7 +10,7 @@ the relations of `stats.item_matches`. Of one query, with weights of the referen
     nDCG        recall of an ordered list, discounted by rank; repetitions gain nothing
 
 A bank has the mean over the queries of the reference bank: without items, recall and nDCG are 0,
-and the others are undefined.
+and the others are undefined. Items to avoid are left out.
 """
 
 from __future__ import annotations
@@ -202,7 +202,10 @@ def match_banks(
     for unit, of_reference in units[reference].items():
         known = tuple(one for one in of_reference if one.weight > 0)
         if known and match is not None:
-            of_bank = {name: tuple(units[name].get(unit, ())) for name in others}
+            of_bank = {
+                name: tuple(one for one in units[name].get(unit, ()) if not one.is_avoided)
+                for name in others
+            }
             relations = match(known, [one for of in of_bank.values() for one in of])
             ends = np.cumsum([len(of) for of in of_bank.values()])[:-1]
             parts = dict(zip(others, np.split(relations, ends), strict=True))
@@ -672,7 +675,13 @@ def matched_passage(bank: str, item_id: str) -> str:
 
 def matched_query(query_id: str, subtopic_id: str | None) -> str:
     """Return the id of a query, or of one of its subtopics, in a collection of matches."""
-    return query_id if subtopic_id is None else f"{query_id}{_MARK}{subtopic_id}"
+    own = query_id.replace("%", "%25").replace(_MARK, "%23")
+    return own if subtopic_id is None else f"{own}{_MARK}{subtopic_id}"
+
+
+def _query_and_subtopic(unit: str) -> tuple[str, str | None]:
+    own, mark, subtopic_id = unit.partition(_MARK)
+    return own.replace("%23", _MARK).replace("%25", "%"), subtopic_id if mark else None
 
 
 def are_matches(book: Gradebook) -> bool:
@@ -734,7 +743,7 @@ def _read_query(
     texts: Mapping[str, str],
     threshold: int,
 ) -> MatchedQuery:
-    query_id, _, subtopic_id = query.query_id.partition(_MARK)
+    query_id, subtopic_id = _query_and_subtopic(query.query_id)
     columns = np.flatnonzero(query.weights > 0).tolist()
     place = {query.item_ids[at]: column for column, at in enumerate(columns)}
     decided = {
@@ -762,7 +771,7 @@ def _read_query(
         else Item(query.item_ids[at], query_id, "", weight=float(query.weights[at]))
         for at in columns
     )
-    return MatchedQuery(query_id, subtopic_id or None, reference, of_bank, relations, by_people)
+    return MatchedQuery(query_id, subtopic_id, reference, of_bank, relations, by_people)
 
 
 def _relations(ratings: Relations, grader: GraderIdentity, threshold: int) -> Relations:

@@ -33,13 +33,14 @@ PARTIAL = 0.5
 
 
 class _Sentence(NamedTuple):
-    """The weights of a sentence's citations, in order, and those of other passages of its pool;
+    """The weights of a sentence's citations that count, in order, and those of all its passages.
+
     None where one has no grade.
     """
 
     place: CitedSentence
     weights: tuple[float | None, ...]
-    others: tuple[float | None, ...] = ()
+    every: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
         )
     answers: defaultdict[str, defaultdict[str, list[_Sentence]]]
     answers = defaultdict(lambda: defaultdict(list))
+    has_pool = False
     for query in book.queries:
         place = read_sentence(query.query_id)
         if place is None:
@@ -130,13 +132,13 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
                 f"query {query.query_id!r} is not a sentence of an answer",
                 hint="Make a collection of citations: exampp citations NEW.exam answers.jsonl",
             )
-        weights = tuple(_weights(query, low, high))
+        cited = tuple(_weights(query, low, high))
         others = tuple(_others(query, low, high))
-        sentence = _Sentence(place, weights[:1] if first else weights, others)
+        has_pool |= bool(others)
+        sentence = _Sentence(place, cited[:1] if first else cited, (*cited, *others))
         answers[place.system][place.query_id].append(sentence)
     rows = [_row(system, list(of.values())) for system, of in answers.items()]
     rows.sort(key=lambda one: (-(one.recall.mean or 0.0), one.system))
-    has_pool = any(one.others for of in answers.values() for some in of.values() for one in some)
     notes = tuple(_notes(rows, first=first, has_pool=has_pool))
     return CitationScores(tuple(rows), notes, has_pool)
 
@@ -201,7 +203,7 @@ def _of_answer(
 
 def _supported(sentences: Sequence[_Sentence]) -> float | None:
     """Return the mean support of the sentences of an answer; None if no passage is graded."""
-    every = [(*one.weights, *one.others) for one in sentences]
+    every = [one.every for one in sentences]
     graded = [one for one in every if not one or any(w is not None for w in one)]
     best = [max((w for w in one if w is not None), default=0.0) for one in graded]
     return sum(best) / len(best) if best else None

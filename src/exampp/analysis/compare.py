@@ -121,7 +121,8 @@ def paired_items(exam: QueryExam, threshold: int, k: int, measure: Measure) -> I
     query = exam.query
     weights = query.weights[exam.items]
     sides = [_best_passages(exam, read, k) for read in exam.passages]
-    for at in np.flatnonzero(items_read(measure, weights)).tolist():
+    counts = items_read(measure, weights)
+    for at in np.flatnonzero(counts).tolist():
         (first, _), (second, _) = both = [side[at] for side in sides]
         covers = tuple(best is not None and best.rating >= threshold for best, _ in both)
         covered_by, move = _COVERED[covers]
@@ -132,7 +133,7 @@ def paired_items(exam: QueryExam, threshold: int, k: int, measure: Measure) -> I
             exam_id=exam.exam_id,
             item_id=query.item_ids[exam.items[at]],
             text="",
-            weight=float(weights[at] / np.abs(weights).sum()),
+            weight=float(weights[at] / np.abs(weights[counts]).sum()),
             covered_by=covered_by,
             move=move,
             first=first,

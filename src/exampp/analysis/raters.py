@@ -476,9 +476,13 @@ def _labels(book: Gradebook, ratings: Ratings, at_least: Sequence[int]) -> Label
 
 
 def _items(query: QueryGrades, subtopic: int) -> NDArray[np.intp]:
-    """Return the items of a subtopic; all of them for the whole query or an empty subtopic."""
-    own = np.flatnonzero(query.item_subtopics == subtopic) if subtopic else np.empty(0, np.intp)
-    return own if len(own) else np.arange(len(query.item_ids))
+    """Return the items of a subtopic; all of them for the whole query or an empty subtopic.
+
+    Items to avoid are excluded, as in EXAM-Qrels.
+    """
+    wanted = query.weights >= 0
+    own = np.flatnonzero(wanted & (query.item_subtopics == subtopic) & (subtopic > 0))
+    return own if len(own) else np.flatnonzero(wanted)
 
 
 def check_min_rating(books: Sequence[Gradebook], min_rating: int | None) -> None:

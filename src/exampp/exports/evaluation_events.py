@@ -100,8 +100,9 @@ def _explanation(board: Leaderboard, row: QueryRow, query: QueryGrades | None) -
         return None
     passages = next((one.passages for one in query.rankings if one.system == row.system), None)
     some = query.ratings[[] if passages is None else passages[: measure.cutoff or CUTOFF]]
-    covered = int((some >= row.min_rating).any(axis=0).sum())
-    of = counted(len(query.item_ids), "item")
+    wanted = query.weights > 0
+    covered = int((some[:, wanted] >= row.min_rating).any(axis=0).sum())
+    of = counted(int(wanted.sum()), "item")
     return f"{covered} of {of} answered with a rating of {row.min_rating} or more"
 
 

@@ -222,9 +222,11 @@ class _ExamCover(NamedTuple):
     `parts` are per measure the values and, if bounds are computed, the lowest and highest ones.
     `cells` is [4, systems]: cells, missing cells, passages, ungraded passages. `deciding` is [2,
     thresholds, systems]: missing cells, and all cells, of the items that are not covered.
+    `has_wanted`: some items are not to be avoided.
     """
 
     query_id: str
+    has_wanted: bool
     parts: list[list[Part]]
     answered: Bools
     cells: NDArray[np.int64]
@@ -258,7 +260,7 @@ def cover_exams(
 
 def longest_ranking(gradebook: Gradebook, subtopics: SubtopicChoice = "auto") -> int:
     """Return the length of the longest ranking (at least 1); Cover is constant beyond it."""
-    all_exams = exams(gradebook, resolve_subtopics(gradebook, subtopics))
+    all_exams = exams(gradebook, resolve_subtopics(gradebook, subtopics), avoided=True)
     ranked = (passages for exam in all_exams for passages in exam.passages if passages is not None)
     return max(map(len, ranked), default=1)
 
@@ -305,6 +307,7 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
         counted = missing & is_open[layout.system]
     return _ExamCover(
         query_id=exam.query.query_id,
+        has_wanted=bool((weights > 0).any()),
         parts=parts,
         answered=layout.answered,
         cells=_count_cells(counted, layout),
@@ -465,6 +468,7 @@ def _mean_over_exams(exams_of_query: Sequence[_ExamCover]) -> _ExamCover:
             parts[-1].append(ratio(values.sum(axis=0), defined.sum(axis=0)))
     return _ExamCover(
         query_id=first.query_id,
+        has_wanted=any(one.has_wanted for one in exams_of_query),
         parts=parts,
         answered=np.logical_or.reduce([one.answered for one in exams_of_query]),
         cells=np.sum([one.cells for one in exams_of_query], axis=0),
@@ -483,6 +487,7 @@ def _join_queries(
     cells = np.sum([one.cells for one in exams], axis=0) if exams else np.zeros((4, systems + 1))
     counted = answered if policy.answered_only else np.ones_like(answered)
     counted = counted & gradebook.is_graded
+    wanted = counted & np.array([one.has_wanted for one in exams], np.bool_)
     query_ids = tuple(one.query_id for one in exams)
     missing_cells, ungraded = _shares(cells[1], cells[0]), _shares(cells[3], cells[2])
     columns = []
@@ -490,7 +495,7 @@ def _join_queries(
         versions = list(zip(*(one.parts[index] for one in exams), strict=True))
         versions = versions or [()]
         tables = [_table(version, counted, len(thresholds)) for version in versions]
-        tables[0] = _fill_undefined(measure, tables[0], counted, policy)
+        tables[0] = _fill_undefined(measure, tables[0], wanted, policy)
         for at, threshold in enumerate(thresholds):
             clipped = measure.kind.clipped
             values, *bounds = (

@@ -252,9 +252,10 @@ def _correction(book: Gradebook, column: MeasureColumn) -> Iterator[Note]:
 
 
 def _undefined(column: MeasureColumn) -> list[str]:
-    """Return the queries without a value for the whole pool."""
-    counts = column.overall.counts[0] if column.overall else ()
-    return [query for query, count in zip(column.query_ids, counts, strict=True) if not count]
+    """Return the queries without a value for the whole pool, or for any system if it is unknown."""
+    counts = (column.overall or column.values).counts
+    some = np.logical_or.reduce(counts, axis=0).tolist()
+    return [query for query, count in zip(column.query_ids, some, strict=True) if not count]
 
 
 def _importances(of: BoardContext) -> Iterator[Note]:

@@ -232,4 +232,6 @@ def importance(extra: Mapping[str, Any], weight: float) -> str | None:
 
 def importance_of_word(word: str | None, weight: float) -> str | None:
     """Return the importance for a `word` in the file and a current weight."""
+    if word == AVOID and weight >= 0:
+        return importance_of(weight)
     return importance_of(weight) or word if word in WEIGHTS else word
