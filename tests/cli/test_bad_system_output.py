@@ -69,7 +69,7 @@ CASES: dict[str, tuple[str, bytes, str]] = {
     ),
     "candidates of nobody": (
         "f.jsonl",
-        line(query={"text": "x"}, candidates=[{"docid": "p1"}]),
+        line(query={}, candidates=[{"docid": "p1"}]),
         r"query.qid: no query id",
     ),
     "candidate without text": (
