@@ -453,7 +453,8 @@ def _quantities(tokens: Sequence[Token]) -> list[Token]:
 def _with_context(before: list[Token], quantity: Quantity) -> Quantity:
     """Return the quantity with the bound that the last words of `before` give; remove them."""
     has_article = bool(before) and before[-1].text in ("a", "an")
-    words = [token.text for token in before[: len(before) - has_article][-2:]]
+    end = len(before) - has_article
+    words = [token.text for token in before[max(0, end - 2) : end]]
     bounds = word_table("comparisons")
     for length in (2, 1):
         if bound := bounds.get(" ".join(words[-length:])):
