@@ -1,0 +1,63 @@
+"""Clients of the exam as a service: their limits, and what they used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from exampp.errors import InputError
+
+RATE = 60
+"""Default of the requests that a client may send in a minute."""
+MOST = 2**53
+"""The largest limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a client; None: no limit.
+
+    `rate` is the number of requests in any 60 seconds. `requests`, `cells` and `cost` limit all
+    requests together.
+
+    Raises:
+        InputError: A limit is negative, or no number.
+    """
+
+    rate: int = RATE
+    requests: int | None = None
+    cells: int | None = None
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "requests", "cells", "cost"):
+            value = getattr(self, name)
+            least = 1 if name == "rate" else 0
+            if value is not None and not least <= value <= MOST:
+                raise InputError(f"must be {least} or more, not {value:g}", field=f"--{name}")
+
+
+class Client(NamedTuple):
+    """A client: the limits, what it used, and whether its token is valid."""
+
+    name: str
+    limits: Limits
+    requests: int
+    cells: int
+    cost: float
+    sealed: int
+    active: bool
+    added: str
+
+
+class SealedUse(NamedTuple):
+    """A part that clients submitted systems to, with the ladder of one way of scoring."""
+
+    bank: str
+    sealed_at: str
+    ladder: str
+    submissions: int
+    reports: int
+    report: float
+    queries: int
+    last: str

@@ -1,0 +1,202 @@
+"""Clients of the exam as a service, and what they asked.
+
+A request is recorded, in a committed transaction, before it is answered: a process that is killed
+in the middle has used up the request. All processes that serve a collection share the limits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from exampp.errors import InputError
+from exampp.records.clients import Client, Limits, SealedUse
+from exampp.store.sql import exists, insert, records
+
+MINUTE = 60.0
+_CLIENTS = """
+SELECT name, rate, most_requests, most_cells, most_cost, requests, cells, cost,
+(SELECT count(*) FROM client_request r WHERE r.client = c.client AND split IS NOT NULL), active, at
+FROM client c
+"""
+_USE = """
+SELECT b.name, s.at, r.ladder, count(*), count(r.report), coalesce(max(r.report), 0),
+coalesce(max(json_array_length(r.scores)), 0), max(r.at)
+FROM client_request r JOIN split s USING (split) JOIN bank b USING (bank)
+GROUP BY r.split, r.ladder ORDER BY max(r.request) DESC
+"""
+
+
+class Identified(NamedTuple):
+    """The client of a token."""
+
+    key: int
+    name: str
+
+
+class Ladder(NamedTuple):
+    """The state of a ladder: its last report and the scores by query of that submission."""
+
+    report: float
+    scores: tuple[float, ...]
+
+
+class OverLimit(InputError):
+    """A client has used up a limit; after `wait` seconds it may try again (None: never)."""
+
+    def __init__(self, what: str, hint: str, wait: int | None = None) -> None:
+        super().__init__(what, hint=hint)
+        self.wait = wait
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def clients(connection: sqlite3.Connection) -> list[Client]:
+    """Return all clients by name, also those without a valid token."""
+    rows = connection.execute(f"{_CLIENTS} ORDER BY name").fetchall()
+    return [
+        Client(name, Limits(rate, *most), *used, bool(active), at)
+        for name, rate, *rest, active, at in rows
+        for most, used in [(rest[:3], rest[3:])]
+    ]
+
+
+def put_client(connection: sqlite3.Connection, name: str, digest: str, limits: Limits) -> None:
+    """Add a client in the caller's transaction; a known one gets a new token and new limits."""
+    connection.execute(
+        "INSERT INTO client (name, digest, rate, most_requests, most_cells, most_cost, at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, "
+        "rate = excluded.rate, most_requests = excluded.most_requests, "
+        "most_cells = excluded.most_cells, most_cost = excluded.most_cost, active = 1",
+        (name, digest, limits.rate, limits.requests, limits.cells, limits.cost, _now()),
+    )
+
+
+def _now() -> str:
+    return _time(datetime.now(UTC))
+
+
+def revoke_client(connection: sqlite3.Connection, name: str) -> None:
+    """End the token of a client in the caller's transaction.
+
+    Raises:
+        InputError: There is no such client.
+    """
+    if not exists(connection, "SELECT 1 FROM client WHERE name = ? AND active", (name,)):
+        raise InputError(
+            f"{name!r} has no token", hint="exampp clients COLLECTION lists the clients"
+        )
+    connection.execute("UPDATE client SET active = 0, digest = '' WHERE name = ?", (name,))
+
+
+def identify(connection: sqlite3.Connection, digest: str) -> Identified | None:
+    """Return the client with the digest of a token; None if it is unknown or was revoked."""
+    if not digest:
+        return None
+    found = records(
+        Identified,
+        connection,
+        "SELECT client, name FROM client WHERE active AND digest = ?",
+        (digest,),
+    )
+    return found[0] if found else None
+
+
+def record_request(
+    connection: sqlite3.Connection,
+    client: int,
+    action: str,
+    cells: int,
+    sealed: tuple[int, str] | None = None,
+    *,
+    now: datetime | None = None,
+) -> int:
+    """Record a request within the limits, in the caller's transaction; return its key.
+
+    `sealed` is the split and the ladder of a submission.
+
+    Raises:
+        OverLimit: A limit of the client is reached; nothing is recorded.
+    """
+    at = now or datetime.now(UTC)
+    row = connection.execute(
+        "SELECT active, rate, most_requests, most_cells, most_cost, requests, cells, cost "
+        "FROM client WHERE client = ?",
+        (client,),
+    ).fetchone()
+    active, rate, most_requests, most_cells, most_cost, requests, used, cost = row
+    if not active:
+        raise OverLimit("the token was revoked", "Ask the owner of the exam for a new one")
+    owner = "Ask the owner of the exam for more"
+    if most_requests is not None and requests >= most_requests:
+        raise OverLimit(f"all {most_requests} requests of this token are used", owner)
+    if most_cells is not None and used + cells > most_cells:
+        left = f"{most_cells - used} of {most_cells} are left"
+        raise OverLimit(f"the request takes {cells} cells, and {left}", owner)
+    if most_cost is not None and cost >= most_cost:
+        raise OverLimit("the budget of this token is used", owner)
+    recent = connection.execute(
+        "SELECT count(*), min(at) FROM (SELECT at FROM client_request WHERE client = ? AND at > ? "
+        "ORDER BY at DESC LIMIT ?)",
+        (client, _time(at - timedelta(seconds=MINUTE)), rate),
+    ).fetchone()
+    if recent[0] >= rate:
+        first = datetime.fromisoformat(recent[1])
+        wait = max(1, math.ceil(MINUTE - (at - first).total_seconds()))
+        raise OverLimit(
+            f"more than {rate} requests in a minute", f"Try again in {wait} s", min(wait, 60)
+        )
+    connection.execute(
+        "UPDATE client SET requests = requests + 1, cells = cells + ? WHERE client = ?",
+        (cells, client),
+    )
+    return insert(
+        connection,
+        "INSERT INTO client_request (client, action, cells, at, split, ladder) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (client, action, cells, _time(at), *(sealed or (None, None))),
+    )
+
+
+def add_cost(connection: sqlite3.Connection, client: int, cost: float) -> None:
+    """Add the cost of a request, in the caller's transaction."""
+    connection.execute("UPDATE client SET cost = cost + ? WHERE client = ?", (cost, client))
+
+
+def find_ladder(connection: sqlite3.Connection, split: int, ladder: str) -> Ladder | None:
+    """Return the state of a ladder; None before its first report."""
+    row = connection.execute(
+        "SELECT report, scores FROM client_request WHERE split = ? AND ladder = ? "
+        "AND scores IS NOT NULL ORDER BY request DESC LIMIT 1",
+        (split, ladder),
+    ).fetchone()
+    return Ladder(row[0], tuple(json.loads(row[1]))) if row else None
+
+
+def count_sealed(connection: sqlite3.Connection, split: int) -> tuple[int, int]:
+    """Return the submissions to a sealed part, and how many of them were reported."""
+    row = connection.execute(
+        "SELECT count(*), count(report) FROM client_request WHERE split = ?", (split,)
+    ).fetchone()
+    return row[0], row[1]
+
+
+def put_report(
+    connection: sqlite3.Connection, request: int, report: float, scores: Sequence[float]
+) -> None:
+    """Record the report of a ladder on a submission, in the caller's transaction."""
+    connection.execute(
+        "UPDATE client_request SET report = ?, scores = ? WHERE request = ?",
+        (report, json.dumps(list(scores)), request),
+    )
+
+
+def sealed_use(connection: sqlite3.Connection) -> list[SealedUse]:
+    """Return all ladders, the last used first."""
+    return records(SealedUse, connection, _USE)
