@@ -17,8 +17,8 @@ MOST = 2**53
 class Limits:
     """Limits of a client; None: no limit.
 
-    `rate` is the number of requests in any 60 seconds. `requests`, `cells` and `cost` limit all
-    requests together.
+    `rate` is the number of requests in any 60 seconds. `requests` and `cells` limit all requests
+    together.
 
     Raises:
         InputError: A limit is negative, or no number.
@@ -27,14 +27,13 @@ class Limits:
     rate: int = RATE
     requests: int | None = None
     cells: int | None = None
-    cost: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("rate", "requests", "cells", "cost"):
+        for name in ("rate", "requests", "cells"):
             value = getattr(self, name)
             least = 1 if name == "rate" else 0
             if value is not None and not least <= value <= MOST:
-                raise InputError(f"must be {least} or more, not {value:g}", field=f"--{name}")
+                raise InputError(f"must be {least} or more, not {value}", field=f"--{name}")
 
 
 class Client(NamedTuple):
@@ -44,7 +43,6 @@ class Client(NamedTuple):
     limits: Limits
     requests: int
     cells: int
-    cost: float
     sealed: int
     active: bool
     added: str

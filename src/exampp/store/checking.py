@@ -87,7 +87,6 @@ _MORE: Mapping[str, Mapping[str, str]] = {
     "client": {
         **dict.fromkeys(("requests", "cells"), _POSITIVE),
         "rate": "{0} > 0",
-        "cost": "{0} BETWEEN 0 AND 1e300",
         "active": _FLAG,
         "at": _TIME,
     },

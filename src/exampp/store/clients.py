@@ -19,12 +19,12 @@ from exampp.store.sql import exists, insert, records
 
 MINUTE = 60.0
 _CLIENTS = """
-SELECT name, rate, most_requests, most_cells, most_cost, requests, cells, cost,
+SELECT name, rate, most_requests, most_cells, requests, cells,
 (SELECT count(*) FROM client_request r WHERE r.client = c.client AND split IS NOT NULL), active, at
 FROM client c
 """
 _USE = """
-SELECT b.name, s.at, r.ladder, count(*), count(r.report), coalesce(max(r.report), 0),
+SELECT b.name, s.at, r.ladder, count(*), count(r.scores), coalesce(max(r.report), 0),
 coalesce(max(json_array_length(r.scores)), 0), max(r.at)
 FROM client_request r JOIN split s USING (split) JOIN bank b USING (bank)
 GROUP BY r.split, r.ladder ORDER BY max(r.request) DESC
@@ -63,18 +63,18 @@ def clients(connection: sqlite3.Connection) -> list[Client]:
     return [
         Client(name, Limits(rate, *most), *used, bool(active), at)
         for name, rate, *rest, active, at in rows
-        for most, used in [(rest[:3], rest[3:])]
+        for most, used in [(rest[:2], rest[2:])]
     ]
 
 
 def put_client(connection: sqlite3.Connection, name: str, digest: str, limits: Limits) -> None:
     """Add a client in the caller's transaction; a known one gets a new token and new limits."""
     connection.execute(
-        "INSERT INTO client (name, digest, rate, most_requests, most_cells, most_cost, at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, "
+        "INSERT INTO client (name, digest, rate, most_requests, most_cells, at) "
+        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, "
         "rate = excluded.rate, most_requests = excluded.most_requests, "
-        "most_cells = excluded.most_cells, most_cost = excluded.most_cost, active = 1",
-        (name, digest, limits.rate, limits.requests, limits.cells, limits.cost, _now()),
+        "most_cells = excluded.most_cells, active = 1",
+        (name, digest, limits.rate, limits.requests, limits.cells, _now()),
     )
 
 
@@ -126,11 +126,11 @@ def record_request(
     """
     at = now or datetime.now(UTC)
     row = connection.execute(
-        "SELECT active, rate, most_requests, most_cells, most_cost, requests, cells, cost "
-        "FROM client WHERE client = ?",
+        "SELECT active, rate, most_requests, most_cells, requests, cells FROM client "
+        " WHERE client = ?",
         (client,),
     ).fetchone()
-    active, rate, most_requests, most_cells, most_cost, requests, used, cost = row
+    active, rate, most_requests, most_cells, requests, used = row
     if not active:
         raise OverLimit("the token was revoked", "Ask the owner of the exam for a new one")
     owner = "Ask the owner of the exam for more"
@@ -139,8 +139,6 @@ def record_request(
     if most_cells is not None and used + cells > most_cells:
         left = f"{most_cells - used} of {most_cells} are left"
         raise OverLimit(f"the request takes {cells} cells, and {left}", owner)
-    if most_cost is not None and cost >= most_cost:
-        raise OverLimit("the budget of this token is used", owner)
     recent = connection.execute(
         "SELECT count(*), min(at) FROM (SELECT at FROM client_request WHERE client = ? AND at > ? "
         "ORDER BY at DESC LIMIT ?)",
@@ -164,11 +162,6 @@ def record_request(
     )
 
 
-def add_cost(connection: sqlite3.Connection, client: int, cost: float) -> None:
-    """Add the cost of a request, in the caller's transaction."""
-    connection.execute("UPDATE client SET cost = cost + ? WHERE client = ?", (cost, client))
-
-
 def find_ladder(connection: sqlite3.Connection, split: int, ladder: str) -> Ladder | None:
     """Return the state of a ladder; None before its first report."""
     row = connection.execute(
@@ -180,7 +173,7 @@ def find_ladder(connection: sqlite3.Connection, split: int, ladder: str) -> Ladd
 
 
 def count_sealed(connection: sqlite3.Connection, split: int) -> tuple[int, int]:
-    """Return the submissions to a sealed part, and how many of them were reported."""
+    """Return the submissions to a sealed part, and the answers that depended on them."""
     row = connection.execute(
         "SELECT count(*), count(report) FROM client_request WHERE split = ?", (split,)
     ).fetchone()
@@ -188,12 +181,18 @@ def count_sealed(connection: sqlite3.Connection, split: int) -> tuple[int, int]:
 
 
 def put_report(
-    connection: sqlite3.Connection, request: int, report: float, scores: Sequence[float]
+    connection: sqlite3.Connection,
+    request: int,
+    report: float,
+    scores: Sequence[float] | None = None,
 ) -> None:
-    """Record the report of a ladder on a submission, in the caller's transaction."""
+    """Record that the answer to a submission depended on it, in the caller's transaction.
+
+    `scores` are those by query of a new best, None if it failed.
+    """
     connection.execute(
         "UPDATE client_request SET report = ?, scores = ? WHERE request = ?",
-        (report, json.dumps(list(scores)), request),
+        (report, None if scores is None else json.dumps(list(scores)), request),
     )
 
 

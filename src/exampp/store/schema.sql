@@ -351,9 +351,9 @@ CREATE TABLE batch_request (
 CREATE INDEX batch_request_of ON batch_request (batch);
 
 -- Programs that use the exam as a service, with limits of what they may use (NULL: none) and what
--- they used. A request is recorded before it is answered. `split` is the sealed part that it was
--- submitted to and `ladder` the fingerprint of how it was scored; `report` and `scores` (by query)
--- are set if the ladder reported it.
+-- they used. A request is recorded before it is answered. `split` is the sealed part that a system
+-- was submitted to, and `ladder` the fingerprint of how it is scored. `report` is set if the answer
+-- depended on the system: with its scores by query as a new best, without them as a failure.
 
 CREATE TABLE client (
     client INTEGER PRIMARY KEY,
@@ -362,10 +362,8 @@ CREATE TABLE client (
     rate INTEGER NOT NULL,
     most_requests INTEGER,
     most_cells INTEGER,
-    most_cost REAL,
     requests INTEGER NOT NULL DEFAULT 0,
     cells INTEGER NOT NULL DEFAULT 0,
-    cost REAL NOT NULL DEFAULT 0,
     active INTEGER NOT NULL DEFAULT 1,
     at TEXT NOT NULL
 ) STRICT;
