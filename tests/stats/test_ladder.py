@@ -64,10 +64,10 @@ def test_reports_rise_by_steps_and_never_exceed_a_mean(submissions: np.ndarray) 
 
 
 def test_the_bound_by_hand() -> None:
-    # one submission, seen before any answer: log(2 * 1 * 2 * 101 / 0.05) / (2 n)
-    assert error_bound(1, 0, 1000) == pytest.approx(math.sqrt(math.log(404 / 0.05) / 2000))
-    # the reports of 2 of 10 submissions: (10 * 100)^2 / 2!^2 sequences of answers
-    answers = math.log(1000**2 / 4) + math.log(2 * 10 * 11 * 101 / 0.05)
+    # one submission, made before any answer: log(2 * 1 * 2 * 1 * 2 / 0.05) / (2 n)
+    assert error_bound(1, 0, 1000) == pytest.approx(math.sqrt(math.log(8 / 0.05) / 2000))
+    # the reports of 2 of 10 submissions: (10 * 101)^2 / 2! sequences of answers
+    answers = math.log(1010**2 / 2) + math.log(2 * 10 * 11 * 3 * 4 / 0.05)
     assert error_bound(10, 2, 1000) == pytest.approx(math.sqrt(answers / 2000))
     assert error_bound(0, 0, 10) == 0
     assert error_bound(10_000, 10, 50) == 1

@@ -9,14 +9,15 @@ report by the step; otherwise it repeats the last report. For n queries, the ste
   queries have a small standard error, so that a client could climb by a query at a time,
 - `GRID`: reports are rounded down to its multiples.
 
-`error_bound` counts the possible answers. Before submission k, with b reports among the answers,
-there are at most (k m)^b / (b!)^2 different sequences of answers, with m = 1 / `GRID` values of a
-report, which only rise. Submissions that depend on earlier answers are one path of a tree with one
-submission at each node, so that a bound for all nodes (Hoeffding's inequality) holds for the path:
-with the probability 1 - error, every submission so far has a mean on the secret items that differs
-from its expected value on new secret items by at most
+`error_bound` counts the possible answers. An answer that depends on its submission is a report (one
+of 100 multiples of `GRID`) or a failure to grade it; all others repeat the last report. With b such
+answers among k, there are at most C(k, b) 101^b <= (101 k)^b / b! sequences of answers. Submissions
+that depend on earlier answers are one path of a tree with one submission at each node, so that a
+bound for all nodes (Hoeffding's inequality) holds for the path: with the probability 1 - error, at
+all times, every submission so far has a mean on the secret items that differs from its expected
+value on new secret items by at most
 
-    sqrt((log((k m)^b / (b!)^2) + log(2 k (k + 1) (m + 1) / error)) / (2 n))
+    sqrt((log((101 k)^b / b!) + log(2 k (k + 1) (b + 1) (b + 2) / error)) / (2 n))
 
 for n queries with independent items. A report is less than `GRID` below the mean that it reports.
 
@@ -37,7 +38,7 @@ from exampp.stats.estimate import Floats
 GRID = 0.01
 """Reports are multiples of this, and rise by at least this."""
 VALUES = round(1 / GRID)
-"""The number of values that a report can take, beside none."""
+"""The number of values that a report can take."""
 LEAST_QUERIES = 2
 """A standard error needs two queries."""
 _ROUNDING = 1e-6
@@ -86,22 +87,22 @@ def step(differences: Floats) -> float:
     return max(GRID, paired, 0.5 / math.sqrt(queries))
 
 
-def error_bound(submissions: int, reports: int, queries: int, error: float = 0.05) -> float:
+def error_bound(submissions: int, depending: int, queries: int, error: float = 0.05) -> float:
     """Bound how far any submission's secret score is from its expected value on new items.
 
     Args:
-        submissions: All submissions so far, also those without a report.
-        reports: Those of them that were reported as a new best.
+        submissions: All submissions so far.
+        depending: Answers that depended on their submission: reports of a new best, and failures.
         queries: Queries with secret items.
         error: Probability that the bound fails, at any time.
 
     Returns 1 if it says nothing, as it does for few queries.
     """
-    if not 0 <= reports <= min(submissions, VALUES) or queries < 1 or not 0 < error < 1:
-        raise ValueError(f"{reports} reports of {submissions} submissions on {queries} queries")
+    if not 0 <= depending <= submissions or queries < 1 or not 0 < error < 1:
+        raise ValueError(f"{depending} answers of {submissions} submissions on {queries} queries")
     if submissions == 0:
         return 0.0
-    answers = reports * math.log(submissions * VALUES) - 2 * math.lgamma(reports + 1)
-    # the union over submissions and numbers of reports shares the error among them
-    shares = 2 * submissions * (submissions + 1) * (VALUES + 1)
+    answers = depending * math.log(submissions * (VALUES + 1)) - math.lgamma(depending + 1)
+    # the union over submissions and numbers of answers shares the error among them
+    shares = 2 * submissions * (submissions + 1) * (depending + 1) * (depending + 2)
     return min(1.0, math.sqrt((answers + math.log(shares / error)) / (2 * queries)))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.records.clients import Client, Limits, SealedUse
-from exampp.store.sql import exists, insert, records
+from exampp.store.sql import exists, insert, records, select_integer
 
 MINUTE = 60.0
 _CLIENTS = """
@@ -78,6 +78,15 @@ def put_client(connection: sqlite3.Connection, name: str, digest: str, limits: L
     )
 
 
+def local_client(connection: sqlite3.Connection, name: str, limits: Limits) -> int:
+    """Return the key of a client without a token, added in the caller's transaction if unknown."""
+    connection.execute(
+        "INSERT OR IGNORE INTO client (name, digest, rate, at) VALUES (?, '', ?, ?)",
+        (name, limits.rate, _now()),
+    )
+    return select_integer(connection, "SELECT client FROM client WHERE name = ?", (name,))
+
+
 def _now() -> str:
     return _time(datetime.now(UTC))
 
@@ -127,7 +136,7 @@ def record_request(
     at = now or datetime.now(UTC)
     row = connection.execute(
         "SELECT active, rate, most_requests, most_cells, requests, cells FROM client "
-        " WHERE client = ?",
+        "WHERE client = ?",
         (client,),
     ).fetchone()
     active, rate, most_requests, most_cells, requests, used = row

@@ -248,7 +248,7 @@ def prepare(
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    address = f"http://{_shown(host)}:{port}"
+    address = f"http://{shown_host(host)}:{port}"
     if access.public:
         # a proxy that other machines reach has TLS; one for trials on this machine rarely has
         is_local = is_loopback(access.public[0].partition(":")[0])
@@ -288,7 +288,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _shown(host: str) -> str:
+def shown_host(host: str) -> str:
     if host in ("0.0.0.0", "::"):
         return socket.gethostname()
     return f"[{host}]" if is_address(host) and ":" in host else host
