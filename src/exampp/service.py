@@ -28,12 +28,13 @@ from typing import TypeVar
 import numpy as np
 
 from exampp.collection import Collection
-from exampp.errors import InputError, Unfinished
+from exampp.errors import ExamError, InputError, Unfinished
 from exampp.items.sealing import record_of
 from exampp.measures.requirements import parse_requirement
-from exampp.measures.text_scores import TextScore
+from exampp.measures.text_scores import Scores, TextScore
 from exampp.records.clients import Limits
 from exampp.records.wording import counted, suggest
+from exampp.results.result import Table
 from exampp.sanitize import clean_name
 from exampp.scorer import Scorer
 from exampp.stats.estimate import LEVEL, Floats
@@ -62,6 +63,9 @@ LOCAL = "stdio"
 """The client of this machine, which needs no token."""
 _TOKEN_BYTES = 24
 _TOKEN = "exampp-"
+
+
+NO_GRADES = "the grader did not answer"
 
 
 class NotThere(InputError):
@@ -234,6 +238,49 @@ def revoke_client(collection: Collection, name: str) -> None:
         stored.revoke_client(connection, clean_name("the name of a client", name))
 
 
+def client_tables(collection: Collection) -> dict[str, Table]:
+    """Return what every client used, and what clients learnt of the sealed part."""
+    connection = collection.connection
+    names = [
+        "client",
+        "token",
+        "requests",
+        "of",
+        "cells",
+        "of cells",
+        "a minute",
+        "sealed",
+        "since",
+    ]
+    rows = [
+        (
+            one.name,
+            "valid" if one.active else "revoked",
+            *(one.requests, one.limits.requests, one.cells, one.limits.cells),
+            *(one.limits.rate, one.sealed),
+        )
+        for one in stored.clients(connection)
+    ]
+    found = {"clients": Table.of(names, rows)}
+    if use := stored.sealed_use(connection):
+        names = ["bank", "sealed", "submissions", "reports", "score", "bound", "last"]
+        found["sealed"] = Table.of(
+            names,
+            [
+                (
+                    *(one.bank, one.sealed_at[:10], one.submissions, one.reports, one.report),
+                    error_bound(one.submissions, one.depending, one.queries)
+                    if one.queries
+                    else None,
+                    one.last[:16],
+                )
+                for one in use
+            ],
+            "Submissions to the sealed part",
+        )
+    return found
+
+
 # ---- the exam ------------------------------------------------------------------------------------
 
 
@@ -265,6 +312,14 @@ class _Exam:
             field="query_id",
             hint=suggest(query_id, self.public) or "list_queries lists them",
         )
+
+    def score(self, texts: Mapping[str, Sequence[str]], part: str | None) -> Mapping[str, Scores]:
+        try:
+            return self.scorer.score_all(texts, part=part)
+        except ExamError as error:
+            # clients must not read what it says of servers, files and prompts
+            _LOG.warning("%s", error)
+            raise Unavailable(NO_GRADES, 10) from None
 
     def rated(self, query_id: str, one: TextScore) -> list[RatedItem]:
         least = self.scorer.min_rating
@@ -401,17 +456,12 @@ class ExamService:
         return self._stored(admit)
 
     @contextmanager
-    def _graded(self) -> Iterator[None]:
-        """Limit the requests that are graded at once, and hide why a grader failed."""
+    def _place(self) -> Iterator[None]:
+        """Limit the requests that are graded or wait for it."""
         if not self._waiting.acquire(blocking=False):
             raise Unavailable("too many requests are being graded")
         try:
             yield
-        except Unavailable:
-            raise
-        except Unfinished as error:
-            _LOG.warning("%s", error)
-            raise Unavailable("the grader did not answer", 10) from None
         finally:
             self._waiting.release()
 
@@ -469,9 +519,12 @@ class ExamService:
 
         for system in systems:
             _check_answers(system)
-        with self._graded():
+        with self._place():
             exam, _ = self._admit(client, action, count)
-            found = exam.scorer.score_all(texts, part=exam.part)
+            found = exam.score(texts, exam.part)
+        graded = [one for scores in found.values() for one in scores if one.passages]
+        if graded and all(_has_failed(one) for one in graded):
+            raise Unavailable(NO_GRADES, 10)
         return exam, [
             {query_id: scores[number] for query_id, scores in found.items()}
             for number in range(len(systems))
@@ -490,14 +543,9 @@ class ExamService:
         low, _ = _interval([one[q].low - other[q].high for q in first], DIFFERENCE)
         _, high = _interval([one[q].high - other[q].low for q in first], DIFFERENCE)
         verdict = "first is better" if low > 0 else "second is better" if high < 0 else "undecided"
-        means = values.mean(axis=0).tolist()
-        return Comparison(
-            verdict,
-            *means,
-            means[0] - means[1],
-            *(low, high, LEVEL),
-            [_compared(exam, query_id, one[query_id], other[query_id]) for query_id in first],
-        )
+        mine, theirs = map(float, values.mean(axis=0))
+        queries = [_compared(exam, query_id, one[query_id], other[query_id]) for query_id in first]
+        return Comparison(verdict, mine, theirs, mine - theirs, low, high, LEVEL, queries)
 
     def gate(self, client: Identified, answers: Answers, require: str) -> GateAnswer:
         """Check a requirement, such as Cover>=0.7, by the public items of all queries."""
@@ -563,7 +611,7 @@ class ExamService:
                 exam.query_id(query_id)
             return exam.scorer.count_cells(_sealed_texts(exam, answers), part="sealed")
 
-        with self._graded():
+        with self._place():
             exam, request = self._admit(client, "submit", count, sealed=True)
             try:
                 scores = _sealed_scores(exam, answers)
@@ -589,6 +637,11 @@ class ExamService:
             elif (rung := climb(rung, scores)).is_new:
                 stored.put_report(connection, request, rung.report, rung.best.tolist())
             return rung, *stored.count_sealed(connection, exam.split)
+
+
+def _has_failed(score: TextScore) -> bool:
+    """Return whether no request about an answer got a reply."""
+    return score.failed > 0 and not score.unparsed and set(score.ratings.values()) == {None}
 
 
 def _check_answers(answers: Answers) -> None:
@@ -637,7 +690,7 @@ def _sealed_scores(exam: _Exam, answers: Answers) -> Floats:
     Raises:
         Unavailable: A request about a sealed item failed.
     """
-    found = exam.scorer.score_all(_sealed_texts(exam, answers), part="sealed")
+    found = exam.score(_sealed_texts(exam, answers), "sealed")
     if any(scores[0].failed for scores in found.values()):
         raise Unavailable("the grader did not answer all requests about sealed items", 10)
     values = (found[one][0].score if one in found else 0.0 for one in exam.sealed)

@@ -49,13 +49,17 @@ class Client(NamedTuple):
 
 
 class SealedUse(NamedTuple):
-    """A part that clients submitted systems to, with the ladder of one way of scoring."""
+    """A sealed part that clients submitted systems to.
+
+    `depending` answers depended on their submission; `reports` of these gave a new best score, the
+    last of them `report`. `queries` are those with sealed items, 0 before the first report.
+    """
 
     bank: str
     sealed_at: str
-    ladder: str
     submissions: int
+    depending: int
     reports: int
-    report: float
+    report: float | None
     queries: int
     last: str

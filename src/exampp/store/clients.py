@@ -24,10 +24,12 @@ SELECT name, rate, most_requests, most_cells, requests, cells,
 FROM client c
 """
 _USE = """
-SELECT b.name, s.at, r.ladder, count(*), count(r.scores), coalesce(max(r.report), 0),
+SELECT b.name, s.at, count(*), count(r.report), count(r.scores),
+(SELECT l.report FROM client_request l WHERE l.split = r.split AND l.report IS NOT NULL
+ORDER BY l.request DESC LIMIT 1),
 coalesce(max(json_array_length(r.scores)), 0), max(r.at)
 FROM client_request r JOIN split s USING (split) JOIN bank b USING (bank)
-GROUP BY r.split, r.ladder ORDER BY max(r.request) DESC
+GROUP BY r.split ORDER BY max(r.request) DESC
 """
 
 
@@ -206,5 +208,5 @@ def put_report(
 
 
 def sealed_use(connection: sqlite3.Connection) -> list[SealedUse]:
-    """Return all ladders, the last used first."""
+    """Return the sealed parts that clients submitted to, the last used first."""
     return records(SealedUse, connection, _USE)

@@ -12,11 +12,10 @@ import logging
 import os
 from asyncio import timeout
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 import uvicorn
 from anyio import to_thread
@@ -31,7 +30,14 @@ from exampp.errors import CollectionBusy, ExamError, InputError, environment_fau
 from exampp.service import ExamService, NotThere, Unavailable
 from exampp.store.clients import Identified, OverLimit
 from exampp.version import __version__
-from exampp.web.access import Access, host_names, path_prefix, proxy_network, public_host
+from exampp.web.access import (
+    Access,
+    host_names,
+    is_loopback,
+    path_prefix,
+    proxy_network,
+    public_host,
+)
 from exampp.web.bodies import BODY_SECONDS, replayed, whole_body
 from exampp.web.limits import AccessLog, LimitedProtocol, limit_logs
 from exampp.web.mcp import answer_message
@@ -82,7 +88,8 @@ CODES: Mapping[int, str] = {
     503: "unavailable",
 }
 """The code of an error by its status."""
-_DOCUMENTED = (401, 403, 404, 413, 422, 429, 503)
+_DOCUMENTED = (400, 401, 403, 404, 408, 413, 422, 429, 503)
+NO_JSON = "The body is not JSON. Send a JSON object"
 
 
 def error_answer(status: int, message: str, field: str = "", wait: int | None = None) -> Response:
@@ -102,20 +109,24 @@ def error_answer(status: int, message: str, field: str = "", wait: int | None = 
 def explain(error: Exception) -> tuple[int, str, str, int | None]:
     """Return status, message, field and seconds to wait of an error."""
     if isinstance(error, OverLimit):
-        status = HTTPStatus.FORBIDDEN if error.wait is None else HTTPStatus.TOO_MANY_REQUESTS
+        status = 403 if error.wait is None else 429
         return status, str(error), "", error.wait
     if isinstance(error, InputError):
-        status = HTTPStatus.NOT_FOUND if isinstance(error, NotThere) else 422
+        status = 404 if isinstance(error, NotThere) else 422
         hint = f". {error.hint}" if error.hint else ""
         return status, f"{error.what}{hint}", error.field, None
     if isinstance(error, Unavailable):
         return HTTPStatus.SERVICE_UNAVAILABLE, f"{error}. Try again", "", error.wait
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return 400, NO_JSON, "", None
         place = [str(part) for part in first["loc"] if part not in ("body", "query")]
         field = ".".join(place)[:200]
         return 422, fault_sentence(first["msg"], field), ascii(field)[1:-1], None
     if isinstance(error, HTTPException):
+        if error.status_code == HTTPStatus.BAD_REQUEST:
+            return 400, NO_JSON, "", None
         phrase = HTTPStatus(error.status_code).phrase
         return error.status_code, f"{phrase}. /openapi.json has all addresses.", "", None
     if isinstance(error, CollectionBusy):
@@ -128,7 +139,10 @@ def explain(error: Exception) -> tuple[int, str, str, int | None]:
 
 
 def _error(_: Request, error: Exception) -> Response:
-    return error_answer(*explain(error))
+    answer = error_answer(*explain(error))
+    # the methods of an address
+    answer.headers.update(getattr(error, "headers", None) or {})
+    return answer
 
 
 # ---- the application -----------------------------------------------------------------------------
@@ -153,6 +167,7 @@ def api_app(service: ExamService, prefix: str = "") -> FastAPI:
         description="An exam as a service. Sealed items are never shown; see `submit`.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=limit_threads,
         servers=[{"url": prefix or "/"}],
     )
@@ -249,7 +264,8 @@ class TokenGate:
                 "Unknown host name. The owner of the exam adds it: --allowed-host NAME",
             )
         own = {hosts[0].lower(), *self.access.public}
-        if origin is not None and urlsplit(origin.lower()).netloc not in own:
+        allowed = {f"{scheme}://{host}" for scheme in ("http", "https") for host in own}
+        if origin is not None and origin.lower() not in allowed:
             return error_answer(HTTPStatus.FORBIDDEN, "The request came from another site.")
         return None
 
@@ -263,7 +279,7 @@ class TokenGate:
             )
         try:
             client = await run_in_threadpool(self.service.identify, token.strip())
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             return error_answer(*explain(error))
         if client is None:
             return error_answer(
@@ -290,19 +306,16 @@ async def _read_body(headers: Headers, receive: Receive) -> tuple[Response | Non
 # ---- serving -------------------------------------------------------------------------------------
 
 
-def serve_api(
+def prepare_api(
     service: ExamService,
-    *,
     host: str,
-    port: int,
+    *,
     allowed_hosts: Sequence[str] = (),
     prefix: str = "",
     proxies: Sequence[str] = (),
     access_log: str | Path | None = None,
-    announce: Callable[[str], None] = say,
-) -> None:
-    """Serve until interrupted. Port 0 selects a free port; raises InputError if it is in use."""
-    os.umask(0o077)
+) -> uvicorn.Server:
+    """Return a server of the API for a listening socket."""
     access = Access(
         People(),
         host_names(host),
@@ -324,9 +337,32 @@ def serve_api(
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    return uvicorn.Server(config)
+
+
+def serve_api(
+    service: ExamService,
+    host: str,
+    port: int,
+    *,
+    prefix: str = "",
+    announce: Callable[[str], None] = say,
+    **options: Any,
+) -> None:
+    """Serve until interrupted, with the options of `prepare_api`; port 0 selects a free port.
+
+    Raises:
+        InputError: The port is in use, or an option is wrong.
+    """
+    os.umask(0o077)
+    server = prepare_api(service, host, prefix=prefix, **options)
     with listen(host, port) as listener:
-        address = f"http://{shown_host(host)}:{listener.getsockname()[1]}{access.prefix}"
+        port = listener.getsockname()[1]
+        address = f"http://{shown_host(host)}:{port}{path_prefix(prefix)}"
         announce(f"API: {address}/v1/queries, described in {address}/openapi.json")
         announce(f"MCP: {address}{MCP}")
+        if not is_loopback(host) and not options.get("proxies"):
+            announce("The connection is not encrypted: tokens can be read. Use a reverse proxy.")
         announce("Press Ctrl-C to stop.")
-        uvicorn.Server(config).run(sockets=[listener])
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])

@@ -70,7 +70,13 @@ class Gate(_Arguments):
     answers: Answers
     require: Annotated[
         str,
-        Field(description="A requirement, such as Cover>=0.7.", min_length=1, max_length=200),
+        Field(
+            description="A requirement, such as Cover>=0.7.",
+            min_length=1,
+            max_length=200,
+            # for programs; people read the error of the service
+            json_schema_extra={"pattern": r"^Cover(@20)?(>=|<=|>|<)[01]?\.?[0-9]{1,6}$"},
+        ),
     ]
 
 
