@@ -51,6 +51,13 @@ if TYPE_CHECKING:
     from exampp.records.gradebook import QueryGrades
 
 
+CHARACTERS_PER_TOKEN = 20
+"""Characters of a text that are read, per token of the passages that count.
+
+English has about 5, so that this limits only texts that are far longer than these passages.
+"""
+
+
 class GraderChoice(NamedTuple):
     """A grader for a collection, by name or object, with its options."""
 
@@ -144,6 +151,8 @@ class Scorer:
                 rankings, items = has_subtopics(connection, run.exam.bank, run.exam.kind)
         self._subtopics: Subtopics = default_subtopics(rankings=rankings, items=items)
         self.bank = run.exam.bank
+        tokens = (self.measure.cutoff or CUTOFF) * (settings.passage_tokens or PASSAGE_TOKENS)
+        self._longest = CHARACTERS_PER_TOKEN * tokens
         self._choice, self._settings = choice, settings
         self._open_queue(run.grading)
 
@@ -258,7 +267,7 @@ class Scorer:
 
     def _passages(self, query_id: str, text: str) -> Mapping[str, str]:
         """Return the distinct passages of a text by id, in order, as an import does."""
-        response = Response(query_id, "", (Statement(sanitize(text)[0]),))
+        response = Response(query_id, "", (Statement(sanitize(text[: self._longest])[0]),))
         found: dict[str, str] = {}
         for one in segments(response, self._settings.passage_tokens):
             found.setdefault(text_digest(one.text), one.text)
