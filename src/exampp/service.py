@@ -1,7 +1,7 @@
 """The exam as a service for programs that do not see it: grade, compare, gate, submit.
 
 Answers to clients are about the public items of the bank only: their texts, their ratings, and
-scores over them. Sealed items are graded in requests of their own, and only in `submit`, whose
+scores over them. Sealed items are graded in separate requests, and only in `submit`, whose
 answer is that of the ladder (`stats.ladder`), so that no answer and no difference of answers gives
 a sealed item, its rating, or the score of a submission that is not clearly a new best.
 
@@ -42,7 +42,7 @@ from exampp.stats.ladder import LEAST_QUERIES, Rung, climb, error_bound, first_r
 from exampp.stats.means import DIFFERENCE, SHARE, Range, bounded_means
 from exampp.store import clients as stored
 from exampp.store.bank import known_queries, newest_split, states
-from exampp.store.clients import Identified
+from exampp.store.clients import Identified, bank_version
 from exampp.store.connection import data_version, read_transaction, transaction
 
 _LOG = logging.getLogger("exampp.service")
@@ -151,7 +151,7 @@ class ComparedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SystemDifference:
     """The difference of two systems on the public items, first minus second.
 
     `verdict` is `first is better`, `second is better`, or `undecided` if the interval includes 0.
@@ -200,7 +200,7 @@ class SealedReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ClientBudget:
     """Limits of a client and what is used; None: no limit."""
 
     client: str
@@ -235,27 +235,16 @@ def revoke_client(collection: Collection, name: str) -> None:
     """End the token of a client, also where it is in use; InputError if it has none."""
     connection = collection.connection
     with connection, transaction(connection):
-        stored.revoke_client(connection, clean_name("the name of a client", name))
+        stored.end_token(connection, clean_name("the name of a client", name))
 
 
 def client_tables(collection: Collection) -> dict[str, Table]:
     """Return what every client used, and what clients learnt of the sealed part."""
     connection = collection.connection
-    names = [
-        "client",
-        "token",
-        "requests",
-        "of",
-        "cells",
-        "of cells",
-        "a minute",
-        "sealed",
-        "since",
-    ]
+    names = ["client", "token", "requests", "most", "cells", "most cells", "a minute", "sealed"]
     rows = [
         (
-            one.name,
-            "valid" if one.active else "revoked",
+            *(one.name, "valid" if one.active else "revoked"),
             *(one.requests, one.limits.requests, one.cells, one.limits.cells),
             *(one.limits.rate, one.sealed),
         )
@@ -264,20 +253,16 @@ def client_tables(collection: Collection) -> dict[str, Table]:
     found = {"clients": Table.of(names, rows)}
     if use := stored.sealed_use(connection):
         names = ["bank", "sealed", "submissions", "reports", "score", "bound", "last"]
-        found["sealed"] = Table.of(
-            names,
-            [
-                (
-                    *(one.bank, one.sealed_at[:10], one.submissions, one.reports, one.report),
-                    error_bound(one.submissions, one.depending, one.queries)
-                    if one.queries
-                    else None,
-                    one.last[:16],
-                )
-                for one in use
-            ],
-            "Submissions to the sealed part",
-        )
+        parts = [
+            (
+                *(one.bank, one.sealed_at[:10], one.submissions, one.reports, one.report),
+                # unknown before the first report
+                error_bound(one.submissions, one.depending, one.queries) if one.queries else None,
+                one.last[:16],
+            )
+            for one in use
+        ]
+        found["sealed"] = Table.of(names, parts, "Submissions to the sealed part")
     return found
 
 
@@ -330,19 +315,9 @@ class _Exam:
         ]
 
 
-def _version(connection: sqlite3.Connection, bank: str) -> tuple[object, ...]:
-    """Return what changes with the items, the queries and the split of a bank."""
-    row = connection.execute(
-        "SELECT (SELECT max(edit) FROM item_edit), (SELECT max(split) FROM split), "
-        "(SELECT total FROM checksum WHERE name = 'query'), "
-        "(SELECT total FROM checksum WHERE name = 'item')"
-    ).fetchone()
-    return bank, *row
-
-
 def _read_exam(connection: sqlite3.Connection, scorer: Scorer) -> _Exam:
     with read_transaction(connection):
-        version = _version(connection, scorer.bank)
+        version = bank_version(connection, scorer.bank)
         split = newest_split(connection, scorer.bank)
         active = [one for one in states(connection, scorer.bank) if one.active]
         texts = known_queries(connection)
@@ -415,7 +390,7 @@ class ExamService:
         connection = self._collection.connection
         seen = data_version(connection)
         if seen != self._seen:
-            if _version(connection, self._exam.scorer.bank) != self._exam.version:
+            if bank_version(connection, self._exam.scorer.bank) != self._exam.version:
                 self._exam = self._read()
             self._seen = seen
         return self._exam
@@ -530,7 +505,7 @@ class ExamService:
             for number in range(len(systems))
         ]
 
-    def compare(self, client: Identified, first: Answers, second: Answers) -> Comparison:
+    def compare(self, client: Identified, first: Answers, second: Answers) -> SystemDifference:
         """Compare the answers of two systems to the same queries by the public items."""
         if differing := sorted(set(first) ^ set(second)):
             raise InputError(
@@ -545,7 +520,7 @@ class ExamService:
         verdict = "first is better" if low > 0 else "second is better" if high < 0 else "undecided"
         mine, theirs = map(float, values.mean(axis=0))
         queries = [_compared(exam, query_id, one[query_id], other[query_id]) for query_id in first]
-        return Comparison(verdict, mine, theirs, mine - theirs, low, high, LEVEL, queries)
+        return SystemDifference(verdict, mine, theirs, mine - theirs, low, high, LEVEL, queries)
 
     def gate(self, client: Identified, answers: Answers, require: str) -> GateAnswer:
         """Check a requirement, such as Cover>=0.7, by the public items of all queries."""
@@ -573,12 +548,12 @@ class ExamService:
         mean = float(np.mean([one.score for one in scores.values()]))
         return GateAnswer(verdict, str(requirement), mean, low, high, LEVEL, len(scores))
 
-    def budget(self, client: Identified) -> Budget:
+    def budget(self, client: Identified) -> ClientBudget:
         """Return the limits of the client and what it used."""
         known = self._stored(lambda: stored.clients(self._collection.connection))
         one = next(found for found in known if found.name == client.name)
         limits = one.limits
-        return Budget(
+        return ClientBudget(
             one.name,
             *(one.requests, limits.requests),
             *(one.cells, limits.cells),

@@ -155,7 +155,7 @@ def clients(
 ) -> None:
     """List, add and revoke the programs that may use the exam through exampp api.
 
-    The list has what every client used, and what was asked of the sealed part. A running server
+    The list has what every client used, and the submissions to the sealed part. A running server
     applies changes at once.
 
     Example: exampp clients my.exam --add nightly-build --requests 1000

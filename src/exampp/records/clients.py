@@ -36,7 +36,7 @@ class Limits:
                 raise InputError(f"must be {least} or more, not {value}", field=f"--{name}")
 
 
-class Client(NamedTuple):
+class ServiceClient(NamedTuple):
     """A client: the limits, what it used, and whether its token is valid."""
 
     name: str

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.records.clients import Client, Limits, SealedUse
+from exampp.records.clients import Limits, SealedUse, ServiceClient
 from exampp.store.sql import exists, insert, records, select_integer
 
 MINUTE = 60.0
@@ -59,13 +59,14 @@ def _time(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
-def clients(connection: sqlite3.Connection) -> list[Client]:
+def clients(connection: sqlite3.Connection) -> list[ServiceClient]:
     """Return all clients by name, also those without a valid token."""
-    rows = connection.execute(f"{_CLIENTS} ORDER BY name").fetchall()
     return [
-        Client(name, Limits(rate, *most), *used, bool(active), at)
-        for name, rate, *rest, active, at in rows
-        for most, used in [(rest[:2], rest[2:])]
+        ServiceClient(name, Limits(rate, *most), *used, bool(active), at)
+        for name, rate, most_requests, most_cells, requests, cells, sealed, active, at in (
+            connection.execute(f"{_CLIENTS} ORDER BY name").fetchall()
+        )
+        for most, used in [((most_requests, most_cells), (requests, cells, sealed))]
     ]
 
 
@@ -93,11 +94,11 @@ def _now() -> str:
     return _time(datetime.now(UTC))
 
 
-def revoke_client(connection: sqlite3.Connection, name: str) -> None:
+def end_token(connection: sqlite3.Connection, name: str) -> None:
     """End the token of a client in the caller's transaction.
 
     Raises:
-        InputError: There is no such client.
+        InputError: The client is unknown or has no token.
     """
     if not exists(connection, "SELECT 1 FROM client WHERE name = ? AND active", (name,)):
         raise InputError(
@@ -210,3 +211,13 @@ def put_report(
 def sealed_use(connection: sqlite3.Connection) -> list[SealedUse]:
     """Return the sealed parts that clients submitted to, the last used first."""
     return records(SealedUse, connection, _USE)
+
+
+def bank_version(connection: sqlite3.Connection, bank: str) -> tuple[object, ...]:
+    """Return a value that changes with the items, the queries and the split of a bank."""
+    row: tuple[object, ...] = connection.execute(
+        "SELECT (SELECT max(edit) FROM item_edit), (SELECT max(split) FROM split), "
+        "(SELECT total FROM checksum WHERE name = 'query'), "
+        "(SELECT total FROM checksum WHERE name = 'item')"
+    ).fetchone()
+    return bank, *row

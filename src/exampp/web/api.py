@@ -102,11 +102,11 @@ def error_answer(status: int, message: str, field: str = "", wait: int | None = 
         headers["retry-after"] = str(wait)
     if status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = "Bearer"
-    # escapes: an id may have characters that are no text
+    # escapes: an id may have characters that are not text
     return Response(json.dumps({"error": error}), status, headers, "application/json")
 
 
-def explain(error: Exception) -> tuple[int, str, str, int | None]:
+def explain_error(error: Exception) -> tuple[int, str, str, int | None]:
     """Return status, message, field and seconds to wait of an error."""
     if isinstance(error, OverLimit):
         status = 403 if error.wait is None else 429
@@ -139,7 +139,7 @@ def explain(error: Exception) -> tuple[int, str, str, int | None]:
 
 
 def _error(_: Request, error: Exception) -> Response:
-    answer = error_answer(*explain(error))
+    answer = error_answer(*explain_error(error))
     # the methods of an address
     answer.headers.update(getattr(error, "headers", None) or {})
     return answer
@@ -280,7 +280,7 @@ class TokenGate:
         try:
             client = await run_in_threadpool(self.service.identify, token.strip())
         except Exception as error:
-            return error_answer(*explain(error))
+            return error_answer(*explain_error(error))
         if client is None:
             return error_answer(
                 HTTPStatus.UNAUTHORIZED,

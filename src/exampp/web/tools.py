@@ -64,7 +64,7 @@ class TwoSystems(_Arguments):
     second: Answers
 
 
-class Gate(_Arguments):
+class GateArguments(_Arguments):
     """The answers of a system to all queries, and a requirement."""
 
     answers: Answers
@@ -80,7 +80,7 @@ class Gate(_Arguments):
     ]
 
 
-class System(_Arguments):
+class OneSystem(_Arguments):
     """The answers of a system."""
 
     answers: Answers
@@ -135,14 +135,14 @@ TOOLS: Mapping[str, Tool] = {
             "compare",
             TwoSystems,
             ExamService.compare,
-            service.Comparison,
+            service.SystemDifference,
             "Compare two systems by their answers to the same queries: the difference of their "
             "scores by the public items with its interval, and the items that only one covers.",
             "/v1/compare",
         ),
         Tool(
             "gate",
-            Gate,
+            GateArguments,
             ExamService.gate,
             service.GateAnswer,
             "Check whether a system meets a requirement by the public items, such as Cover>=0.7. "
@@ -151,7 +151,7 @@ TOOLS: Mapping[str, Tool] = {
         ),
         Tool(
             "submit",
-            System,
+            OneSystem,
             ExamService.submit,
             service.SealedReport,
             "Submit a system to the sealed items. Its score is reported only if it is clearly a "
@@ -162,7 +162,7 @@ TOOLS: Mapping[str, Tool] = {
             "budget",
             NoArguments,
             ExamService.budget,
-            service.Budget,
+            service.ClientBudget,
             "Return the limits of your token, and what you have used.",
             "/v1/budget",
             reads=True,
