@@ -202,7 +202,7 @@ def _rows_of_records(
         for span in one.spans:
             count_unused(path, sorted({*unread_paths(span, preset.every_path())}))
         count_unused(path, one.others)
-    return joined_preset(preset), [(one.line, one.row) for one in traces]
+    return joined_preset(preset), [(one.line, one.row) for one in traces if one.row]
 
 
 def _without_conflicts(
