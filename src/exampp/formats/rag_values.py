@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from exampp.errors import InputError
 from exampp.formats.columns import names_of
@@ -249,7 +249,7 @@ def answerability(fields: Mapping[str, Any]) -> bool | None:
     return None
 
 
-def is_dialogue(value: Any) -> bool:
+def is_dialogue(value: Any) -> TypeGuard[list[Any]]:
     """Return whether a value is a list of chat messages."""
     return isinstance(value, list) and any(map(_role, value))
 
