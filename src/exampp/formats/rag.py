@@ -319,6 +319,7 @@ def _records(
     fields_of = dict.fromkeys(chain(*preset.variants), "variant")
     fields_of |= dict.fromkeys(chain(*preset.system), "system")
     fields_of |= {one: name for name, paths in asdict(preset.fields).items() for one in paths}
+    fields_of |= dict.fromkeys(preset.paths("query"), "query")  # messages have the answer, too
     required = (*preset.paths("contexts"), *preset.paths("response"))
     shared = _shared_keys(path, preset, rows)
     preset = _with_ids_alone(preset, rows)

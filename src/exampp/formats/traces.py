@@ -39,8 +39,8 @@ def joined_preset(preset: Preset) -> Preset:
 class Trace(NamedTuple):
     """A trace: its first line, its row, its spans, and the (field, path) that were read.
 
-    `others` names the spans whose documents or output are not read, and a field of the root. A line
-    that is no span, such as the settings of a run, has no row.
+    `others` names the spans whose documents or output are not read, and a field of the root. The
+    settings of a run are not a span, and have no row.
     """
 
     line: int
