@@ -757,7 +757,7 @@ def first_cells(
     for number, one in enumerate(islice(pending_cells(connection, None, exam), FIRST * APART)):
         if number % APART == 0:
             with suppress(InputError):
-                request = build_request(prompt, exam.kind, grader, number, one).request
+                request = build_request(prompt, exam.kind, grader, number, one)
                 cells.append(FirstCell(request, partial(_has_grade, rules, one)))
     return cells
 

@@ -425,21 +425,15 @@ class GradingWorker:
                 check_prompt_fits(prompt, self._grader)
                 self._checked.add((prompt, kind))
             replies: list[tuple[int, Reply]] = []
-            lengths: dict[int, int] = {}
             requests = []
             for key, *texts in rows:
+                cells = _pending_cells(*texts)
                 try:
-                    filled = build_request(prompt, kind, self._grader, key, _pending_cells(*texts))
+                    requests.append(build_request(prompt, kind, self._grader, key, cells))
                 except InputError as error:
                     replies.append((key, Reply("", fault=str(error))))
-                    continue
-                requests.append(filled.request)
-                if filled.kept is not None:
-                    lengths[key] = filled.kept
-            replies += (
-                (one.key, _cut(reply, lengths.get(one.key)))
-                for one, reply in self._grader.answer(requests)
-            )
+            answers = self._grader.answer(requests)
+            replies += ((one.key, _cut(reply, one.kept)) for one, reply in answers)
         except InputError as error:
             return error
         return replies
