@@ -298,8 +298,7 @@ class Changes(Result):
         if self.queries:
             names: list[str | Column] = ["system", "query", "before", Column("now", key="after")]
             title = f"Queries with another {self.measure}: {len(self.queries):,}"
-            by_query = Table.of([*names, "difference"], self.queries, title)
-            found["queries"] = _first(by_query, most)
+            found["queries"] = _first(Table.of([*names, "difference"], self.queries, title), most)
         if self.content:
             title = f"Differences to {self.since}"
             found["content"] = Table.of([*ContentChange._fields], self.content, title)

@@ -393,8 +393,7 @@ def qrels_method(
     """
     labels: dict[str, dict[str, int]] = {}
     for judgment in judgments:
-        of_query = labels.setdefault(judgment.query_id, {})
-        of_query[judgment.passage_id] = max(0, judgment.relevance)
+        labels.setdefault(judgment.query_id, {})[judgment.passage_id] = max(0, judgment.relevance)
     known = [query for query in book.queries if query.query_id in labels]
     if not known:
         raise InputError("no query of the qrels is in the collection", file=name)

@@ -251,8 +251,7 @@ class GateResult(Result):
             for row in self.rows
         ]
         caption = self.whose + (f"; baseline {self.baseline}" if self.baseline else "")
-        notes = self._notes()
-        found = {"gate": Table.of(columns, rows, caption, notes, verdict=self.headline)}
+        found = {"gate": Table.of(columns, rows, caption, self._notes(), verdict=self.headline)}
         if self.lost:
             found["items"] = lost_items_table(self.lost)
         for one in self.changes:
@@ -419,11 +418,9 @@ def judge_systems(
     check = _RequirementCheck(book, answering(book), measured, baseline, settings, count)
     rows = [check.row(system, requirement) for system in checked for requirement in requirements]
     boards = [one[0] for one in measured.values() if not isinstance(one, str)]
-    bias = grader_bias(book)
-    notes = [*bias_notes(bias), *(text for one in boards for text in one.notes)]
+    notes = [*bias_notes(grader_bias(book)), *(text for one in boards for text in one.notes)]
     if book.sampled_from:
-        chance = percent(1 - ERROR)
-        notes.insert(0, note("gate-sample", of=book.sampled_from, chance=chance))
+        notes.insert(0, note("gate-sample", of=book.sampled_from, chance=percent(1 - ERROR)))
     if not systems and (sources := find_pairs(book.systems).values()):
         notes.insert(0, note("gate-sources", names=listed(sources)))
     return GateResult(

@@ -70,8 +70,7 @@ def _extended(
 
     @wraps(function)
     def command(**given: Any) -> None:
-        options = {name: given.pop(name) for name in declared}
-        function(**given, options=options)
+        function(**given, options={name: given.pop(name) for name in declared})
 
     shown: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():

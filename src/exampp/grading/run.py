@@ -632,8 +632,7 @@ class GradingRun:
     def _request(self, query: int, one: PendingCells) -> Iterator[Request]:
         self._last_key += 1
         if not self.needs_request(one):
-            lowest = self.grading.prompt.lowest
-            grade = Grade("", State.GRADED, lowest, rule=NO_ANSWER)
+            grade = Grade("", State.GRADED, self.grading.prompt.lowest, rule=NO_ANSWER)
             self._store(query, self._last_key, one, grade)
             return
         limit = self.grading.grader.limit

@@ -540,8 +540,7 @@ class RayWorkers:
         self._drop(worker)
 
     def _event(self, reference: Any) -> WorkerJoined | BatchAnswered | WorkerLost:
-        under = self._under.pop(reference)
-        worker, batch = under
+        worker, batch = self._under.pop(reference)
         try:
             outcome = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:

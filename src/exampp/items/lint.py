@@ -158,8 +158,7 @@ def lint(
         *_unasked(entries, queries),
         *_queries(entries, queries),
     ):
-        whole = ItemEvidence(finding.stake or 1.0)
-        one = known.get((finding.query_id, finding.item_id), whole)
+        one = known.get((finding.query_id, finding.item_id), ItemEvidence(finding.stake or 1.0))
         if (finding.query_id, finding.item_id, finding.rule) in dismissed:
             continue
         if doubtful or _is_likely(finding, one, gap):
@@ -259,9 +258,9 @@ class LintReport(Result):
             (*_row(one), RULES[one.rule].precision, RULES[one.rule].why) for one in self.findings
         ]
         columns = [*heads, "precision", "why it matters"]
-        verdict = self.headline
-        table = Table.of(columns, rows, self.source, self._notes(), verdict=verdict)
-        return {"findings": table}
+        return {
+            "findings": Table.of(columns, rows, self.source, self._notes(), verdict=self.headline)
+        }
 
     def _notes(self) -> Iterator[str]:
         if self.without_text:

@@ -155,8 +155,7 @@ def ir_measure(measure: Measure) -> Any:
     """
     import ir_measures
 
-    name = "NumRet" if measure.name == "NumRelRet" else measure.name
-    kind = getattr(ir_measures, name)
+    kind = getattr(ir_measures, "NumRet" if measure.name == "NumRelRet" else measure.name)
     params: dict[str, Any] = {
         key: dict(value) if isinstance(value, tuple) else value for key, value in measure.params
     }

@@ -532,8 +532,7 @@ def import_or_dry_run(
     importer = Importer(connection, edit, on_error=skipped or raise_error, scale=checked, **how)
     _check(importer)
     if corpus:
-        depth = importer.depth or DEPTH
-        importer = replace(importer, unknown_passages="keep", depth=depth)
+        importer = replace(importer, unknown_passages="keep", depth=importer.depth or DEPTH)
 
     def take(settle: BeforeCommit) -> ImportReport:
         return import_files(replace(importer, settle=settle), files, str(corpus or "") or None)

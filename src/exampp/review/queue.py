@@ -298,8 +298,7 @@ def _first(
     """Return the first undecided cells of a query, with their chances."""
     query = cells.query
     sure = None if confidence is None else confidence[cells.passages, cells.items]
-    chance = chances.of(query.ratings[cells.passages, cells.items], sure)
-    cells = replace(cells, chances=chance)
+    cells = replace(cells, chances=chances.of(query.ratings[cells.passages, cells.items], sure))
     if decided:
         open_ = [
             (query.query_id, query.item_ids[i], query.passage_ids[p]) not in decided

@@ -92,8 +92,7 @@ def position_tests(
     weight = sum(float((one * one).sum()) for one in centred)
 
     def statistics(residuals: Sequence[Floats]) -> _Statistics:
-        flat = np.concatenate([one.ravel() for one in residuals])
-        sums = np.bincount(places, flat)
+        sums = np.bincount(places, np.concatenate([one.ravel() for one in residuals]))
         means = sums / np.maximum(counts, 1)
         line = sum(float((c * r).sum()) for c, r in zip(centred, residuals, strict=True))
         product = 0.0

@@ -326,8 +326,7 @@ def _read(
         if own := items.get(query.query_id):
             attacked.append(_attacked(query, tuple(own), passages, highest, settings.seed))
     prompt = catalogue.load_grading_prompt(settings.prompt)
-    material = Material(tuple(attacked), settings.seed, prompt, settings.rating)
-    return known, material
+    return known, Material(tuple(attacked), settings.seed, prompt, settings.rating)
 
 
 def _attacked(
