@@ -426,8 +426,8 @@ class GradingWorker:
                 self._checked.add((prompt, kind))
             replies: list[tuple[int, Reply]] = []
             requests = []
-            for key, *texts in rows:
-                cells = _pending_cells(*texts)
+            for key, query, item, keys, passage, *ids in rows:
+                cells = PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
                 try:
                     requests.append(build_request(prompt, kind, self._grader, key, cells))
                 except InputError as error:
@@ -437,12 +437,6 @@ class GradingWorker:
         except InputError as error:
             return error
         return replies
-
-
-def _pending_cells(
-    query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any
-) -> PendingCells:
-    return PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
 
 
 def _cut(reply: Reply, length: int | None) -> Reply:

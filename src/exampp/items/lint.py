@@ -397,7 +397,9 @@ def _alone(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Iterator
                 named = rule in _NAMING and any(_stems(detail or "") & topic for topic in topics)
                 if detail is not None and not named:
                     yield _finding(rule, item, detail)
-            if any(_adds_nothing(item, topic) for topic in topics) and not _restates(item, about):
+            # a nugget may be the answer of a yes-no query, in the words of the query
+            restates = item.kind != "question" and any(map(opens_yes_no, about))
+            if not restates and any(_adds_nothing(item, topic) for topic in topics):
                 yield _finding("too-broad" if item.kind == "question" else "no-fact", item)
 
 
@@ -415,11 +417,6 @@ def _adds_nothing(item: Item, topic: frozenset[str]) -> bool:
     if item.kind == "question":
         return bool(beyond) and beyond <= _BROAD_FILLING and bool(_BROAD.search(item.text))
     return beyond <= _HEADING and bool(_stems(item.text)) and not _STATES.search(item.text)
-
-
-def _restates(item: Item, texts: Iterable[str]) -> bool:
-    """Return whether a nugget is the answer of a yes-no query, in the words of the query."""
-    return item.kind != "question" and any(map(opens_yes_no, texts))
 
 
 def _key_in(item: Item) -> str:
