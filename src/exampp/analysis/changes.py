@@ -37,7 +37,7 @@ from exampp.measures.board import Leaderboard, caption
 from exampp.measures.exams import Subtopics
 from exampp.measures.leaderboard import default_min_rating, evaluate
 from exampp.measures.qrels import Labelling
-from exampp.measures.values import MeasureColumn, mean_of, tied_ranks
+from exampp.measures.values import TIE_DECIMALS, MeasureColumn, mean_of, tied_ranks
 from exampp.records.gradebook import Gradebook, untestable
 from exampp.records.wording import counted
 from exampp.results.notes import note
@@ -62,8 +62,6 @@ LISTED = 20
 """Rows of changed items and cells that people see."""
 _SAME, _INTERACTS = 1e-9, 0.0005
 """Means that differ by less are equal; effects that differ by less are shown as one number."""
-_DECIMALS = 10
-"""Scores equal in this many decimals are tied, as in a leaderboard."""
 
 
 class SystemChange(NamedTuple):
@@ -613,7 +611,7 @@ def _swaps(earlier: VersionScores, later: VersionScores) -> Iterator[tuple[str, 
     """Yield the pairs of systems that changed their order, the one ahead now first."""
     old, new = (
         {
-            system: round(mean, _DECIMALS)
+            system: round(mean, TIE_DECIMALS)
             for system, mean in zip(one.systems, one.means, strict=True)
             if mean is not None
         }

@@ -37,7 +37,7 @@ from exampp.formats.leaderboards import QueryScore
 from exampp.measures.board import Leaderboard, describe_source
 from exampp.measures.cover import OVERALL, Missing
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
-from exampp.measures.names import Measure, as_measures
+from exampp.measures.names import CUTOFF, Measure, as_measures
 from exampp.measures.query_sample import ERROR, estimate_all
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.measures.values import MeasureColumn
@@ -322,8 +322,6 @@ class GateResult(Result):
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
 
 
-CUTOFF = 20
-"""Of a Cover that has none."""
 _NAMED = 3
 _OF_SAMPLE = ("query-sample", "gate-sample")
 """Codes of notes that not all queries are graded."""

@@ -18,7 +18,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.graders.base import Grader, Request
+from exampp.graders.base import CHARACTERS_PER_TOKEN, Grader, Request
 from exampp.graders.budget import Price
 from exampp.graders.openai.modes import Mode
 from exampp.grading.requests import Grading, prompt_slots
@@ -54,7 +54,6 @@ SAMPLE = 200
 SHOWN_PROMPTS = 2
 BATCH_SHARE = 0.5
 """Price of a request in a batch, as a share of the usual price."""
-CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 4
 """Tokens of a reply if this grader has no earlier runs: a rating and its end."""
 ITEM_MARKS = 4

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.stats.estimate import Floats
 from exampp.stats.significance import holm
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 DRAWS = 999
 NOTICED = 3.24
