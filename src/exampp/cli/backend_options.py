@@ -70,7 +70,8 @@ def _extended(
 
     @wraps(function)
     def command(**given: Any) -> None:
-        function(**given, options={name: given.pop(name) for name in declared})
+        options = {name: given.pop(name) for name in declared}
+        function(**given, options=options)
 
     shown: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
