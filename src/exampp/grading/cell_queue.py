@@ -73,12 +73,12 @@ def _replies(
         for number, cell in cells.items():
             limit = grader.limit
             try:
-                request, kept = grading.request(number, cell)
+                request = grading.request(number, cell)
             except InputError as error:
                 put(number, Grade("", State.FAILED, detail={"reason": str(error)}))
                 left.discard(number)
                 continue
-            sent[number] = _Sent(cell, kept, limit)
+            sent[number] = _Sent(cell, request.kept, limit)
             yield request
 
     replies = Replies(grader)

@@ -261,8 +261,7 @@ def cells_in_scope(
     """Return the items of a query, as (text key, answer key), and the text keys of its pool."""
     from exampp.store.pages import query_page
 
-    names = {**exam._asdict(), "query": query}
-    items = connection.execute(_ASKED, names).fetchall()
+    items = connection.execute(_ASKED, {**exam._asdict(), "query": query}).fetchall()
     # without rankings, judged passages are the pool
     judged = exam.pool != "ranked" or not exists(connection, "SELECT 1 FROM ranking")
     page = query_page(connection, query)
