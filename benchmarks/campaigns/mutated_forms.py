@@ -8,7 +8,8 @@ The oracle of a form is what its undamaged file holds (tests/support/forms.py). 
 - a text in the collection that is not in the damaged file;
 - a text in another role than in the undamaged file, although its field has the same name;
 - a text that is still in its field and in no part of the collection, without an error, a skipped
-  record, a remark or a field that is named as not read.
+  record, or a remark or a field not read that the undamaged file does not have;
+- anything in the collection after an error.
 
 Each is printed with its seed, which `--seed N --count 1` repeats. The exit code is 1 if there is a
 finding.
@@ -22,6 +23,7 @@ import csv
 import io
 import json
 import random
+import sqlite3
 import sys
 import tempfile
 import time
@@ -29,6 +31,8 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,13 +45,17 @@ from support.forms import FORMS, Contents, Form, contents
 import exampp
 from exampp.errors import ExamError
 from exampp.formats.traces import literal
+from exampp.store.connection import connect_memory
 
 SECONDS = 5.0
 SHORTEST = 6
 """Characters of texts that are looked for: shorter ones occur by chance."""
 AMBIGUOUS = frozenset({"LangSmith, examples of a data set"})
 """Forms that are another form without one of their fields."""
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where the damaged files are written."""
 Pairs = set[tuple[str, str]]
+Reported = set[str]
 
 
 class Finding(NamedTuple):
@@ -193,15 +201,42 @@ def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
     }
 
 
-def wrong(name: str, form: Form, data: bytes, held: Contents, report: Any) -> Iterator[str]:
+class Expected(NamedTuple):
+    """What an undamaged file holds: its fields, the texts by role, and what its report names."""
+
+    fields: Pairs
+    roles: Mapping[str, set[str]]
+    role_of: Mapping[str, str]
+    reported: Reported
+
+
+@cache
+def expected_of(name: str) -> Expected:
+    """Return what the undamaged file of a form holds."""
+    form = FORMS[name]
+    roles = roles_of(form.expected, form.expected)
+    with exam_of_this_process() as exam, tempfile.TemporaryDirectory(dir=MEMORY) as made:
+        (Path(made) / form.name).write_text(form.content)
+        report = exam.import_files(Path(made) / form.name)
+    role_of = {one: role for role, some in roles.items() for one in some}
+    return Expected(fields_of(form.content), roles, role_of, reported_by(report))
+
+
+def reported_by(report: Any) -> Reported:
+    """Return the remarks and the fields not read of an import, without the name of the file."""
+    remarks = {one.rpartition(": ")[2] for one in report.remarks if " not read: " not in one}
+    return remarks | {field for fields in report.unread.values() for field in fields}
+
+
+def wrong(name: str, data: bytes, held: Contents, report: Any) -> Iterator[str]:
     """Yield what is wrong with the contents of a collection of a damaged file."""
     text = data.decode("utf-8", "replace")
-    before, after = fields_of(form.content), fields_of(text)
+    before, expected, role_of, reported = expected_of(name)
+    after = fields_of(text)
     everything = text + "\n".join(one for _, one in after)
-    expected, found = (roles_of(one, form.expected) for one in (form.expected, held))
-    role_of = {one: role for role, some in expected.items() for one in some}
+    found = roles_of(held, FORMS[name].expected)
     stored = "\n".join(one for some in found.values() for one in some)
-    is_reported = bool(report.skipped or report.unread or report.remarks)
+    is_reported = bool(report.skipped or reported_by(report) - reported)
     for role, texts in found.items():
         for one in texts:
             for line in one.splitlines():
@@ -224,29 +259,53 @@ def wrong(name: str, form: Form, data: bytes, held: Contents, report: Any) -> It
             yield f"{role} {one!r} is lost without a word"
 
 
+@cache
+def collections() -> tuple[exampp.Collection, sqlite3.Connection]:
+    """Return the collection of this process, in memory, and its empty copy."""
+    exam = exampp.Collection.__new__(exampp.Collection)
+    exam.path, exam._graded_file = Path("my.exam"), None
+    exam.connection = connect_memory(exam.path)
+    empty = sqlite3.connect(":memory:")
+    exam.connection.backup(empty)
+    return exam, empty
+
+
+@contextmanager
+def exam_of_this_process() -> Iterator[exampp.Collection]:
+    """Yield the collection of this process, which is emptied afterwards."""
+    exam, empty = collections()
+    try:
+        yield exam
+    finally:
+        if any(count for _, count in exam.contents().rows):
+            empty.backup(exam.connection)
+
+
 def case(seed: int) -> tuple[str, list[Finding]]:
     """Damage and import one file; return the outcome and the findings."""
     chance = random.Random(seed)
     name = chance.choice(sorted(FORMS))
     form = FORMS[name]
+    expected_of(name)
     data = damaged(form.content, chance)
     outcome, found = "read", list[str]()
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as made:
+    with exam_of_this_process() as exam, tempfile.TemporaryDirectory(dir=MEMORY) as made:
         folder = Path(made)
         (folder / form.name).write_bytes(data)
         started = time.process_time()
-        with exampp.Collection.create(folder / "my.exam") as exam:
-            try:
-                report = exam.import_files(
-                    folder / form.name, on_error=chance.choice(("raise", "skip"))
-                )
-                found += wrong(name, form, data, contents(exam, folder), report)
-            except ExamError:
-                outcome = "refused"
-            except Exception as error:
-                where = traceback.extract_tb(error.__traceback__)[-1]
-                place = f"{Path(where.filename).name}:{where.lineno}"
-                found.append(f"{type(error).__name__}: {error} ({place})")
+        try:
+            report = exam.import_files(
+                folder / form.name, on_error=chance.choice(("refuse", "skip"))
+            )
+            found += wrong(name, data, contents(exam, folder), report)
+        except ExamError:
+            outcome = "refused"
+            if held := [thing for thing, count in exam.contents().rows if count]:
+                found.append(f"refused, but the collection has {', '.join(held)}")
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(where.filename).name}:{where.lineno}"
+            found.append(f"{type(error).__name__}: {error} ({place})")
         if (took := time.process_time() - started) > SECONDS:
             found.append(f"took {took:.1f} s")
     return outcome, [Finding(seed, name, what[:300]) for what in found]

@@ -17,6 +17,7 @@ from exampp.formats.rag_values import (
     check_dotted_path,
     documents_of,
     find_value,
+    flat,
     holds_text,
     id_of,
     ids_of,
@@ -109,9 +110,11 @@ def unread_paths(value: Any, used: set[str], path: str = "") -> Iterator[str]:
     """Yield the paths of non-empty values that were not read, without list indexes."""
     inside = f"{path}." if path else ""
     if not path or any(one.startswith(inside) for one in used):
-        rows = value if isinstance(value, list) else [value]
-        for row in rows:
-            for key in row if isinstance(row, dict) else ():
+        for row in flat(value):
+            if not isinstance(row, dict):
+                yield from () if is_empty(row) else (path,)
+                continue
+            for key in row:
                 if f"{inside}{key}" not in used and key != OUTER:
                     yield from unread_paths(row[key], used, f"{inside}{key}")
     elif not is_empty(value):

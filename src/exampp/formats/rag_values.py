@@ -84,13 +84,13 @@ def _field_of(value: Any, key: str) -> Any:
     """Return a field of an object or of every object in a list; None if missing."""
     if not isinstance(value, list):
         return value.get(key) if isinstance(value, dict) else None
-    flat = _flat(value)
-    if not any(isinstance(one, dict) and key in one for one in flat):
+    many = flat(value)
+    if not any(isinstance(one, dict) and key in one for one in many):
         return None
-    return [one.get(key) if isinstance(one, dict) else None for one in flat]
+    return [one.get(key) if isinstance(one, dict) else None for one in many]
 
 
-def _flat(value: Any) -> list[Any]:
+def flat(value: Any) -> list[Any]:
     """Return the elements of nested lists, or the value itself."""
     if not isinstance(value, list):
         return [value]
@@ -110,7 +110,7 @@ def check_dotted_path(row: Mapping[str, Any], path: str, *, is_required: bool = 
             value = inside
             place.append(key)
             continue
-        many = _flat(value)
+        many = flat(value)
         is_absent = isinstance(value, dict) and (key in value or not (place and is_required))
         if is_absent or all(_is_missing(one) or is_empty(one) for one in many):
             return
@@ -393,7 +393,7 @@ def documents_of(
         return (), 0
     many = value if isinstance(value, list) else [value]
     if any(isinstance(one, list) and all(isinstance(of, dict) for of in one) for one in many):
-        many = _flat(many)
+        many = flat(many)
     if ids is not None and (not isinstance(ids, list) or len(ids) != len(many)):
         count = len(ids) if isinstance(ids, list) else "no list of"
         raise InputError(f"{len(many)} texts, but {count} ids", field=field)

@@ -13,7 +13,7 @@ from tokenize import NL, STRING, TokenError, generate_tokens
 from typing import Any, NamedTuple
 
 from exampp.formats.preset import OUTER, Fields, Paths, Preset, Spans
-from exampp.formats.rag_values import find_value, holds_text
+from exampp.formats.rag_values import find_value, flat, holds_text
 
 Row = Mapping[str, Any]
 _CARRIED = ("query_id", "reference", "relevant", "relevant_ids")
@@ -201,11 +201,12 @@ def _opened(value: Any, keys: Sequence[str]) -> Any:
 def nested_names(value: Any) -> Any:
     """Return a value with dotted keys as nested objects and numbered keys as lists.
 
-    Lists of keys and typed values, as in OTLP, become objects.
+    Lists of keys and typed values, as in OTLP, become objects, and so do lists of such lists.
     """
     if isinstance(value, list):
-        if value and all(isinstance(one, dict) and {*one} == {"key", "value"} for one in value):
-            return nested_names({one["key"]: _typed(one["value"]) for one in value})
+        pairs = flat(value)
+        if pairs and all(isinstance(one, dict) and {*one} == {"key", "value"} for one in pairs):
+            return nested_names({one["key"]: _typed(one["value"]) for one in pairs})
         return [*map(nested_names, value)]
     if not isinstance(value, dict):
         return value
