@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 from mutated_files import mutated
-from support.forms import FORMS, Contents, Form, contents
+from support.forms import FORMS, Contents, contents
 
 import exampp
 from exampp.errors import ExamError

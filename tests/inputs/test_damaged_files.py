@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.forms import CATS, FORMS, LIGHT, OTLP, Contents, contents, lines
+from support.forms import FORMS, OTLP, Contents, contents, lines
 
 import exampp
 
