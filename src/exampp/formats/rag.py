@@ -50,6 +50,7 @@ from exampp.formats.rag_values import (
     check_single_turn,
     find_value,
     is_documents,
+    other_messages,
     shared_keys,
 )
 from exampp.formats.read_warnings import add_warning, count_fields, count_unused
@@ -338,9 +339,11 @@ def _records(
         except InputError as error:
             on_error(error.at(path, number))
             continue
+        count_unused(path, [*_unread_messages(row, preset, record.response)])
         if preset.spans is None:
             count_fields(path, _named_fields(fields_of, used))
-            count_unused(path, [*unread_paths(row, used | {*preset.ignored, SYSTEM})])
+            ignored = {*preset.ignored, SYSTEM, *([""] if isinstance(row, Cells) else ())}
+            count_unused(path, [*unread_paths(row, used | ignored)])
             around = row.get(OUTER)
             if around and around is not outer and OUTER not in preset.ignored:
                 read = {one[2:] for one in preset.every_path() if one.startswith(f"{OUTER}.")}
@@ -359,12 +362,20 @@ def _records(
 
 def _named_fields(fields_of: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the (field, path) of what was read from a record."""
-    for path in sorted(used - {""}):
+    for path in sorted(used):
         if (above := path_above(fields_of, path)) == path:
             yield fields_of[path], path
         elif above:
             is_context = path.removeprefix(f"{above}.") in CONTEXTS_BESIDE
             yield "contexts" if is_context else fields_of[above], path
+
+
+def _unread_messages(row: Row, preset: Preset, response: str) -> Iterator[str]:
+    """Yield the fields with messages that are neither a turn of the question nor the answer."""
+    for field in ("query", "response"):
+        place, value = find_value(row, preset.paths(field))
+        if {*other_messages(value)} - {response, ""}:
+            yield f"{place}: other messages"
 
 
 def _check_no_contexts(row: Row, preset: Preset, used: set[str]) -> None:

@@ -102,14 +102,14 @@ def _first(row: Row, preset: Preset, paths: Paths, used: set[str]) -> tuple[str,
     path, value = find_value(row, paths, in_lists=True)
     for one in paths if preset.checks_paths and not path else ():
         check_dotted_path(row, one)
-    used.add(path)
+    used |= {path} - {""}
     return path, value
 
 
-def unread_paths(value: Any, used: set[str], path: str = "") -> Iterator[str]:
+def unread_paths(value: Any, used: set[str], path: str | None = None) -> Iterator[str]:
     """Yield the paths of non-empty values that were not read, without list indexes."""
-    inside = f"{path}." if path else ""
-    if not path or any(one.startswith(inside) for one in used):
+    inside = "" if path is None else f"{path}."
+    if path is None or any(one.startswith(inside) for one in used):
         for row in flat(value):
             if not isinstance(row, dict):
                 yield from () if is_empty(row) else (path,)
@@ -118,7 +118,7 @@ def unread_paths(value: Any, used: set[str], path: str = "") -> Iterator[str]:
                 if f"{inside}{key}" not in used and key != OUTER:
                     yield from unread_paths(row[key], used, f"{inside}{key}")
     elif not is_empty(value):
-        yield path
+        yield path or '""'
 
 
 def read_record(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -176,6 +176,18 @@ def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
     return replies[-1] if replies else ""
 
 
+def other_messages(value: Any) -> Iterator[str]:
+    """Yield the texts of chat messages after the last question, and of those without a role."""
+    if not is_dialogue(value):
+        return
+    users = [place for place, one in enumerate(value) if _role(one) in _USERS]
+    for place, one in enumerate(value):
+        is_reply = _role(one) in _SYSTEMS and place > max(users, default=place)
+        if is_reply or not _role(one):
+            with suppress(InputError):
+                yield message_text(one, "")
+
+
 def _turns(messages: Sequence[Any], field: str) -> str:
     """Return the transcript of chat messages; a single turn is its text."""
     turns = [
@@ -315,7 +327,8 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
         return message_text([value] if _role(value) else value, field, is_question=is_question)
     present = [key for key in keys if find_value(value, [key])[0]]
     if not present and len(value) == 1 and isinstance(next(iter(value.values())), str):
-        present = [one for one in value if normalize_name(one) not in _OTHER_TEXTS]
+        others = {*_OTHER_TEXTS, *names_of("answer" if is_question else "question")}
+        present = [one for one in value if normalize_name(one) not in others]
     texts = {
         opened_text(value[key], keys, f"{field}.{key}", is_question=is_question) for key in present
     }

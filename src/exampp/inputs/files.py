@@ -588,7 +588,7 @@ def _without_repetitions(
         joined = known.joined(one)
         if joined is not None:
             first[one.system, one.query_id] = earlier, joined
-        elif earlier != number:
+        elif earlier != number or known != one:
             on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
     yield from first.values()
 
