@@ -23,6 +23,7 @@ import csv
 import io
 import json
 import random
+import re
 import sqlite3
 import sys
 import tempfile
@@ -54,8 +55,11 @@ AMBIGUOUS = frozenset({"LangSmith, examples of a data set"})
 """Forms that are another form without one of their fields."""
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where the damaged files are written."""
+OF_FIELDS = re.compile(r": \d+ fields? not read: ")
+"""What marks the remark on the fields that a report has one by one."""
 END = "\x1f"
 """The separator of the parts of a path."""
+COLUMNS = ("columns", "data")
 Pairs = set[tuple[str, str]]
 Reported = set[str]
 
@@ -173,6 +177,13 @@ def fields_of(content: str) -> Pairs:
 
 def _pairs(value: Any, field: str) -> Iterator[tuple[str, str]]:
     opened = literal(value) if isinstance(value, str) else value
+    if isinstance(opened, dict) and [*map(type, map(opened.get, COLUMNS))] == [list, list]:
+        # a table of pandas, whose texts have the names of their columns
+        opened = [
+            dict(zip(map(str, opened["columns"]), row, strict=False))
+            for row in opened["data"]
+            if isinstance(row, list)
+        ]
     if isinstance(opened, dict):
         for key, one in opened.items():
             yield from _pairs(one, f"{field}{END}{key}")
@@ -226,7 +237,7 @@ def expected_of(name: str) -> Expected:
 
 def reported_by(report: Any) -> Reported:
     """Return the remarks and the fields not read of an import, without the name of the file."""
-    remarks = {one.rpartition(": ")[2] for one in report.remarks if " not read: " not in one}
+    remarks = {one.rpartition(": ")[2] for one in report.remarks if not OF_FIELDS.search(one)}
     return remarks | {field for fields in report.unread.values() for field in fields}
 
 

@@ -185,7 +185,7 @@ def _items(
         key, inside = find_value(one, preset.item_text)
         text = message_text(inside, f"{field}.{key}") if key else message_text(one, field)
         key, weight = find_value(row if isinstance(value, str) else one, preset.item_weight)
-        used |= {key} if isinstance(value, str) else set()
+        used |= {key} - {""} if isinstance(value, str) else set()
         if isinstance(row, Cells) and isinstance(weight, str):
             weight = real(weight, key)
         if key and (isinstance(weight, bool) or not isinstance(weight, int | float)):

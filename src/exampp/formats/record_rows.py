@@ -194,6 +194,7 @@ def _rows_of_maps(value: Row) -> list[Row]:
     named = {str(one) for docs in relevant.values() for one in _keys(docs)}
     used = ("queries", "relevant_docs", "qrels")
     others = {key: one for key, one in value.items() if key not in used}
+    others["relevant_docs"] = {key: one for key, one in relevant.items() if key not in queries}
     others["corpus"] = {key: one for key, one in texts.items() if key not in named}
     rows: list[Row] = []
     for key, text in queries.items():
