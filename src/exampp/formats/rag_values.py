@@ -54,7 +54,8 @@ _HISTORY = frozenset(
     )
 )
 _IMPOSSIBLE = frozenset({"is_impossible", "unanswerable", "is_unanswerable"})
-_ANSWERABLE = _IMPOSSIBLE | {"answerable", "is_answerable", "answerability"}
+ANSWERABLE = _IMPOSSIBLE | {"answerable", "is_answerable", "answerability"}
+"""Names of fields that state if a question can be answered."""
 _TRUTHS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 _TRUTHS |= {"1.0": True, "0.0": False}
 _ANSWERS = {**_TRUTHS, "answerable": True, "partial": True, "partially_answerable": True}
@@ -222,7 +223,7 @@ def is_history(name: str) -> bool:
 
 def is_answerability(name: str) -> bool:
     """Return whether a field may state if a question can be answered."""
-    return normalize_name(name) in _ANSWERABLE
+    return normalize_name(name) in ANSWERABLE
 
 
 def answerability(fields: Mapping[str, Any]) -> bool | None:
