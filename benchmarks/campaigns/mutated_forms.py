@@ -60,7 +60,8 @@ OF_FIELDS = re.compile(r": \d+ fields? not read: ")
 END = "\x1f"
 """The separator of the parts of a path."""
 COLUMNS = ("columns", "data")
-Pairs = set[tuple[str, str]]
+Pairs = Counter[tuple[str, str]]
+"""How often a file has (path, text)."""
 Reported = set[str]
 
 
@@ -164,15 +165,15 @@ def fields_of(content: str) -> Pairs:
     """Return the (path, text) of a file: fields of objects, or columns; lists have no part."""
     for documents in ([content], content.splitlines()):
         try:
-            return {*chain(*(_pairs(json.loads(one), "") for one in documents))}
+            return Counter(chain(*(_pairs(json.loads(one), "") for one in documents)))
         except (ValueError, RecursionError):
             continue
     try:
         header, *rows = csv.reader(io.StringIO(content, newline=""))
     except (ValueError, csv.Error):
-        return set()
+        return Counter()
     cells = (pair for row in rows for pair in zip(header, row, strict=False))
-    return {*chain(*(_pairs(cell, field.strip()) for field, cell in cells))}
+    return Counter(chain(*(_pairs(cell, field.strip()) for field, cell in cells)))
 
 
 def _pairs(value: Any, field: str) -> Iterator[tuple[str, str]]:
@@ -271,10 +272,10 @@ def wrong(name: str, data: bytes, held: Contents, passages: str, report: Any) ->
             ):
                 yield f"{role_of[one]} {one!r} is a {role}"
     for one, role in role_of.items():
-        paths = {path for path, value in before if value == one}
+        places = Counter({pair: count for pair, count in before.items() if pair[1] == one})
         is_there = not names_of(one, before).isdisjoint(names_of(one, after))
-        # of several fields with this text, one that is damaged may be the one that counts
-        is_damaged = len(paths) > 1 and any((path, one) not in after for path in paths)
+        # of several places with this text, one that is damaged may be the one that counts
+        is_damaged = places.total() > 1 and bool(places - after)
         is_lost = is_there and not is_damaged and one not in stored
         if len(one) >= SHORTEST and is_lost and not is_reported:
             yield f"{role} {one!r} is lost without a word"

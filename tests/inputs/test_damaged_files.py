@@ -102,6 +102,26 @@ CASES = {
         Contents(contexts={"log": (CATS, LIGHT)}),
         ("user_input: other messages",),
     ),
+    "a record inside one that no preset reads": Case(
+        lines({**{name: RUNS[0][name] for name in ("id", "outputs")}, "child_runs": [RUNS[1]]}),
+        Contents(("plants",), contexts={"log": (CATS, LIGHT)}),
+        ("$.id", "$.outputs"),
+    ),
+    "an object in a text": Case(
+        lines({"item": {"question": ASKED}, "sample": json.dumps({"output_text": SAID})}),
+        ONLY_ANSWER,
+    ),
+    "a text instead of an object": Case(
+        lines({"item": {"question": ASKED, "reference": KEY}, "sample": SAID}),
+        Contents(references=(KEY,)),
+        ("sample",),
+    ),
+    "texts in a column without a name": Case(
+        csv_table(["", "question", "model_answer"], [LIGHT, ASKED, SAID]),
+        ONLY_ANSWER,
+        ('""',),
+        "log.csv",
+    ),
     "texts side by side in a list": Case(
         csv_table(["question", "answer", "contexts"], [ASKED, SAID, f"['{CATS}''{LIGHT}']"]),
         BOTH,

@@ -198,10 +198,12 @@ def _rows_of_records(
     if preset.spans is None:
         return preset, rows
     traces = [*join_spans(preset, preset.spans, rows)]
+    outer: object = None
     for one in traces:
         count_fields(path, one.fields)
         for span in one.spans:
             count_unused(path, sorted({*unread_paths(span, preset.every_path())}))
+            outer = _count_around(path, preset, span, outer)
         count_unused(path, one.others)
     return joined_preset(preset), [(one.line, one.row) for one in traces]
 
@@ -342,14 +344,8 @@ def _records(
         count_unused(path, [*_unread_messages(row, preset, record.response)])
         if preset.spans is None:
             count_fields(path, _named_fields(fields_of, used))
-            ignored = {*preset.ignored, SYSTEM, *([""] if isinstance(row, Cells) else ())}
-            count_unused(path, [*unread_paths(row, used | ignored)])
-            around = row.get(OUTER)
-            if around and around is not outer and OUTER not in preset.ignored:
-                read = {one[2:] for one in preset.every_path() if one.startswith(f"{OUTER}.")}
-                fields = (one.partition(".")[0] for one in unread_paths(around, read))
-                count_unused(path, [f"{OUTER}.{one}" for one in dict.fromkeys(fields)])
-                outer = around
+            count_unused(path, [*unread_paths(row, used | _ignored(row, preset))])
+            outer = _count_around(path, preset, row, outer)
         blanks += [number] * blank
         yield number, record, parts
     if blanks:
@@ -358,6 +354,29 @@ def _records(
             blanks[0],
             f"skipped {len(blanks)} contexts without text, the first one here",
         )
+
+
+def _ignored(row: Row, preset: Preset) -> set[str]:
+    """Return the fields of a record that are not named: those of the preset, and an index.
+
+    An ignored object whose fields are read is named if it is a text.
+    """
+    texts = {name for name in preset.objects() if isinstance(row.get(name), str)}
+    is_index = isinstance(row, Cells) and str(row.get("")).isdecimal()
+    return {*preset.ignored, SYSTEM, *([""] if is_index else ())} - texts
+
+
+def _count_around(path: str | Path, preset: Preset, row: Row, counted: object) -> object:
+    """Count the fields of the object around a record that are not read; return the object.
+
+    Nothing is done for the object that was `counted` last.
+    """
+    around = row.get(OUTER)
+    if around and around is not counted and OUTER not in preset.ignored:
+        read = {one[2:] for one in preset.every_path() if one.startswith(f"{OUTER}.")}
+        fields = (one.partition(".")[0] for one in unread_paths(around, read))
+        count_unused(path, [f"{OUTER}.{one}" for one in dict.fromkeys(fields)])
+    return around or counted
 
 
 def _named_fields(fields_of: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:
