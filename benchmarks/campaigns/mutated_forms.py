@@ -296,11 +296,16 @@ def collections() -> tuple[exampp.Collection, sqlite3.Connection]:
 def exam_of_this_process() -> Iterator[exampp.Collection]:
     """Yield the collection of this process, which is emptied afterwards."""
     exam, empty = collections()
-    try:
-        yield exam
-    finally:
-        if any(count for _, count in exam.contents().rows):
-            empty.backup(exam.connection)
+    if holds_anything(exam):
+        empty.backup(exam.connection)
+    yield exam
+
+
+def holds_anything(exam: exampp.Collection) -> bool:
+    """Return whether a collection has a row of any import."""
+    tables = ("query", "passage", "system", "judgment", "bank", "item")
+    rows = (exam.connection.execute(f"SELECT 1 FROM {one} LIMIT 1") for one in tables)
+    return any(row.fetchone() for row in rows)
 
 
 def case(seed: int) -> tuple[str, list[Finding]]:
@@ -328,7 +333,7 @@ def case(seed: int) -> tuple[str, list[Finding]]:
             outcome = "refused"
             if report is not None and "cannot be a column of a TREC file" not in str(error):
                 found.append(f"imported, but not exported: {error}")
-            if report is None and any(count for _, count in exam.contents().rows):
+            if report is None and holds_anything(exam):
                 found.append("refused, but the collection is not empty")
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
