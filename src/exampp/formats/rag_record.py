@@ -109,16 +109,17 @@ def _first(row: Row, preset: Preset, paths: Paths, used: set[str]) -> tuple[str,
 def unread_paths(value: Any, used: set[str], path: str | None = None) -> Iterator[str]:
     """Yield the paths of non-empty values that were not read, without list indexes."""
     inside = "" if path is None else f"{path}."
+    shown = path or '""'
     if path is None or any(one.startswith(inside) for one in used):
         for row in flat(value):
             if not isinstance(row, dict):
-                yield from () if is_empty(row) else (path,)
+                yield from () if is_empty(row) else (shown,)
                 continue
             for key in row:
                 if f"{inside}{key}" not in used and key != OUTER:
                     yield from unread_paths(row[key], used, f"{inside}{key}")
     elif not is_empty(value):
-        yield path or '""'
+        yield shown
 
 
 def read_record(
