@@ -14,6 +14,7 @@ from support.forms import (
     FORMS,
     KEY,
     LIGHT,
+    MLFLOW_2,
     OTLP,
     RUNS,
     SAID,
@@ -53,6 +54,12 @@ def _otlp_with_a_list_as_key() -> str:
     return lines(trace)
 
 
+def _only_span_in_a_list() -> str:
+    (span,) = MLFLOW_2["data"]["spans"]
+    spans = [{**span, "attributes": [span["attributes"]]}]
+    return lines({**MLFLOW_2, "data": {**MLFLOW_2["data"], "spans": spans}})
+
+
 def _maps(relevant: object) -> str:
     return json.dumps({"queries": {"q1": ASKED}, "corpus": {"a": LIGHT}, "relevant_docs": relevant})
 
@@ -63,6 +70,11 @@ CASES = {
     "attributes of a span in a list of lists": Case(_otlp_in_lists(), BOTH),
     "an attribute whose key is a list": Case(
         _otlp_with_a_list_as_key(), ONLY_ANSWER, ("attributes.key", "attributes.value")
+    ),
+    "attributes of the only span in a list": Case(
+        _only_span_in_a_list(),
+        ONLY_ANSWER,
+        ("attributes.mlflow.spanOutputs",),
     ),
     "documents of a retriever under another name": Case(
         lines(RUNS[0], {**RUNS[1], "outputs": {"documnets": RUNS[1]["outputs"]["documents"]}}),

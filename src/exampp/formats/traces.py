@@ -73,7 +73,7 @@ def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) ->
             one for one in unused if _has_content(find_value(one, results, in_lists=True)[1])
         )
         kinds = (find_value(one, spans.kind)[1] for one in with_results)
-        of_root = find_value(used[0], preset.paths("contexts"))[0]
+        of_root = find_value(used[0], preset.paths("contexts"), in_lists=True)[0]
         is_unread = of_root and of_root not in dict(found).values()
         others = [*map(_name_of_kind, kinds), *([of_root] if is_unread else [])]
         yield Trace(numbered[0][0], row, of_trace, found, others)
