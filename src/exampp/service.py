@@ -18,6 +18,7 @@ import secrets
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -53,8 +54,8 @@ LONGEST_ANSWER = 100_000
 """Maximum characters of an answer."""
 MOST_LISTED = 1000
 """Maximum number of queries in a list."""
-MOST_WAITING = 64
-"""Maximum number of requests that are graded or wait for it at once."""
+MOST_WAITING, MOST_OF_CLIENT = 64, 16
+"""Maximum number of requests that are graded or wait for it at once, of all clients and of one."""
 SECONDS = 1.0
 """Submissions are answered after whole multiples of this time: replies about sealed items take
 different times.
@@ -365,7 +366,7 @@ class ExamService:
         self._open_scorer = open_scorer
         # SQLite connections belong to one thread
         self._store = ThreadPoolExecutor(1, "exampp-clients")
-        self._waiting = threading.BoundedSemaphore(MOST_WAITING)
+        self._waiting, self._counting = Counter[int](), threading.Lock()
         try:
             self._collection = self._stored(lambda: Collection(path))
             self._exam = self._stored(self._read)
@@ -431,14 +432,17 @@ class ExamService:
         return self._stored(admit)
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
+    def _place(self, client: Identified) -> Iterator[None]:
         """Limit the requests that are graded or wait for it."""
-        if not self._waiting.acquire(blocking=False):
-            raise Unavailable("too many requests are being graded")
+        with self._counting:
+            if self._waiting.total() >= MOST_WAITING or self._waiting[client.key] >= MOST_OF_CLIENT:
+                raise Unavailable("too many requests are being graded")
+            self._waiting[client.key] += 1
         try:
             yield
         finally:
-            self._waiting.release()
+            with self._counting:
+                self._waiting[client.key] -= 1
 
     # ---- public items ---------------------------------------------------------------------------
 
@@ -494,7 +498,7 @@ class ExamService:
 
         for system in systems:
             _check_answers(system)
-        with self._place():
+        with self._place(client):
             exam, _ = self._admit(client, action, count)
             found = exam.score(texts, exam.part)
         graded = [one for scores in found.values() for one in scores if one.passages]
@@ -586,7 +590,7 @@ class ExamService:
                 exam.query_id(query_id)
             return exam.scorer.count_cells(_sealed_texts(exam, answers), part="sealed")
 
-        with self._place():
+        with self._place(client):
             exam, request = self._admit(client, "submit", count, sealed=True)
             try:
                 scores = _sealed_scores(exam, answers)
