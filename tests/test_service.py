@@ -176,6 +176,18 @@ def test_strange_answers_have_defined_scores(opened: ExamService, bot: Identifie
         opened.grade_answer(bot, "q00", "a" * 100_001)
 
 
+def test_an_answer_without_words_scores_0_and_is_not_graded(path: Path) -> None:
+    opened = ExamService(path, lambda exam: exam.scorer("draft"))
+    try:
+        bot = identified(opened, sealed_exam.client(path))
+        for answer in ("...", "\x10", "\u2014 ?!", "\U0001f600"):
+            assert opened.grade_answer(bot, "q00", answer).score == 0
+        assert opened.submit(bot, dict.fromkeys(words_of(path, "sealed"), "...")).score == 0
+        assert opened.budget(bot).cells == 0
+    finally:
+        opened.close()
+
+
 def test_edits_of_the_bank_count_at_once(path: Path, opened: ExamService, bot: Identified) -> None:
     assert len(opened.grade_answer(bot, "q00", "new").items) == 2
     with exampp.open(path) as exam:

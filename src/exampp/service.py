@@ -489,7 +489,7 @@ class ExamService:
     ) -> tuple[_Exam, list[dict[str, TextScore]]]:
         """Grade the answers of systems to the same queries by the public items."""
         queries = list(systems[0])
-        texts = {one: [system[one] for system in systems] for one in queries}
+        texts = {one: [_with_words(system[one]) for system in systems] for one in queries}
 
         def count(exam: _Exam) -> int:
             for query_id in queries:
@@ -635,6 +635,11 @@ def _check_answers(answers: Answers) -> None:
             )
 
 
+def _with_words(answer: str) -> str:
+    """Return the answer, or an empty one if it has no word: it is not graded, and scores 0."""
+    return answer if any(map(str.isalnum, answer)) else ""
+
+
 def _check_complete(answers: Answers, queries: Mapping[str, object]) -> None:
     if absent := sorted(set(queries) - set(answers)):
         raise InputError(
@@ -660,7 +665,7 @@ def _compared(exam: _Exam, query_id: str, one: TextScore, other: TextScore) -> C
 
 
 def _sealed_texts(exam: _Exam, answers: Answers) -> dict[str, list[str]]:
-    return {one: [answers[one]] for one in exam.sealed if one in answers}
+    return {one: [_with_words(answers[one])] for one in exam.sealed if one in answers}
 
 
 def _sealed_scores(exam: _Exam, answers: Answers) -> Floats:
