@@ -575,6 +575,8 @@ class Grades(ChosenGrades, GradesBase):
     ) -> BankComparison:
         """Compare banks with a reference bank; see `exampp.bank_matches.collect_matches`.
 
+        Items of all kinds count, as far as this grader has graded them.
+
         Args:
             k: Count only the first k items of each bank and query.
             best: Choose so many items of each query from all banks by greedy choice.
@@ -584,14 +586,9 @@ class Grades(ChosenGrades, GradesBase):
         Raises:
             InputError: The collection is of anything else.
         """
-        from exampp.analysis.banks import are_matches, compare_banks, read_matches
-        from exampp.store.inputs import texts_of
+        from exampp.grades.matching import compare_graded
 
-        book = self.gradebook
-        passages = [one for query in book.queries for one in query.passage_ids]
-        texts = texts_of(self.connection, passages) if are_matches(book) else {}
-        matched = read_matches(book, self.bank_texts().entries, texts, min_rating)
-        return compare_banks(matched, k=k, best=best, shared=shared)
+        return compare_graded(self, k, best, shared=shared, min_rating=min_rating)
 
     def attacks(
         self, battery: str | Path | None = None, *, min_rating: int | None = None
