@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 from exampp.errors import InputError
 from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
+from exampp.inputs.systems import Systems
 from exampp.records.cascade import UNSURE_WITHIN
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import (
@@ -28,10 +28,9 @@ from exampp.records.graders import (
     fitting_graders,
     same_but_for_kind,
 )
-from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
+from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.records.selection import SEARCH_KINDS, SearchKind
-from exampp.results.result import Result, Table, Tables
-from exampp.results.view import Column
+from exampp.results.result import Table, Tables
 from exampp.sanitize import check_lists, check_path
 from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import (
@@ -43,10 +42,9 @@ from exampp.store.bank import (
     only_bank,
 )
 from exampp.store.cells import DEPTH
-from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
+from exampp.store.connection import connect, is_collection, refuse_graded_file
 from exampp.store.grades import StoredGrader, graders, graders_with_grades
-from exampp.store.inputs import queries_with_text, remove_systems, system_counts
-from exampp.store.pages import write_pages
+from exampp.store.inputs import queries_with_text
 
 if TYPE_CHECKING:
     from exampp.analysis.banks import BankComparison, MatchedBanks
@@ -121,67 +119,6 @@ class _Choice(TypedDict, total=False):
     part: str | None
     with_decisions: bool
     choice: Mapping[str, str | None]
-
-
-def search_table(pages: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
-    """Return a row per record: its ids, its author, the text around the hits.
-
-    With `whole`, texts are not cut.
-    """
-    from exampp.store.search import excerpt_pieces, search_words
-
-    words = search_words(text)
-    rows = [
-        (
-            one.kind,
-            ", ".join(one.query_ids),
-            one.item_id,
-            one.passage_id,
-            one.note,
-            one.author,
-            one.text
-            if whole
-            else " ".join("".join(p.text for p in excerpt_pieces(one.text, words)).split()),
-        )
-        for of in pages
-        for one in of.records
-    ]
-    notes = [f"More {of.kind} match: use --in {of.kind} --limit N." for of in pages if of.more]
-    if not rows:
-        notes.append("No record contains all of these words." if words else "The search is empty.")
-    return Table.of(["in", "query", "item", "passage", "said", "by", "text"], rows, notes=notes)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Systems(Result):
-    """The systems of a collection, read at each use."""
-
-    connection: sqlite3.Connection
-
-    def __iter__(self) -> Iterator[SystemCount]:
-        return iter(self.list())
-
-    def list(self) -> Sequence[SystemCount]:
-        """Return the systems, sorted by name, with their counts of passages."""
-        return system_counts(self.connection)
-
-    def tables(self) -> Mapping[str, Table]:
-        """Return one row per system; passages are means over its queries."""
-        heads: tuple[str | Column, ...] = ("system", "queries", Column("passages", 1))
-        return {"systems": Table.of(heads, self.list())}
-
-    def remove(self, *names: str) -> int:
-        """Remove the rankings of systems; return the number of ranked passages.
-
-        Passages and grades stay, so importing the run again restores it. Raises InputError, and
-        removes nothing, if a system is unknown.
-        """
-        if not names:
-            raise InputError("no system to remove", hint="Name one")
-        with self.connection, transaction(self.connection):
-            removed = remove_systems(self.connection, dict.fromkeys(names))
-            write_pages(self.connection)
-        return removed
 
 
 class Collection:

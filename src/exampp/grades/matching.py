@@ -14,12 +14,12 @@ from exampp.store.inputs import texts_of
 
 if TYPE_CHECKING:
     from exampp.analysis.banks import BankComparison, MatchedBanks
-    from exampp.grades.grades import Grades
+    from exampp.grades.base import ChosenGrades
     from exampp.records.gradebook import Gradebook
     from exampp.store.sql import GuardedConnection
 
 
-def of_all_kinds(grades: Grades) -> tuple[Grades, ...]:
+def of_all_kinds(grades: ChosenGrades) -> tuple[ChosenGrades, ...]:
     """Return the grades, and those of the same grader on items of other kinds of the bank."""
     others = (
         replace(grades, stored=one.stored)
@@ -36,7 +36,7 @@ def match_stored_banks(
     reference: str,
     banks: Sequence[str],
     matcher: str,
-    grades_of: Callable[[str], Iterable[Grades]],
+    grades_of: Callable[[str], Iterable[ChosenGrades]],
 ) -> MatchedBanks:
     """Match the items of banks of a collection with those of the bank `reference`.
 
@@ -62,7 +62,7 @@ def match_stored_banks(
 
 
 def compare_graded(
-    grades: Grades, k: int | None, best: int, *, shared: bool, min_rating: int | None
+    grades: ChosenGrades, k: int | None, best: int, *, shared: bool, min_rating: int | None
 ) -> BankComparison:
     """See `Grades.banks`."""
     from exampp.analysis.banks import are_matches, compare_banks, read_matches
