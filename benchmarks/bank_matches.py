@@ -1,4 +1,4 @@
-"""How right the comparison of banks is: planted banks, matchers without a model, intervals.
+"""Measure the comparison of banks: planted banks, matchers without a model, intervals.
 
 python benchmarks/bank_matches.py [--only planted matchers intervals effects real] [--draws 1000]
     [--seed 38] [--data ../shared/data]
@@ -50,7 +50,7 @@ from exampp.stats.rank_correlation import kendall
 LABELS = Path(__file__).parent / "labels" / "bank_matches.tsv"
 PARTS = ("planted", "matchers", "intervals", "effects", "real")
 Facets = Mapping[str, frozenset[str]]
-"""What each item asks for, by its id."""
+"""The facets that each item asks for, by its id."""
 
 
 def read_bank(path: Path) -> list[BankEntry]:

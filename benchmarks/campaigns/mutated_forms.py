@@ -51,7 +51,7 @@ Pairs = set[tuple[str, str]]
 
 
 class Finding(NamedTuple):
-    """What should not have been."""
+    """A fault: input, place and text."""
 
     seed: int
     form: str

@@ -36,7 +36,7 @@ from exampp.records.items import joined_groups
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, programs_only
+from exampp.results.view import Cell, Column, interval_text, programs_only
 from exampp.stats.estimate import Estimate, Floats
 from exampp.stats.item_matches import (
     DIFFERENT,
@@ -446,11 +446,7 @@ class BankComparison(Result):
 
 
 def _share(one: Estimate) -> str:
-    if one.value is None:
-        return "an unknown share"
-    if one.low is None or one.high is None:
-        return f"{one.value:.0%}"
-    return f"{one.value:.0%} [{one.low:.0%}, {one.high:.0%}]"
+    return "an unknown share" if one.value is None else interval_text(one, 0, "%")
 
 
 def compare_banks(
