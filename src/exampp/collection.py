@@ -28,7 +28,7 @@ from exampp.records.graders import (
     fitting_graders,
     same_but_for_kind,
 )
-from exampp.records.inputs import PASSAGE_TOKENS
+from exampp.records.inputs import CACHED_CELLS, PASSAGE_TOKENS
 from exampp.records.selection import SEARCH_KINDS, SearchKind
 from exampp.results.result import Table, Tables
 from exampp.sanitize import check_lists, check_path
@@ -64,10 +64,12 @@ if TYPE_CHECKING:
     from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
+    from exampp.inputs.systems import Systems
     from exampp.measures.names import Measure
     from exampp.records.gradebook import DecisionChoice
     from exampp.records.graders import RatingScale
     from exampp.review.record import QueryRecord
+    from exampp.scorer import Scorer
     from exampp.store.search import SearchPage
 
 
@@ -484,6 +486,8 @@ class Collection:
     @property
     def systems(self) -> Systems:
         """Return the systems, to list or remove them."""
+        from exampp.inputs.systems import Systems
+
         return Systems(self.connection)
 
     @with_grader_options()
@@ -591,6 +595,36 @@ class Collection:
         for progress in self.grading(grader, **options).steps():
             tell(progress)
         return progress
+
+    @with_grader_options()
+    def scorer(
+        self,
+        grader: str | Grader | Callable[..., Any],
+        *,
+        measure: str = "Cover@20",
+        min_rating: int | None = None,
+        bank: str | None = None,
+        name: str | None = None,
+        scale: RatingScale | None = None,
+        same_text_same_grade: bool = False,
+        passage_tokens: int = PASSAGE_TOKENS,
+        cached: int = CACHED_CELLS,
+        **options: Any,
+    ) -> Scorer:
+        """Return a function that scores texts by the exam and stores nothing.
+
+        Takes a grader as `grading` does. The measure is Cover, Points, Avoided or a nugget score;
+        `passage_tokens` is as for `import_files`, `cached` the number of grades in memory.
+
+        Example:
+            exam.scorer("draft").score("q1", ["An answer.", "Another one."]).values
+        """
+        refuse_graded_file(self.connection)
+        from exampp.scorer import GraderChoice, Scorer, ScorerSettings
+
+        named = name, scale, same_text_same_grade
+        choice = GraderChoice.of(self.path, grader, bank, named, options)
+        return Scorer(choice, ScorerSettings(measure, min_rating, passage_tokens, cached))
 
     @with_grader_options("grading")
     def grading_costs(

@@ -1,4 +1,4 @@
-"""The systems of a collection: list them, and remove their rankings."""
+"""The systems of a collection."""
 
 from __future__ import annotations
 

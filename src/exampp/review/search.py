@@ -1,4 +1,4 @@
-"""The records that a search finds, as a table."""
+"""Show the records that contain the words of a search."""
 
 from __future__ import annotations
 
