@@ -130,7 +130,11 @@ def addresses(path: Path) -> dict[str, str]:
         "edits": "/history?what=edits",
         "search": "/search?q=a",
         "plots": "/plots",
-        **{name: f"/{name}" for name in ("write", "grade", "duplicates", "banks", "people")},
+        **{
+            name: f"/{name}"
+            for name in ("write", "grade", "duplicates", "banks", "people", "abstention")
+        },
+        **{f"banks-{name}": f"/banks?show={name}" for name in ("new", "pairs")},
         "nowhere": "/nowhere",
     }
     with exampp.Collection(path) as collection:

@@ -345,10 +345,11 @@ class BankComparison(Result):
         recall = _share(first.recall)
         if len(self.rows) == 1:
             missing = sum(not one.banks for one in self.missing)
+            rest = f"No item asks for {counted(missing, 'reference item')}."
             return (
                 f"{first.bank} asks for {recall} of {self.reference}; {_share(first.precision)} of "
-                f"its items ask for something in it. No item asks for "
-                f"{counted(missing, 'reference item')}."
+                f"its items ask for something in it. "
+                + (rest if missing else "Each reference item is asked for, at least in part.")
             )
         near = [one.bank for one in self.rows[1:] if not one.behind]
         rest = "all others are lower, beyond the uncertainty over queries"
