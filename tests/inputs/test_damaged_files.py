@@ -128,6 +128,25 @@ CASES = {
         Contents(references=(KEY,)),
         ("sample",),
     ),
+    "a text in a list instead of an object": Case(
+        lines(
+            {
+                "item": {"question": ASKED, "reference": KEY},
+                "sample": {"model": "gpt", "output": [SAID]},
+            }
+        ),
+        Contents(references=(KEY,)),
+        ("sample.output",),
+    ),
+    "a reference beside an answer under another name": Case(
+        csv_table(
+            [f"evaluated_model_{name}" for name in ("input", "o_output", "gold_answer")],
+            [ASKED, SAID, KEY],
+        ),
+        Contents(references=(KEY,)),
+        ("evaluated_model_o_output",),
+        "log.csv",
+    ),
     "texts in a column without a name": Case(
         csv_table(["", "question", "model_answer"], [LIGHT, ASKED, SAID]),
         ONLY_ANSWER,
