@@ -51,6 +51,8 @@ from exampp.store.connection import connect_memory
 SECONDS = 5.0
 SHORTEST = 6
 """Characters of texts that are looked for: shorter ones occur by chance."""
+LONG = 300
+"""Characters of an answer that may be cut into passages, which have single spaces."""
 AMBIGUOUS = frozenset({"LangSmith, examples of a data set"})
 """Forms that are another form without one of their fields."""
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -261,6 +263,8 @@ def wrong(name: str, data: bytes, held: Contents, passages: str, report: Any) ->
         for one in texts:
             for line in one.splitlines():
                 said = line.removeprefix("user: ").removeprefix("assistant: ")
+                if len(said) > LONG:
+                    said, everything = " ".join(said.split()), " ".join(everything.split())
                 if said not in everything and not ({*"\\\ufffd"} & {*text} or is_replaced):
                     yield f"{role} {line!r} is not in the file"
             names, was = names_of(one, after), names_of(one, before)
