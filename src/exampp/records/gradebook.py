@@ -116,6 +116,11 @@ class QueryGrades:
         """Return whether any cell has a grade."""
         return bool((self.ratings != MISSING).any())
 
+    def hash_of_text(self, passage: int) -> bytes:
+        """Return the hash of the text of a passage; empty if it is unknown."""
+        width = len(self.text_hashes) // max(1, self.pool_size)
+        return self.text_hashes[passage * width : (passage + 1) * width]
+
 
 @dataclass(frozen=True, slots=True)
 class Oversight:
@@ -183,9 +188,8 @@ class Gradebook:
         """
         by_ranking: dict[tuple[str, str], str] = {}
         for query in self.queries:
-            joined, width = query.text_hashes, len(query.text_hashes) // max(1, query.pool_size)
             texts = [
-                joined[at * width : (at + 1) * width] or sha256(one.encode()).digest()
+                query.hash_of_text(at) or sha256(one.encode()).digest()
                 for at, one in enumerate(query.passage_ids)
             ]
             returned: dict[str, list[bytes]] = {}
