@@ -84,7 +84,7 @@ def _match(
 
 
 def _passage_keys(query: QueryGrades) -> list[tuple[tuple[str, bytes | None], bytes | None]]:
-    hashes = (query.hash_of_text(at) or None for at in range(len(query.passage_ids)))
+    hashes = (text or None for text in query.hashes)
     return [((one, text), text) for one, text in zip(query.passage_ids, hashes, strict=True)]
 
 

@@ -97,6 +97,7 @@ def _query(
     """Return one query; `texts` gets its passages."""
     row = {passage_id: at for at, passage_id in enumerate(dossier.grades.passage_ids)}
     column = {item_id: at for at, item_id in enumerate(grades.item_ids)}
+    hashes = grades.hashes
     items = [
         at
         for at in dossier.bank_order or range(len(dossier.items))
@@ -117,7 +118,7 @@ def _query(
         text = dossier.texts[row[passage_id]] if passage_id in row else None
         if text is None or at >= grades.pool_size:
             continue
-        text_hash = grades.hash_of_text(at).hex()
+        text_hash = hashes[at].hex()
         known = texts.setdefault(
             (passage_id, text_hash),
             [len(texts), passage_id, text.title, text.text[:LONGEST], text_hash],
