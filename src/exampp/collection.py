@@ -857,7 +857,7 @@ class Collection:
         self,
         identity: GraderIdentity,
         bank: str | None,
-        decisions: DecisionChoice,
+        decisions: DecisionChoice = "with",
         part: str | None = None,
     ) -> Grades:
         from exampp.grades.grades import Grades
