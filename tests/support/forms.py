@@ -1654,6 +1654,60 @@ FORMS |= {
 }  # fmt: skip
 
 
+DRAGUN: dict[str, Any] = {
+    "topic_id": "t1",
+    "rubrics": [
+        {"question_id": "t1-1", "question_text": ASKED, "importance": "A: Have to Know",
+         "short_answers": [{"answer_id": "t1-1-1", "answer_text": KEY, "references": ["x"]},
+                           {"answer_id": "t1-1-2", "answer_text": "water"}]},
+        {"question_id": "t1-2", "question_text": "Why?", "importance": "C: Nice to Know",
+         "short_answers": [{"answer_id": "t1-2-1", "answer_text": KEY}]},
+    ],
+}  # fmt: skip
+RAGTIME = {
+    "metadata": {"team_id": "t", "topic_id": "1", "run_id": "r", "run_desc": "d"},
+    "nugget_bank": [
+        {"question": ASKED, "aggregator_type": "OR",
+         "answers": [{"answer": KEY, "references": ["d1"]}]},
+        {"question": "Why?", "aggregator_type": "OR", "answers": []},
+    ],
+}  # fmt: skip
+IN_TURN = (
+    {"conversation_id": "c", "turn": 2, "question": ASKED, "answer": SAID,
+     "contexts": [CATS, LIGHT]},
+    {"conversation_id": "c", "turn": 1, "question": "Hi", "answer": "Hello"},
+)  # fmt: skip
+
+FORMS |= {
+    "TREC DRAGUN, a rubric": Form(
+        "log.json", whole(DRAGUN), "dragun", Contents((), references=(KEY, "water", KEY))
+    ),
+    "TREC RAGTIME, a bank": Form("log.jsonl", lines(RAGTIME), "", Contents((), references=(KEY,))),
+    "TREC RAGTIME, a bank on many lines": Form(
+        "log.json", whole(RAGTIME), "", Contents((), references=(KEY,))
+    ),
+    "MT-bench, questions": Form(
+        "question.jsonl",
+        lines({"question_id": 81, "category": "writing", "turns": [ASKED, "Why?"]},
+              {"question_id": 111, "category": "math", "turns": ["How?"], "reference": [KEY]}),
+        "mt-bench",
+        Contents((f"user: {ASKED}\nuser: Why?", "How?")),
+        ["reference"],
+    ),
+    "RAGElo, queries": Form("queries.csv", f"qid,query\n0,{ASKED}\n", "", Contents()),
+    "a dictionary of one query": Form("log.json", json.dumps({"q-text": ASKED}), "", Contents()),
+    "a record per turn": Form(
+        "log.jsonl",
+        lines(*IN_TURN),
+        "ragas",
+        Contents(
+            (TRANSCRIPT, "Hi"),
+            {"log:contexts": (CATS, LIGHT)} | {"log": (SAID, "Hello")},
+        ),
+    ),
+}  # fmt: skip
+
+
 def contents(exam: exampp.Collection, folder: Path) -> Contents:
     """Return what a collection holds; answers are the rankings of a system of one passage."""
     counts = {str(thing): count for thing, count in exam.contents().rows}
@@ -1710,6 +1764,10 @@ SOURCES = {
     "promptflow": "microsoft/promptflow",
     "Bedrock": "docs.aws.amazon.com/bedrock",
     "OpenAI": "platform.openai.com/docs/guides/supervised-fine-tuning",
+    "MT-bench": "lm-sys/FastChat, llm_judge",
+    "TREC DRAGUN": "trec-dragun/resources",
+    "TREC RAGTIME": "trec-ragtime.github.io; autojudge-base",
+    "RAGElo": "zetaalphavector/RAGElo",
     "ShareGPT": "lm-sys/FastChat",
     "OpenAI evals": "platform.openai.com/docs/guides/evals, openai/evals",
     "lm-eval": "EleutherAI/lm-evaluation-harness",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ from exampp.formats.columns import role_of
 from exampp.formats.fields import normalize_name
 from exampp.formats.lines import OnError
 from exampp.formats.preset import FIELD_OF_ROLE, NUMBERED_CONTEXT, Preset
-from exampp.formats.rag_values import decoded_json, find_value, holds_text
+from exampp.formats.rag_values import (
+    conversation_of,
+    decoded_json,
+    find_value,
+    holds_text,
+    is_dialogue,
+    is_place_of_turn,
+)
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
 from exampp.formats.traces import literal, opened_fields
@@ -67,6 +75,60 @@ def grouped_rows(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[tu
             elif is_empty(group.get(name)):
                 group[name] = value
     yield from groups.values()
+
+
+def with_earlier_turns(
+    preset: Preset, rows: Sequence[tuple[int, Row]]
+) -> Iterator[tuple[int, Row]]:
+    """Yield the rows; a turn of a conversation has the turns of other rows as its history.
+
+    The turns of one system are in the order of their numbers, or else of the file. Conversations
+    with a missing turn stay as they are.
+    """
+    parts = (*preset.system, *preset.variants)
+    conversations: dict[tuple[str, ...], list[tuple[int | None, int]]] = {}
+    for place, (_, row) in enumerate(rows):
+        name, turn = conversation_of(row)
+        if name:
+            key = name, *(str(find_value(row, paths)[1]) for paths in parts)
+            conversations.setdefault(key, []).append((turn, place))
+    history: dict[int, list[Row]] = {}
+    for turns in conversations.values():
+        order = _order_of(turns)
+        told = [_turns_of(rows[place][1], preset) for place in order]
+        questions = {repr(messages[:1]) for messages in told}
+        if len(order) > 1 and all(told) and len(questions) == len(told):
+            history |= {place: [*chain(*told[:at])] for at, place in enumerate(order)}
+    for place, (number, row) in enumerate(rows):
+        if place in history:
+            rest = {name: value for name, value in row.items() if not is_place_of_turn(name)}
+            rest["history"] = history[place]
+            row = Cells(rest) if isinstance(row, Cells) else rest
+        yield number, row
+
+
+def _order_of(turns: Sequence[tuple[int | None, int]]) -> list[int]:
+    """Return the places of the rows of a conversation in order; empty if a turn is missing."""
+    numbers = sorted(turn for turn, _ in turns if turn is not None)
+    if not numbers:
+        return [place for _, place in turns]
+    is_whole = numbers in ([*range(len(turns))], [*range(1, len(turns) + 1)])
+    return [place for _, place in sorted(turns)] if is_whole else []
+
+
+def _turns_of(row: Row, preset: Preset) -> list[Row]:
+    """Return the question of a row and its answer, or its reference, as messages.
+
+    There are none if the question has its earlier turns.
+    """
+    _, question = find_value(row, preset.paths("query"))
+    _, answer = find_value(row, (*preset.paths("response"), *preset.paths("reference")))
+    reply = [{"role": "assistant", "content": answer}] if answer else []
+    return (
+        [{"role": "user", "content": question}, *reply]
+        if question and not is_dialogue(question)
+        else []
+    )
 
 
 def _normalized_row(row: Row) -> Row:
