@@ -23,7 +23,7 @@ ROWS = (
     ("inputs", "items", "measures", "demo"),
     ("grading",),
     ("analysis", "review", "exports"),
-    ("grades", "bank"),
+    ("grades", "bank", "scorer"),
     ("collection",),
     ("bank_matches", "citations", "project"),
     ("integrations",),

@@ -38,8 +38,8 @@ from exampp.sanitize import check_integer, or_default
 from exampp.stats.agreement import STATISTICS, clustered, confusions
 from exampp.stats.calibration import (
     SCORES,
+    ProbabilityScores,
     RatedPassages,
-    Scorer,
     at_least,
     best_cut_points,
     expected_labels,
@@ -219,8 +219,7 @@ def calibrate(
     settings = or_default("settings", settings, CalibrationSettings)
     sources = tuple(map(rated_by, books))
     data = _Judged.of(rated_passages(books, sources), sources)
-    min_relevant = _checked(data, settings)
-    return _Trained(data, sources, settings, min_relevant, source).findings(books)
+    return _Trained(data, sources, settings, _checked(data, settings), source).findings(books)
 
 
 @dataclass(frozen=True)
@@ -439,15 +438,14 @@ class _Trained:
         )
         constant = others[np.searchsorted(self.numbers, self.of_passage)]
         before, calibrated, same = (
-            Scorer(p, self._relevant, data.group, queries)
+            ProbabilityScores(p, self._relevant, data.group, queries)
             for p in (data.means, self._relevance, constant)
         )
         draws = draw_queries(queries, self.settings.samples, self.settings.seed)
         found = []
         for name, score in SCORES.items():
             ones = np.ones(queries)
-            drawn = np.array([score(calibrated, weights) for weights in draws])
-            low, high = _percentiles(drawn)
+            low, high = _percentiles(np.array([score(calibrated, weights) for weights in draws]))
             found.append(
                 CalibrationScore(
                     f"{name}, \u2265{self.min_relevant}",

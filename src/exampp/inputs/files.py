@@ -228,8 +228,7 @@ class Renaming:
             _, head = next(read_lines(path))
             line = head.decode(errors="replace")
             for separator in _SEPARATORS:
-                cells = next(reader([line], delimiter=separator))
-                header = [cell.strip() for cell in cells]
+                header = [cell.strip() for cell in next(reader([line], delimiter=separator))]
                 if len(header) > 1:
                     self.seen.setdefault(str(path), header)
                 has_named = not set(self.columns.values()).isdisjoint(header)

@@ -103,8 +103,7 @@ def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
         sums.append(total)
         weights.append(w)
         sizes.append(size)
-    levels = np.array(sums) / np.array(weights)
-    fitted = np.repeat(levels, sizes)
+    fitted = np.repeat(np.array(sums) / np.array(weights), sizes)
     turns = np.ones(len(places), np.bool_)
     turns[1:-1] = (fitted[1:-1] != fitted[:-2]) | (fitted[1:-1] != fitted[2:])
     return places[turns], fitted[turns]
@@ -198,7 +197,7 @@ def reliability_curve(p: Floats, y: Floats, bins: int = BINS) -> tuple[Calibrati
     )
 
 
-class Scorer:
+class ProbabilityScores:
     """Computes scores of predictions, for any weights of the queries.
 
     `groups` is the query of every observation, from 0. A score of weights [queries] is NaN where
@@ -263,10 +262,10 @@ class Scorer:
 
 
 SCORES = {
-    "log loss": Scorer.log_loss,
-    "Brier": Scorer.brier,
-    "AUC": Scorer.auc,
-    "ECE": Scorer.ece,
+    "log loss": ProbabilityScores.log_loss,
+    "Brier": ProbabilityScores.brier,
+    "AUC": ProbabilityScores.auc,
+    "ECE": ProbabilityScores.ece,
 }
 Labels = NDArray[np.int64]
 
@@ -304,8 +303,7 @@ def at_least(levels: Sequence[LevelModel], vectors: Floats, means: Floats) -> Fl
 
 def expected_labels(reached: Floats, scale: Sequence[int]) -> Floats:
     """Return the expected label of every passage, from P(label >= c)."""
-    steps = np.diff(np.array(scale, np.float64))
-    return np.asarray(scale[0] + reached @ steps, np.float64)
+    return np.asarray(scale[0] + reached @ np.diff(np.array(scale, np.float64)), np.float64)
 
 
 def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:
