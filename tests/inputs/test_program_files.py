@@ -42,6 +42,13 @@ def test_a_form_is_read_rightly(tmp_path: Path, empty_exam: exampp.Collection, n
     (tmp_path / form.name).write_text(form.content)
     report = empty_exam.import_files(tmp_path / form.name)
     assert contents(empty_exam, tmp_path) == form.expected
+    assert not form.query_id or [*empty_exam.query_texts()] == [form.query_id]
+    ranked = (
+        [line.split()[2] for line in (tmp_path / "out.run").read_text().splitlines()]
+        if form.ids
+        else []
+    )
+    assert ranked[: len(form.ids)] == [*form.ids]
     unread = [field for fields in report.unread.values() for field in fields]
     assert unread == [*form.unread]
     # the preset that was detected is the one that can be named
