@@ -26,6 +26,7 @@ from support.forms import (
     csv_table,
     digest,
     lines,
+    table,
     whole,
 )
 
@@ -462,3 +463,12 @@ def test_turns_of_two_systems_and_of_tables(tmp_path: Path, empty_exam: exampp.C
     empty_exam.import_files(tmp_path / "log.csv")
     asked = [f"user: Hi\nassistant: {name}\nuser: {ASKED}" for name in ("aa", "bb")]
     assert sorted(empty_exam.query_texts().values()) == ["Hi", *asked]
+
+
+def test_records_in_a_cell_of_a_table_are_read(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    """The table that `mlflow.search_traces` returns, as CSV."""
+    (tmp_path / "log.csv").write_text(table(MLFLOW))
+    empty_exam.import_files(tmp_path / "log.csv", kind="mlflow-traces")
+    assert contents(empty_exam, tmp_path) == FORMS["MLflow, traces"].expected

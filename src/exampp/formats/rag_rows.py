@@ -11,18 +11,16 @@ from exampp.errors import InputError
 from exampp.formats.columns import role_of
 from exampp.formats.fields import normalize_name
 from exampp.formats.lines import OnError
+from exampp.formats.literals import decoded_json, literal, opened_fields
 from exampp.formats.preset import FIELD_OF_ROLE, NUMBERED_CONTEXT, Preset
 from exampp.formats.rag_values import (
     conversation_of,
-    decoded_json,
     find_value,
     holds_text,
-    is_dialogue,
     is_place_of_turn,
 )
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
-from exampp.formats.traces import literal, opened_fields
 
 Row = Mapping[str, Any]
 _ROLES = (*FIELD_OF_ROLE, "system")
@@ -119,16 +117,17 @@ def _order_of(turns: Sequence[tuple[int | None, int]]) -> list[int]:
 def _turns_of(row: Row, preset: Preset) -> list[Row]:
     """Return the question of a row and its answer, or its reference, as messages.
 
-    There are none if the question has its earlier turns.
+    There are none if they are not texts: a list of messages has the earlier turns.
     """
     _, question = find_value(row, preset.paths("query"))
     _, answer = find_value(row, (*preset.paths("response"), *preset.paths("reference")))
-    reply = [{"role": "assistant", "content": answer}] if answer else []
-    return (
-        [{"role": "user", "content": question}, *reply]
-        if question and not is_dialogue(question)
-        else []
-    )
+    messages: list[Row] = [
+        {"role": role, "content": text}
+        for role, text in (("user", question), ("assistant", answer))
+        if text is not None
+    ]
+    is_text = question is not None and all(isinstance(one["content"], str) for one in messages)
+    return messages if is_text else []
 
 
 def _normalized_row(row: Row) -> Row:

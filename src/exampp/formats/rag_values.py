@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeGuard
@@ -12,6 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 from exampp.errors import InputError
 from exampp.formats.columns import names_of
 from exampp.formats.fields import brief, normalize_name, text_digest
+from exampp.formats.literals import decoded_json
 from exampp.formats.read_warnings import is_empty
 from exampp.records.turns import ASSISTANT, USER, Turn, transcript, turns_of
 
@@ -376,21 +375,6 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
         hint=f"Name the text, as in --columns {'question' if is_question else 'answer'}={field}."
         f"{next(iter(present or value), 'text')}, or write it under one of {', '.join(keys)}",
     )
-
-
-def decoded_json(text: str, field: str) -> Any:
-    """Return the decoded value of a JSON object, list or string; otherwise the text.
-
-    Raises:
-        InputError: The text starts as a JSON object, but is broken or truncated.
-    """
-    if text.lstrip()[:1] not in ("{", "[", '"'):
-        return text
-    with suppress(ValueError, RecursionError):
-        return json.loads(text)
-    if re.match(r'\s*\[?\s*\{\s*"[^"]*"\s*:', text):
-        raise InputError("is broken or truncated JSON", field=field)
-    return text
 
 
 def holds_text(value: Any, keys: Sequence[str] = ()) -> bool:
