@@ -226,7 +226,7 @@ MLFLOW = {
         },
     ],
 }
-MLFLOW_2 = {
+MLFLOW_2: dict[str, Any] = {
     "info": {"request_id": "tr-1", "status": "OK"},
     "data": {
         "request": json.dumps({"question": ASKED}),
@@ -1930,7 +1930,7 @@ FORMS |= {
         json.dumps({"id": "t", "name": "rag", "observations": OBSERVATIONS}, indent=2),
         "langfuse",
         "ac",
-        ["id", "name", "startTime"],
+        ["id", "name", "startTime", "$.id", "$.name"],
         ids=FOUND_IDS,
     ),
     "Langfuse, a page of observations": Form(
@@ -1938,7 +1938,7 @@ FORMS |= {
         json.dumps({"data": OBSERVATIONS, "meta": {"limit": 50}}),
         "langfuse",
         "ac",
-        ["id", "name", "startTime"],
+        ["id", "name", "startTime", "$.meta"],
         ids=FOUND_IDS,
     ),
     "Langfuse, observations as stored": Form(

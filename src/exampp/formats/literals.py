@@ -15,7 +15,7 @@ from exampp.errors import InputError
 
 _TYPED = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue")
 """Names of a value in OTLP, by its type."""
-_SIDE_BY_SIDE = re.compile(r"""["']\s+["']""")
+_SIDE_BY_SIDE = re.compile(r"""["']\s*["']""")
 
 
 def decoded_json(text: str, field: str) -> Any:
@@ -35,8 +35,10 @@ def decoded_json(text: str, field: str) -> Any:
 
 def literal(text: str) -> Any:
     """Return a literal list, object or quoted text; otherwise the text itself."""
-    if text.lstrip()[:1] in ("{", "[", '"'):
-        for read_value in (json.loads, _python_literal):
+    start = text.lstrip()[:1]
+    if start in ("{", "[", '"'):
+        # Python joins texts side by side, which are none alone
+        for read_value in (json.loads,) if start == '"' else (json.loads, _python_literal):
             with suppress(ValueError, SyntaxError, TokenError, MemoryError, RecursionError):
                 return read_value(text.strip())
     return text
@@ -76,11 +78,12 @@ def _opened(value: Any, keys: Sequence[str]) -> Any:
 def nested_names(value: Any) -> Any:
     """Return a value with dotted keys as nested objects and numbered keys as lists.
 
-    Lists of keys and typed values, as in OTLP, become objects.
+    Lists of keys and typed values, as in OTLP, become objects, and so do lists of such lists.
     """
     if isinstance(value, list):
-        if value and all(isinstance(one, dict) and {*one} == {"key", "value"} for one in value):
-            return nested_names({one["key"]: _typed(one["value"]) for one in value})
+        pairs = [of for one in value for of in (one if isinstance(one, list) else [one])]
+        if pairs and all(map(_is_pair, pairs)):
+            return nested_names({one["key"]: _typed(one["value"]) for one in pairs})
         return [*map(nested_names, value)]
     if not isinstance(value, dict):
         return value
@@ -95,6 +98,12 @@ def nested_names(value: Any) -> Any:
     if nested and all(key.isdecimal() for key in nested):
         return [nested_names(nested[key]) for key in sorted(nested, key=int)]
     return {key: nested_names(one) for key, one in nested.items()}
+
+
+def _is_pair(value: Any) -> bool:
+    return (
+        isinstance(value, dict) and {*value} == {"key", "value"} and isinstance(value["key"], str)
+    )
 
 
 def _typed(value: Any) -> Any:
