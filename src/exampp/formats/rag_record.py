@@ -248,6 +248,7 @@ def _no_result(row: Row, preset: Preset) -> InputError:
         if one.partition(".")[0] in row and not find_value(row, (one,), in_lists=True)[0]
     ]
     if is_dialogue(value):
+        empty = [place]
         what = "the conversation ends without a message of the system"
     elif empty:
         verb = "is" if len(empty) == 1 else "are"
@@ -257,7 +258,7 @@ def _no_result(row: Row, preset: Preset) -> InputError:
     failed = row.get("error")
     return InputError(
         f"{what}; its error is {failed}" if isinstance(failed, str) and failed else what,
-        field=place or next(iter(empty or required), ""),
+        field=next(iter(empty or required), ""),
         hint="--on-error skip leaves such lines out; a query that a system does not answer "
         "counts 0",
     )
