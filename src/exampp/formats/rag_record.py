@@ -241,20 +241,23 @@ def _judgments(row: Row, source: tuple[str, Any]) -> Iterator[tuple[str, int]]:
 def _no_result(row: Row, preset: Preset) -> InputError:
     """Return the error for a record without any result of a system."""
     required = (*preset.paths("contexts"), *preset.paths("response"))
-    failed = row.get("error")
+    place, value = find_value(row, required, in_lists=True)
     empty = [
         one
         for one in required
         if one.partition(".")[0] in row and not find_value(row, (one,), in_lists=True)[0]
     ]
+    if is_dialogue(value):
+        empty = [place]
+        what = "the conversation ends without a message of the system"
+    elif empty:
+        verb = "is" if len(empty) == 1 else "are"
+        what = f"the system returned nothing: {', '.join(empty)} {verb} empty"
+    else:
+        what = f"missing results of a system{_any_of(required)}"
+    failed = row.get("error")
     return InputError(
-        (
-            f"the system returned nothing: {', '.join(empty)} {'is' if len(empty) == 1 else 'are'} "
-            "empty"
-            if empty
-            else f"missing results of a system{_any_of(required)}"
-        )
-        + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
+        f"{what}; its error is {failed}" if isinstance(failed, str) and failed else what,
         field=next(iter(empty or required), ""),
         hint="--on-error skip leaves such lines out; a query that a system does not answer "
         "counts 0",
