@@ -202,14 +202,15 @@ def replies_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
 
 def other_messages(value: Any) -> Iterator[str]:
     """Yield the texts of chat messages after the last question, and of those without a role."""
-    if not is_dialogue(value):
-        return
-    users = [place for place, one in enumerate(value) if _role(one) in _USERS]
-    for place, one in enumerate(value):
+    messages = flat(value) if is_dialogue(value) else []
+    users = [place for place, one in enumerate(messages) if _role(one) in _USERS]
+    for place, one in enumerate(messages):
         is_reply = _role(one) in _SYSTEMS and place > max(users, default=place)
         if is_reply or not _role(one):
-            with suppress(InputError):
+            try:
                 yield message_text(one, "")
+            except InputError:
+                yield str(one)
 
 
 def _turns(messages: Sequence[Any], field: str) -> str:
