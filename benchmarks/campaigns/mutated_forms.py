@@ -45,7 +45,7 @@ from support.forms import FORMS, Contents, contents
 
 import exampp
 from exampp.errors import ExamError
-from exampp.formats.traces import literal
+from exampp.formats.literals import literal
 from exampp.store.connection import connect_memory
 
 SECONDS = 5.0

@@ -44,7 +44,7 @@ from exampp.formats.rag_record import (
     read_record,
     unread_paths,
 )
-from exampp.formats.rag_rows import grouped_rows, opened_rows
+from exampp.formats.rag_rows import grouped_rows, opened_rows, with_earlier_turns
 from exampp.formats.rag_values import (
     check_dotted_path,
     check_single_turn,
@@ -158,6 +158,7 @@ def read(
     preset = preset.with_columns(named)
     if preset.normalize_names:
         preset, rows = _without_conflicts(path, preset, rows, named, on_error)
+    rows = rows if preset.spans else [*with_earlier_turns(preset, rows)]
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
@@ -334,7 +335,8 @@ def _records(
             record, blank = read_record(row, preset, used, shared, is_bank=is_bank)
             inside = (row[name] for name in preset.objects() if isinstance(row.get(name), dict))
             for holder in () if preset.spans else (row, *inside):
-                check_single_turn(holder, record.query, number, conversations)
+                others = {n: one for n, one in holder.items() if n not in preset.paths("query")}
+                check_single_turn(others, record.query, number, conversations)
             parts = tuple(
                 part_of_system(row, preset, one, used) for one in (*preset.system, *preset.variants)
             )
