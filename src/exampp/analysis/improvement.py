@@ -29,6 +29,7 @@ from exampp.analysis.item_trials import (
 from exampp.analysis.items import linted_items
 from exampp.analysis.phrases import percent
 from exampp.analysis.verdict import families_of
+from exampp.errors import InputError
 from exampp.measures.board import describe_source
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import grade_notes, missing_prerequisite
@@ -130,6 +131,8 @@ class ImprovementSettings:
     def __post_init__(self) -> None:
         check_integer("splits", self.splits, 1, 1000)
         check_integer("the seed", self.seed, 0)
+        if not 0 < self.level < 1:
+            raise InputError(f"the level must be between 0 and 1, not {self.level:g}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

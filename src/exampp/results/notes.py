@@ -557,7 +557,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "the other one shows the effect. Systems of a group return the same passages.",
     ),
     "improve-alike": (_N, "{systems} cover the same items as another system in every query."),
-    "improve-trial": (_N, "{items} of weight 0 are on trial: they count only when added."),
+    "improve-trial": (_N, "On trial: {items} of weight 0, which count only when added."),
     "improve-family": (
         _W,
         "The writers of items on trial ({writers}) and these systems have names of one family of "
