@@ -607,8 +607,7 @@ class Bank:
             look(connection)
             connection.rollback()
 
-        changes = edit(replace(self, settle=settle))
-        return DryRun(changes, effects(measures, min_rating))
+        return DryRun(edit(replace(self, settle=settle)), effects(measures, min_rating))
 
     def preview(self, changes: Sequence[ItemChange], grader: StoredGrader) -> EditPreview:
         """Return the queries of one grader with `changes` applied, without saving them.

@@ -669,8 +669,7 @@ class Collection:
         """
         from exampp.grading.costs import grading_costs
 
-        plan = partial(self.grading, grader, dry_run=True)
-        return grading_costs(plan, options, price_hour)
+        return grading_costs(partial(self.grading, grader, dry_run=True), options, price_hour)
 
     def calibrate(self, calibration: Frozen, bank: str | None = None) -> Calibrated:
         """Label passages by a calibration or its file; the labels become a new grader."""

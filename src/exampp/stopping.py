@@ -40,8 +40,7 @@ def stop_on_signal(
         return
     first: SimpleQueue[bool] = SimpleQueue()
     overdue = threading.Event()
-    watch = threading.Thread(target=_watch, args=(first, overdue, stop, grace, say), daemon=True)
-    watch.start()
+    threading.Thread(target=_watch, args=(first, overdue, stop, grace, say), daemon=True).start()
     handler = _Handler(first)
     before = {number: signal.signal(number, handler) for number in _signals()}
     try:

@@ -169,6 +169,25 @@ def test_files_mark_queries(
     assert json.loads((tmp_path / "out.jsonl").read_text()).get("answerable") is answerable
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("log.jsonl", '{"query_id": "1", "text": "Why?", "answerable": false}'),
+        ("log.csv", "query_id,text,answerable\n1,Why?,false\n"),
+        ("log.tsv", "qid\tquery\tis_impossible\n1\tWhy?\ttrue\n"),
+    ],
+)
+def test_files_of_queries_alone_mark_them(tmp_path: Path, name: str, content: str) -> None:
+    """The name of the file does not matter, and a column is not left out."""
+    (tmp_path / name).write_text(content)
+    with exampp.create(tmp_path / "my.exam") as exam:
+        report = exam.import_files(tmp_path / name)
+        exam.export(tmp_path / "out.jsonl", "queries")
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert (row["query_id"], row["text"], row["answerable"]) == ("1", "Why?", False)
+    assert report.remarks == ()
+
+
 def test_the_rule_on_labelled_responses() -> None:
     """The errors that docs and notes state; see benchmarks/abstention.py."""
     with LABELS.open(encoding="utf-8") as lines:

@@ -11,6 +11,7 @@ import pytest
 from support.forms import (
     ASKED,
     CATS,
+    EVENTS,
     FORMS,
     HEALTHBENCH,
     KEY,
@@ -18,6 +19,7 @@ from support.forms import (
     MLFLOW,
     RUNS,
     SAID,
+    SAMPLE,
     Contents,
     contents,
     digest,
@@ -318,3 +320,47 @@ def test_spans_that_are_not_read_are_named(tmp_path: Path, empty_exam: exampp.Co
     (tmp_path / "log.jsonl").write_text(lines(*RUNS, tool))
     report = empty_exam.import_files(tmp_path / "log.jsonl")
     assert [*report.unread.values()] == [{"spans: tool": 1}]
+
+
+def test_conversations_of_one_question_differ_by_their_ids(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    """Data sets of chats repeat questions; an earlier turn with contexts is named as unread."""
+    asked = {"role": "user", "content": ASKED}
+    rows = [
+        {"id": name, "messages": [asked, {"role": "assistant", "content": said}]}
+        for name, said in (("a", SAID), ("b", LIGHT))
+    ]
+    earlier = {"role": "assistant", "content": CATS, "contexts": [CATS]}
+    reply = {"role": "assistant", "content": SAID}
+    rows.append({"id": "c", "messages": [asked, earlier, asked, reply]})
+    (tmp_path / "log.jsonl").write_text(lines(*rows))
+    report = empty_exam.import_files(tmp_path / "log.jsonl")
+    transcript = f"user: {ASKED}\nassistant: {CATS}\nuser: {ASKED}"
+    assert empty_exam.query_texts() == {"a": ASKED, "b": ASKED, "c": transcript}
+    assert [*report.unread.values()] == [{"messages.contexts": 1}]
+    (tmp_path / "cut.jsonl").write_text(lines({"id": "d", "messages": [asked]}))
+    with pytest.raises(InputError, match=r"cut\.jsonl:1.*missing results of a system"):
+        empty_exam.import_files(tmp_path / "cut.jsonl")
+
+
+@pytest.mark.parametrize("scores", [[[-1.5, True], [-2.5, False]], [["-1.5", "True"]]])
+def test_likelihoods_of_choices_are_no_answers(
+    tmp_path: Path, empty_exam: exampp.Collection, scores: Any
+) -> None:
+    row = {**SAMPLE, "resps": [[one] for one in scores], "filtered_resps": scores}
+    (tmp_path / "log.jsonl").write_text(lines(row))
+    said = r"log\.jsonl:1, filtered_resps: has log-likelihoods of given choices.*generate_until"
+    with pytest.raises(InputError, match=said):
+        empty_exam.import_files(tmp_path / "log.jsonl")
+
+
+def test_the_answer_of_a_run_is_its_first_sampling(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    """A model that grades samples, too."""
+    grading = {**EVENTS[2], "event_id": 7, "data": {"prompt": "Is it right?", "sampled": ["Y"]}}
+    (tmp_path / "log.jsonl").write_text(lines(*EVENTS[:3], grading))
+    report = empty_exam.import_files(tmp_path / "log.jsonl")
+    assert contents(empty_exam, tmp_path) == Contents(answers={"log": (SAID,)})
+    assert [*report.unread.values()] == [{"spec": 1, "final_report": 1, "spans: sampling": 1}]

@@ -1576,6 +1576,84 @@ FORMS |= {
 }  # fmt: skip
 
 
+CACHED = {
+    "input": ASKED, "actual_output": SAID, "expected_output": KEY, "context": None,
+    "retrieval_context": [CATS, LIGHT], "hyperparameters": None,
+}  # fmt: skip
+SPOKEN = [*TALK, {"role": "user", "content": ASKED}]
+CONVERSATION = {
+    "name": "conversational_test_case_0",
+    "success": True,
+    "metricsData": [{"name": "Role Adherence", "score": 1}],
+    "runDuration": 0.5,
+    "turns": [
+        *({**one, "order": at} for at, one in enumerate(SPOKEN)),
+        {"role": "assistant", "content": SAID, "order": 3, "retrievalContext": [CATS, LIGHT]},
+    ],
+    "order": 0,
+    "scenario": "A gardener asks",
+    "expectedOutcome": "The gardener knows enough",
+}
+CASES = {"testFile": "test.py", "testCases": [], "testPassed": 1}
+EVENT = {"run_id": "r", "sample_id": "rag.dev.0", "created_by": "", "created_at": "t"}
+PROMPTED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASKED}]
+EVENTS = (
+    {"spec": {"completion_fns": ["gpt"], "eval_name": "rag.dev.v0", "run_id": "r"}},
+    {"final_report": {"accuracy": 1.0}},
+    {**EVENT, "event_id": 0, "type": "sampling", "data": {"prompt": PROMPTED, "sampled": [SAID]}},
+    {**EVENT, "event_id": 1, "type": "match", "data": {
+        "correct": True, "expected": KEY, "picked": KEY, "sampled": SAID, "options": [KEY]}},
+    {**EVENT, "event_id": 2, "type": "metrics", "data": {"accuracy": 1}},
+)  # fmt: skip
+TOLD = Contents((TRANSCRIPT,), answers={"log": (SAID,)})
+
+FORMS |= {
+    "DeepEval, the cache of its metrics": Form(
+        "log.json",
+        json.dumps({"test_cases_lookup_map": {json.dumps(CACHED): {
+            "cached_metrics_data": [{"metric_metadata": {"metric": "Faithfulness", "score": 1}}],
+            "hyperparameters": None}}}),
+        "deepeval-cache",
+        "acr",
+    ),
+    "DeepEval, a test run of conversations": Form(
+        "log.json",
+        json.dumps({"testRunData": {**CASES, "conversationalTestCases": [CONVERSATION]}}),
+        "messages",
+        TOLD._replace(contexts={"log:contexts": (CATS, LIGHT)}),
+        ["metricsData", "scenario", "expectedOutcome"],
+    ),
+    "DeepEval, a test run of both kinds": Form(
+        "log.json",
+        whole({"testRunData": {"testCases": [CASE], "conversationalTestCases": [CONVERSATION]}}),
+        "deepeval",
+        "acr",
+        ["metricsData", "$.conversationalTestCases"],
+    ),
+    "OpenAI evals, the log of a run": Form(
+        "log.jsonl",
+        lines(*EVENTS),
+        "openai-evals-log",
+        "ar",
+        ["spec", "final_report", "data.accuracy"],
+    ),
+    "ShareGPT": Form(
+        "log.json",
+        whole([{"id": "identity_0", "conversations": [
+            {"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"},
+            {"from": "human", "value": ASKED}, {"from": "gpt", "value": SAID}]}]),
+        "messages",
+        TOLD,
+    ),
+    "OpenAI, a chat file": Form(
+        "log.jsonl",
+        lines({"messages": [*PROMPTED, {"role": "assistant", "content": SAID}]}),
+        "messages",
+        "a",
+    ),
+}  # fmt: skip
+
+
 def contents(exam: exampp.Collection, folder: Path) -> Contents:
     """Return what a collection holds; answers are the rankings of a system of one passage."""
     counts = {str(thing): count for thing, count in exam.contents().rows}
@@ -1631,6 +1709,8 @@ SOURCES = {
     "Azure": "Azure/azure-sdk-for-python, azure-ai-evaluation",
     "promptflow": "microsoft/promptflow",
     "Bedrock": "docs.aws.amazon.com/bedrock",
+    "OpenAI": "platform.openai.com/docs/guides/supervised-fine-tuning",
+    "ShareGPT": "lm-sys/FastChat",
     "OpenAI evals": "platform.openai.com/docs/guides/evals, openai/evals",
     "lm-eval": "EleutherAI/lm-evaluation-harness",
     "open-rag-eval": "vectara/open-rag-eval",

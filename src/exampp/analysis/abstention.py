@@ -179,8 +179,7 @@ def find_abstention(
             if not passages:
                 missing[system, query_id] = None
                 continue
-            first = dossier.grades.passage_ids[passages[0]]
-            said = judged.get((query_id, first))
+            said = judged.get((query_id, dossier.grades.passage_ids[passages[0]]))
             by_rule += bool(by) and said is None
             text = "\n".join(one.text for at in passages if (one := dossier.texts[at]))
             responses.append(

@@ -219,8 +219,7 @@ def calibrate(
     settings = or_default("settings", settings, CalibrationSettings)
     sources = tuple(map(rated_by, books))
     data = _Judged.of(rated_passages(books, sources), sources)
-    min_relevant = _checked(data, settings)
-    return _Trained(data, sources, settings, min_relevant, source).findings(books)
+    return _Trained(data, sources, settings, _checked(data, settings), source).findings(books)
 
 
 @dataclass(frozen=True)
@@ -446,8 +445,7 @@ class _Trained:
         found = []
         for name, score in SCORES.items():
             ones = np.ones(queries)
-            drawn = np.array([score(calibrated, weights) for weights in draws])
-            low, high = _percentiles(drawn)
+            low, high = _percentiles(np.array([score(calibrated, weights) for weights in draws]))
             found.append(
                 CalibrationScore(
                     f"{name}, \u2265{self.min_relevant}",

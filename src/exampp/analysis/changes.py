@@ -14,10 +14,10 @@ have been made (the Shapley value), so that the effects add up to the difference
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Literal, NamedTuple, TypeGuard
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,8 @@ from exampp.measures.board import Leaderboard, caption
 from exampp.measures.exams import Subtopics
 from exampp.measures.leaderboard import default_min_rating, evaluate
 from exampp.measures.qrels import Labelling
-from exampp.measures.values import MeasureColumn, mean_of, tied_ranks
-from exampp.records.gradebook import untestable
+from exampp.measures.values import TIE_DECIMALS, MeasureColumn, mean_of, tied_ranks
+from exampp.records.gradebook import Gradebook, untestable
 from exampp.records.wording import counted
 from exampp.results.notes import note
 from exampp.results.plots.dots import intervals_figure
@@ -58,13 +58,10 @@ Outcome = Literal[
     "higher", "lower", "different", "not significant", "unchanged", "untested", "added", "removed"
 ]
 ALPHA = 1 - LEVEL
-NONE = Estimate(None)
 LISTED = 20
 """Rows of changed items and cells that people see."""
 _SAME, _INTERACTS = 1e-9, 0.0005
 """Means that differ by less are equal; effects that differ by less are shown as one number."""
-_DECIMALS = 10
-"""Scores equal in this many decimals are tied, as in a leaderboard."""
 
 
 class SystemChange(NamedTuple):
@@ -166,16 +163,15 @@ class VersionScores:
 
     def on(self, systems: Sequence[str], query_ids: Sequence[str]) -> tuple[Floats, Bools]:
         """Return the values of some systems and queries, and which of them count."""
-        rows = [self.systems.index(one) for one in systems]
         places = {one: at for at, one in enumerate(self.query_ids)}
-        here = np.ix_(np.array(rows, np.intp), np.array([places[q] for q in query_ids], np.intp))
+        rows = np.array([self.systems.index(one) for one in systems], np.intp)
+        here = np.ix_(rows, np.array([places[query] for query in query_ids], np.intp))
         return self.values[here], self.counts[here]
 
-    def bounds_on(self, systems: Sequence[str], query_ids: Sequence[str]) -> tuple[Floats, Floats]:
-        """Return the lowest and highest values of some systems and queries."""
-        ends = self.bounds or (self.values, self.values)
-        low, high = (replace(self, values=one).on(systems, query_ids)[0] for one in ends)
-        return low, high
+    def at_bounds(self) -> tuple[VersionScores, VersionScores]:
+        """Return the scores with the lowest and with the highest possible values."""
+        low, high = self.bounds or (self.values, self.values)
+        return replace(self, values=low), replace(self, values=high)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -222,14 +218,8 @@ class Changes(Result):
             return f"No system has a score both now and in {self.since}."
         sizes = [abs(one.difference.value or 0.0) for one in self.systems]
         moved = sum(size > 0 for size in sizes)
-        higher, lower = self.count("higher"), self.count("lower")
         of = f"{both} systems" if both > 1 else "1 system"
-        order = f"The order of the systems is {'unchanged' if not self.swaps else 'different'}"
-        if self.swaps:
-            pairs = [f"{one} is now ahead of {other}" for one, other in self.swaps]
-            order = pairs[0] if len(pairs) == 1 else f"{len(pairs)} pairs of systems changed order"
-            order = order[0].upper() + order[1:] if len(pairs) > 1 else order
-        order = f" {order}." * (both > 1)
+        order = f" {self._order}." if both > 1 else ""
         if not moved:
             return f"No score under {self.measure} changed since {self.since}.{order}"
         size = f"by at most {max(sizes):.3f}"
@@ -238,16 +228,24 @@ class Changes(Result):
         )
         if self.count("untested"):
             return f"{differ}, since {self.since}; this may be noise.{order}"
-        otherwise = higher + lower + self.count("different")
+        otherwise = self.count("higher", "lower", "different")
         if not otherwise:
             return f"No significant change since {self.since}: {differ}.{order}"
-        found = [f"{n} {word}" for n, word in ((higher, "higher"), (lower, "lower")) if n]
+        directions: tuple[Outcome, ...] = "higher", "lower"
+        found = [f"{count} {one}" for one in directions if (count := self.count(one))]
         shown = " and ".join(found) or "none is shown to be higher or lower"
         verb = "scores" if otherwise == 1 else "score"
         return (
             f"Significant: {otherwise} of {of} {verb} differently since {self.since} under "
             f"{self.measure}, {size}; {shown} {OVER_ALL}.{order}"
         )
+
+    @property
+    def _order(self) -> str:
+        if len(self.swaps) > 1:
+            return f"{len(self.swaps)} pairs of systems changed order"
+        names = (f"{ahead} is now ahead of {behind}" for ahead, behind in self.swaps)
+        return next(names, "The order of the systems is unchanged")
 
     def plot(self) -> Figure:
         """Plot the difference of every system with its interval."""
@@ -298,8 +296,7 @@ class Changes(Result):
         if self.queries:
             names: list[str | Column] = ["system", "query", "before", Column("now", key="after")]
             title = f"Queries with another {self.measure}: {len(self.queries):,}"
-            by_query = Table.of([*names, "difference"], self.queries, title)
-            found["queries"] = _first(by_query, most)
+            found["queries"] = _first(Table.of([*names, "difference"], self.queries, title), most)
         if self.content:
             title = f"Differences to {self.since}"
             found["content"] = Table.of([*ContentChange._fields], self.content, title)
@@ -334,12 +331,12 @@ class ChangeSettings:
     subtopics: Subtopics = "query"
     labelling: Labelling = field(default_factory=Labelling)
 
-    def board(self, version: ExamVersion, min_rating: int | None = None) -> Leaderboard:
+    def board(self, book: Gradebook) -> Leaderboard:
         """Evaluate one version."""
         return evaluate(
-            version.book,
+            book,
             [self.measure],
-            [self.min_rating if min_rating is None else min_rating],
+            [self.min_rating],
             subtopics=self.subtopics,
             missing="bounds",
             labelling=self.labelling,
@@ -353,28 +350,26 @@ def compare_versions(before: ExamVersion, after: ExamVersion, settings: ChangeSe
         InputError: They have no query in common, or the measure cannot be computed.
     """
     pair = VersionPair(before, after)
-    graders = before.book.grader, after.book.grader
-    scales = {(one.lowest, one.highest) for one in graders}
-    other_scale = default_min_rating(before.book) if len(scales) > 1 else None
-    boards = settings.board(before, other_scale), settings.board(after)
-    earlier, later = (
-        VersionScores.of_board(version.name, board)
-        for version, board in zip((before, after), boards, strict=True)
-    )
-    (column,) = boards[1].columns
+    old, new = before.book.grader, after.book.grader
+    one_scale = (old.lowest, old.highest) == (new.lowest, new.highest)
+    least = settings.min_rating if one_scale else default_min_rating(before.book)
+    boards = replace(settings, min_rating=least).board(before.book), settings.board(after.book)
+    earlier, later = map(VersionScores.of_board, (before.name, after.name), boards)
     exams = shared_exams(earlier, later)
     effects: Mapping[str, tuple[float | None, ...]] = {}
     notes: list[str] = []
     causes: tuple[int, ...] = ()
-    if len(scales) > 1:
-        notes.append(note("changes-scale", before=graders[0].name, after=graders[1].name))
+    if not one_scale:
+        notes.append(note("changes-scale", before=old.name, after=new.name))
     elif pair.causes and pair.systems:
         causes, effects, notes = _effects(pair, settings, earlier, later, exams)
-    if graders[0].key != graders[1].key:
-        notes.insert(0, note("changes-grader", before=graders[0].name, after=graders[1].name))
-    reason = next((str(one) for v in (before, after) if (one := untestable(v.book))), "")
-    same = not {at for at in pair.causes if at}
-    systems = system_changes(earlier, later, column, same_exam=same, untested=reason)
+    if old.key != new.key:
+        notes.insert(0, note("changes-grader", before=old.name, after=new.name))
+    reason = untestable(before.book) or untestable(after.book) or ""
+    # equal responses can only have other scores by another bank, grades or decisions
+    same = not any(pair.causes)
+    column = boards[1].columns[0]
+    systems = system_changes(earlier, later, column, same_exam=same, untested=str(reason))
     missing = [
         max((s or 0.0 for s in board.columns[0].missing_cells), default=0) for board in boards
     ]
@@ -386,7 +381,7 @@ def compare_versions(before: ExamVersion, after: ExamVersion, settings: ChangeSe
     sealed = {one for version in (before, after) for one in version.texts.sealed or ()}
     changed = [one for one in pair.edits if _item_of(one) not in sealed]
     edits = changes_table(changed, f"Changed items: {len(changed):,}")
-    cells = [one for of in pair.queries for one in of.changed_cells()] if len(scales) == 1 else []
+    cells = [one for of in pair.queries for one in of.changed_cells()] if one_scale else []
     shown = tuple(one for one in cells if (one.query_id, one.item_id) not in sealed)
     if hidden := len(pair.edits) - len(changed) + len(cells) - len(shown):
         notes.append(note("changes-sealed", count=hidden))
@@ -414,7 +409,7 @@ def compare_scores(earlier: VersionScores, after: ExamVersion, settings: ChangeS
     Raises:
         InputError: They have no query in common, or the measure cannot be computed.
     """
-    board = settings.board(after)
+    board = settings.board(after.book)
     later = VersionScores.of_board(after.name, board)
     notes = [note("changes-scores-only", name=earlier.name)]
     reason = str(untestable(after.book) or "")
@@ -425,8 +420,7 @@ def compare_scores(earlier: VersionScores, after: ExamVersion, settings: ChangeS
         shared_exams(earlier, later)
     if earlier.grader not in (None, later.grader):
         notes.insert(0, note("changes-grader", before="another one", after=after.book.grader.name))
-    (column,) = board.columns
-    systems = system_changes(earlier, later, column, same_exam=True, untested=reason)
+    systems = system_changes(earlier, later, board.columns[0], same_exam=True, untested=reason)
     return _result(earlier, later, board, systems, notes)
 
 
@@ -443,17 +437,13 @@ def _result(
     cells: tuple[CellChange, ...] = (),
 ) -> Changes:
     draft = board.grader.is_draft
-    added, removed = (
-        len({*one.query_ids} - {*other.query_ids})
-        for one, other in ((later, earlier), (earlier, later))
-    )
+    before, after = {*earlier.query_ids}, {*later.query_ids}
     all_notes = [*([note("draft")] if draft else []), *notes]
-    if earlier.query_ids and (added or removed):
+    if before and before != after:
+        added, removed = len(after - before), len(before - after)
         all_notes.append(note("changes-queries", added=added, removed=removed))
-    untested = [(one.system, one.difference) for one in systems if one.outcome == "untested"]
-    all_notes += gaps(untested)
-    tested = sum(one.p_mean is not None for one in systems)
-    if tested:
+    all_notes += gaps((one.system, one.difference) for one in systems if one.outcome == "untested")
+    if tested := sum(one.p_mean is not None for one in systems):
         alpha, level = f"{ALPHA:g}", percent(LEVEL)
         all_notes.append(
             note("changes-test", level=level, alpha=alpha, systems=counted(tested, "system"))
@@ -477,7 +467,7 @@ def _result(
 def _query_changes(earlier: VersionScores, later: VersionScores) -> list[QueryChange]:
     """Return the scores that differ, on systems and queries of both versions, largest first."""
     systems = [one for one in later.systems if one in earlier.systems]
-    exams = [one for one in later.query_ids if one in {*earlier.query_ids}]
+    exams = _shared_queries(earlier, later)
     (first, counts_old), (second, counts_new) = earlier.on(systems, exams), later.on(systems, exams)
     differences = np.where(counts_old & counts_new, second - first, 0.0)
     changes = [
@@ -491,14 +481,18 @@ def _query_changes(earlier: VersionScores, later: VersionScores) -> list[QueryCh
 
 def shared_exams(earlier: VersionScores, later: VersionScores) -> list[str]:
     """Return the queries of both versions; InputError if there are none."""
-    found = [one for one in later.query_ids if one in {*earlier.query_ids}]
-    if not found:
-        raise InputError(
-            f"{earlier.name} is another exam: it has none of the "
-            f"{counted(len(later.query_ids), 'query')} of {later.name}",
-            hint="Name an earlier version of the same exam",
-        )
-    return found
+    if found := _shared_queries(earlier, later):
+        return found
+    raise InputError(
+        f"{earlier.name} is another exam: it has none of the "
+        f"{counted(len(later.query_ids), 'query')} of {later.name}",
+        hint="Name an earlier version of the same exam",
+    )
+
+
+def _shared_queries(earlier: VersionScores, later: VersionScores) -> list[str]:
+    known = {*earlier.query_ids}
+    return [one for one in later.query_ids if one in known]
 
 
 def system_changes(
@@ -517,8 +511,7 @@ def system_changes(
     old, new = (dict(zip(one.systems, one.means, strict=True)) for one in (earlier, later))
     ranks = [dict(zip(one.systems, tied_ranks(one.means), strict=True)) for one in (earlier, later)]
     order = sorted(new, key=lambda one: (ranks[1][one] is None, ranks[1][one] or 0, one))
-    shared = [one for one in order if one in old]
-    exams = [one for one in later.query_ids if one in {*earlier.query_ids}]
+    shared, exams = [one for one in order if one in old], _shared_queries(earlier, later)
     (first, counts_old), (second, counts_new) = earlier.on(shared, exams), later.on(shared, exams)
     both = counts_old & counts_new
     differences = paired_differences(second, first, both)
@@ -533,8 +526,11 @@ def system_changes(
     ends = [(second, first)]
     if tested and (earlier.bounds or later.bounds):
         # the missing grades that make the difference smallest, and largest
-        low, high = earlier.bounds_on(shared, exams), later.bounds_on(shared, exams)
-        ends += [(high[0], low[1]), (high[1], low[0])]
+        (low_old, high_old), (low_new, high_new) = earlier.at_bounds(), later.at_bounds()
+        ends += [
+            (after.on(shared, exams)[0], before.on(shared, exams)[0])
+            for after, before in ((low_new, high_old), (high_new, low_old))
+        ]
     compared = [
         compare_pairs(
             np.vstack(end),
@@ -546,30 +542,26 @@ def system_changes(
         for end in ends
     ]
     by_row = dict(zip(tested, zip(*compared, strict=True), strict=True))
+
+    gone = undefined("the system is in one version only")
     changes = []
-    for at, system in enumerate(shared):
-        means = old[system], new[system], ranks[0][system], ranks[1][system]
-        queries = int(both[at].sum())
-        if pairs := by_row.get(at):
-            change = _tested(SystemChange(system, "untested", *means, NONE, queries=queries), pairs)
+    for system in dict.fromkeys((*shared, *order, *old)):
+        outcome: Outcome = "added" if system not in old else "removed"
+        scores = old.get(system), new.get(system)
+        places = ranks[0].get(system), ranks[1].get(system)
+        changes.append(SystemChange(system, outcome, *scores, *places, gone))
+    for at, one in enumerate(changes[: len(shared)]):
+        change = one._replace(outcome="untested", queries=int(both[at].sum()))
+        if at in by_row:
+            change = _tested(change, by_row[at])
         elif same[at]:
-            change = SystemChange(
-                system, "unchanged", *means, Estimate(0.0, 0.0, 0.0), queries=queries
-            )
+            change = change._replace(outcome="unchanged", difference=Estimate(0.0, 0.0, 0.0))
         else:
             size = mean_of(differences[at][both[at]]).mean
-            if not exams and None not in means[:2]:
-                size = without_rounding((means[1] or 0.0) - (means[0] or 0.0))
-            one = Estimate(size, no_interval=untested)
-            change = SystemChange(system, "untested", *means, one, queries=queries)
-        changes.append(change)
-    gone = undefined("the system is in one version only")
-    for system in (*order, *old):
-        if system not in shared:
-            outcome: Outcome = "removed" if system in old else "added"
-            scores = old.get(system), new.get(system)
-            places = ranks[0].get(system), ranks[1].get(system)
-            changes.append(SystemChange(system, outcome, *scores, *places, gone))
+            if not exams and one.before is not None and one.after is not None:
+                size = without_rounding(one.after - one.before)
+            change = change._replace(difference=Estimate(size, no_interval=untested))
+        changes[at] = change
     return changes
 
 
@@ -579,19 +571,21 @@ def _tested(change: SystemChange, pairs: Sequence[Pair]) -> SystemChange:
     What is not shown at both ends is not shown.
     """
     lows, highs = [p.difference.low for p in pairs], [p.difference.high for p in pairs]
-    low = None if None in lows else min(filter(_known, lows))
-    high = None if None in highs else max(filter(_known, highs))
     outcomes = {(_outcome(pair), (pair.difference.value or 0.0) > 0) for pair in pairs}
     return change._replace(
         outcome=outcomes.pop()[0] if len(outcomes) == 1 else "not significant",
-        difference=replace(pairs[0].difference, low=low, high=high),
-        p=max(filter(_known, (pair.holm for pair in pairs)), default=None),
-        p_mean=max(filter(_known, (pair.holm_mean for pair in pairs)), default=None),
+        difference=replace(
+            pairs[0].difference,
+            low=None if None in lows else min(_known(lows)),
+            high=None if None in highs else max(_known(highs)),
+        ),
+        p=max(_known(pair.holm for pair in pairs), default=None),
+        p_mean=max(_known(pair.holm_mean for pair in pairs), default=None),
     )
 
 
-def _known(value: float | None) -> TypeGuard[float]:
-    return value is not None
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [one for one in values if one is not None]
 
 
 def _outcome(pair: Pair) -> Outcome:
@@ -617,7 +611,7 @@ def _swaps(earlier: VersionScores, later: VersionScores) -> Iterator[tuple[str, 
     """Yield the pairs of systems that changed their order, the one ahead now first."""
     old, new = (
         {
-            system: round(mean, _DECIMALS)
+            system: round(mean, TIE_DECIMALS)
             for system, mean in zip(one.systems, one.means, strict=True)
             if mean is not None
         }
@@ -690,13 +684,12 @@ def _worth(
     rounds = 2 if pair.is_partial or {0, 1} <= {*pair.causes} else 1
     for unknown in (False, True)[:rounds]:
         book = pair.mix(chosen, unknown=unknown)
-        (column,) = settings.board(ExamVersion("", book)).columns
+        (column,) = settings.board(book).columns
         values = np.full((len(pair.systems), len(exams)), np.nan)
         places = {one: at for at, one in enumerate(column.query_ids)}
-        for at, exam in enumerate(exams):
-            if (place := places.get(exam)) is not None:
-                of = column.values.values[:, place]
-                values[:, at] = np.where(column.values.counts[:, place], of, np.nan)
+        has = [at for at, exam in enumerate(exams) if exam in places]
+        at = [places[exams[one]] for one in has]
+        values[:, has] = np.where(column.values.counts[:, at], column.values.values[:, at], np.nan)
         total = np.where(both, values, 0.0).sum(axis=1)
         ends.append(total / np.maximum(both.sum(axis=1), 1))
     return np.where(np.abs(ends[0] - ends[-1]) < _SAME, ends[0], np.nan)

@@ -246,8 +246,7 @@ class QueryComparison(Result):
             notes.append(note("items-unknown", items=counted(unknown, "item")))
         query = _titled(self.query_id, self.query_text)
         caption = f"{self.second} compared with {self.first} on {query}, item by item"
-        table = Table.of(columns, rows, caption, notes, grouped=True, verdict=headline)
-        return {"items": table}
+        return {"items": Table.of(columns, rows, caption, notes, grouped=True, verdict=headline)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -532,8 +531,7 @@ def _notes(comparison: SystemComparison) -> Iterator[str]:
     how = "Gaffke's limits" if comparison.column.value_range else "Student's: no known range"
     yield note("pair-method", how=how, exact=exact)
     yield from added_up(comparison.column.measure)
-    few = "" if pair.p is not None else TOO_FEW_SHARED_QUERIES
-    p = Estimate(pair.p, reason=few)
+    p = Estimate(pair.p, reason="" if pair.p is not None else TOO_FEW_SHARED_QUERIES)
     yield from gaps([("difference", pair.difference), ("d_z", pair.effect), ("p", p)])
 
 

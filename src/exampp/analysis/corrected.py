@@ -416,8 +416,7 @@ def correct(
     labels = _per_system(judged.labels, rows)
 
     def scored(predicted: Floats) -> Totals:
-        count = len(population.query_ids)
-        return totals(at, predicted, sample, labels, groups, count)
+        return totals(at, predicted, sample, labels, groups, len(population.query_ids))
 
     # learnt from the labels of all systems
     fold = folds(judged.fold_seed, population.names)
@@ -516,8 +515,7 @@ def _evidence(
     sure = np.array([not len(one) for one in rest])
     lists = population.lists[rows]
     identical = (lists[:, None, :] == lists[None, :, :]).all(axis=2)
-    of_items = population.unit == "item"
-    if of_items:
+    if population.unit == "item":
         kinds = population.graded[rows][:, missed.places] * 2 + labels[:, sample.pi < 1]
         exact = np.full((n, n), sure.all())
     else:
@@ -541,8 +539,7 @@ def _of_pool(
     Labels without any spread do not prove certainty: there is no interval unless every unit
     that counts was drawn with certainty.
     """
-    spread = np.diag(one.covariance)
-    errors = np.sqrt(np.maximum(spread, 0.0))
+    errors = np.sqrt(np.maximum(np.diag(one.covariance), 0.0))
     limits = pool_limits(one, pi, drawn, settings.level)
     without_interval = _without_interval(one, evidence)
     tests = pair_tests(

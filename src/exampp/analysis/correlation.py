@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from exampp.analysis.phrases import gaps, percent
 from exampp.errors import InputError
@@ -32,7 +32,15 @@ from exampp.results.notes import DRAFT, Note, about, labelled, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, marked
 from exampp.sanitize import check_choice, check_integer
-from exampp.stats.estimate import FEWEST_SAMPLES, LEVEL, SAMPLES, Estimate, check_draws, undefined
+from exampp.stats.estimate import (
+    FEWEST_SAMPLES,
+    LEVEL,
+    SAMPLES,
+    Estimate,
+    Floats,
+    check_draws,
+    undefined,
+)
 from exampp.stats.rank_correlation import (
     DEFAULT_STATISTICS,
     FEWEST_QUERIES,
@@ -393,8 +401,7 @@ def qrels_method(
     """
     labels: dict[str, dict[str, int]] = {}
     for judgment in judgments:
-        of_query = labels.setdefault(judgment.query_id, {})
-        of_query[judgment.passage_id] = max(0, judgment.relevance)
+        labels.setdefault(judgment.query_id, {})[judgment.passage_id] = max(0, judgment.relevance)
     known = [query for query in book.queries if query.query_id in labels]
     if not known:
         raise InputError("no query of the qrels is in the collection", file=name)
@@ -461,8 +468,6 @@ def _judged(query: QueryGrades, labels: Mapping[str, int]) -> QueryGrades:
         rankings=query.rankings,
     )
 
-
-Floats = NDArray[np.float64]
 
 MOST_DECIMALS = 15
 ONLY_TOTALS = "only the totals of its systems are known"

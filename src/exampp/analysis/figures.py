@@ -11,7 +11,7 @@ import numpy as np
 from exampp.analysis.significance import Significance
 from exampp.formats.leaderboards import ranks_of
 from exampp.measures.board import Leaderboard
-from exampp.measures.values import MeasureColumn
+from exampp.measures.values import TIE_DECIMALS, MeasureColumn
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.results.plots import distributions, dots, heatmap, lines
 from exampp.results.plots.figure import Figure, Spread
@@ -19,8 +19,6 @@ from exampp.results.result import Table
 from exampp.results.view import Column as Field
 from exampp.results.view import Value
 from exampp.stats.rank_correlation import kendall
-
-_DECIMALS = 10
 
 
 def leaderboard_figure(
@@ -86,7 +84,7 @@ def scatter_figure(
     """
     scores = board.scores(column.measure, column.min_rating)
     both = [system for system in official if system in scores]
-    places = _DECIMALS if decimals is None else decimals
+    places = TIE_DECIMALS if decimals is None else decimals
     ours = ranks_of({system: round(scores[system], places) for system in both})
     theirs = ranks_of({system: -official[system] for system in both})
     points = [lines.RankPair(system, theirs[system], ours[system]) for system in both]

@@ -37,7 +37,7 @@ from exampp.formats.leaderboards import QueryScore
 from exampp.measures.board import Leaderboard, describe_source
 from exampp.measures.cover import OVERALL, Missing
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
-from exampp.measures.names import Measure, as_measures
+from exampp.measures.names import CUTOFF, Measure, as_measures
 from exampp.measures.query_sample import ERROR, estimate_all
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.measures.values import MeasureColumn
@@ -251,8 +251,7 @@ class GateResult(Result):
             for row in self.rows
         ]
         caption = self.whose + (f"; baseline {self.baseline}" if self.baseline else "")
-        notes = self._notes()
-        found = {"gate": Table.of(columns, rows, caption, notes, verdict=self.headline)}
+        found = {"gate": Table.of(columns, rows, caption, self._notes(), verdict=self.headline)}
         if self.lost:
             found["items"] = lost_items_table(self.lost)
         for one in self.changes:
@@ -323,8 +322,6 @@ class GateResult(Result):
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, "unicode")}\n'
 
 
-CUTOFF = 20
-"""Of a Cover that has none."""
 _NAMED = 3
 _OF_SAMPLE = ("query-sample", "gate-sample")
 """Codes of notes that not all queries are graded."""
@@ -419,11 +416,9 @@ def judge_systems(
     check = _RequirementCheck(book, answering(book), measured, baseline, settings, count)
     rows = [check.row(system, requirement) for system in checked for requirement in requirements]
     boards = [one[0] for one in measured.values() if not isinstance(one, str)]
-    bias = grader_bias(book)
-    notes = [*bias_notes(bias), *(text for one in boards for text in one.notes)]
+    notes = [*bias_notes(grader_bias(book)), *(text for one in boards for text in one.notes)]
     if book.sampled_from:
-        chance = percent(1 - ERROR)
-        notes.insert(0, note("gate-sample", of=book.sampled_from, chance=chance))
+        notes.insert(0, note("gate-sample", of=book.sampled_from, chance=percent(1 - ERROR)))
     if not systems and (sources := find_pairs(book.systems).values()):
         notes.insert(0, note("gate-sources", names=listed(sources)))
     return GateResult(

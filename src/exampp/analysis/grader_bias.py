@@ -175,8 +175,7 @@ def grader_bias(book: Gradebook, depth: int = DEPTH) -> GraderBias:
         bool((query.judgments != MISSING).any(axis=0)[graded_passages(query.ratings)].any())
         for query in book.queries
     )
-    compared = len(book.systems) > 1
-    none = GraderBias(book.grader.name, depth, compared, judged)
+    none = GraderBias(book.grader.name, depth, len(book.systems) > 1, judged)
     if not judged:
         return replace(none, reason="no graded passage has a human judgment")
     pool, returned = _pool(book, depth)

@@ -305,8 +305,7 @@ class ItemAnalysis(Result):
             ]
             for row in self.exams
         ]
-        notes = self._exam_notes()
-        return Table.of(columns, rows, self.caption, notes, verdict=self.headline)
+        return Table.of(columns, rows, self.caption, self._exam_notes(), verdict=self.headline)
 
     def _worst(self, limit: int) -> Table:
         look = self.look[:limit]

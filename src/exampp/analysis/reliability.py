@@ -406,8 +406,7 @@ def _component_records(by_drop: Mapping[float, Mapping[str, float]], caption: st
         for drop, raw in by_drop.items()
         for name, value in raw.items()
     ]
-    columns = ["left_out", "component", "of", "raw", "variance", "share"]
-    return Table.of(columns, rows, caption)
+    return Table.of(["left_out", "component", "of", "raw", "variance", "share"], rows, caption)
 
 
 def _shares(raw: Mapping[str, float]) -> dict[str, float | None]:

@@ -288,8 +288,7 @@ def _graders(data: ReportData) -> Section:
     title = "The same systems under other graders"
     if data.beside is None:
         return Section("graders", title, ())
-    tables = data.beside.tables()
-    return Section.of("graders", title, list(tables.values()))
+    return Section.of("graders", title, list(data.beside.tables().values()))
 
 
 def _official(data: ReportData) -> Section:

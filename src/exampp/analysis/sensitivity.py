@@ -312,8 +312,7 @@ def evaluate_specifications(
     ).reshape(len(used), len(systems))
     for name, official in officials.items():
         other = np.array([-official.get(system, np.nan) for system in systems])
-        taus = correlations(scores, other)
-        for combination, tau in zip(used, taus.tolist(), strict=True):
+        for combination, tau in zip(used, correlations(scores, other).tolist(), strict=True):
             at = combination.number - 1
             known_tau = None if np.isnan(tau) else tau
             found[at] = replace(found[at], taus={**found[at].taus, name: known_tau})

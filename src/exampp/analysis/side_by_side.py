@@ -12,7 +12,7 @@ from exampp.analysis.correlation import AS_GIVEN, Correlations, Method, Scoring,
 from exampp.errors import InputError
 from exampp.measures.board import Ranks, official_columns, official_rank
 from exampp.measures.names import heading
-from exampp.measures.values import Mean, spread_of
+from exampp.measures.values import TIE_DECIMALS, Mean, spread_of
 from exampp.records.wording import counted
 from exampp.results.notes import DRAFT, listed, merge_notes, note, without_label
 from exampp.results.result import Result, Table
@@ -21,9 +21,6 @@ from exampp.stats.rank_correlation import correlate, unite_ties
 
 if TYPE_CHECKING:
     from exampp.results.plots.figure import Figure
-
-_DECIMALS = 10
-"""Scores that are equal in these are equal: the last digit of a sum orders no systems."""
 
 
 class MethodPair(NamedTuple):
@@ -90,7 +87,9 @@ class SideBySide(Result):
         """The systems that are first in some column, in words."""
         firsts: Counter[str] = Counter()
         for one in self.series:
-            scores = {name: round(score, _DECIMALS) for name, score in one.scoring.scores.items()}
+            scores = {
+                name: round(score, TIE_DECIMALS) for name, score in one.scoring.scores.items()
+            }
             firsts.update(name for name in scores if scores[name] == max(scores.values()))
         named = [f"{system} ({count})" for system, count in firsts.most_common()]
         columns = counted(len(self.series), "column")
@@ -278,7 +277,7 @@ def _order(
     one = series[order - 1]
     sign = -1.0 if one.scoring.values is not None else 1.0
     means = {system: mean.mean for system, mean in one.means.items() if mean.mean is not None}
-    keys = {system: sign * round(mean, _DECIMALS) for system, mean in means.items()}
+    keys = {system: sign * round(mean, TIE_DECIMALS) for system, mean in means.items()}
     return f"{one.method}, {one.measured}", keys
 
 

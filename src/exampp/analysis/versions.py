@@ -326,25 +326,23 @@ class VersionPair:
         for at, what in enumerate(("grades", "decisions")):
             total: Counter[str] = sum((pair.cells(at) for pair in self.queries), Counter())
             for sign, book in (("removed", books[0]), ("added", books[1])):
-                for query in book.queries:
-                    if query.query_id not in shared:
-                        layer = _layers(query)[at]
-                        total[sign] += int((layer != MISSING).sum())
-            found.append(
-                ContentChange._make([what, *(total[one] for one in ContentChange._fields[1:])])
-            )
+                alone = (query for query in book.queries if query.query_id not in shared)
+                total[sign] += sum(int((_layers(one)[at] != MISSING).sum()) for one in alone)
+            counts = (total[sign] for sign in ContentChange._fields[1:])
+            found.append(ContentChange._make([what, *counts]))
         return found
 
     def _items_changed(self) -> ContentChange:
-        kinds: dict[str, set[object]] = {"added": set(), "removed": set(), "changed": set()}
-        for change in self.edits:
-            state = change.after or change.before
-            sign = {"add": "added", "remove": "removed"}.get(change.operation, "changed")
-            kinds[sign].add(state and (state.query_id, state.item_id))
+        signs = {"add": "added", "remove": "removed"}
+        edited = {
+            (signs.get(change.operation, "changed"), state.query_id, state.item_id)
+            for change in self.edits
+            if (state := change.after or change.before)
+        }
+        count = Counter(sign for sign, *_ in edited)
         old = sum(len(query.item_ids) for query in self.versions[0].book.queries)
-        counts = {sign: len(of) for sign, of in kinds.items()}
-        same = old - counts["removed"] - counts["changed"]
-        return ContentChange._make(["items", *counts.values(), same])
+        same = old - count["removed"] - count["changed"]
+        return ContentChange("items", count["added"], count["removed"], count["changed"], same)
 
     def _passages(self) -> ContentChange:
         """Count the passages of pools, by query."""
@@ -353,9 +351,9 @@ class VersionPair:
             for query in version.book.queries:
                 for (passage, text), _ in _passage_keys(query)[: query.pool_size]:
                     of[query.query_id, passage] = text
-        old, new = sides
-        changed = {one for one in old.keys() & new.keys() if old[one] != new[one]}
-        return _compared("passages", old, new, changed)
+        both = sides[0].keys() & sides[1].keys()
+        changed = {one for one in both if sides[0][one] != sides[1][one]}
+        return _compared("passages", sides[0], sides[1], changed)
 
 
 def _compared(

@@ -336,8 +336,7 @@ def progress_bar(what: str) -> Iterator[Callable[[WorkProgress], None]]:
         task = bar.add_task(what, total=None, about="")
 
         def update(now: WorkProgress) -> None:
-            about = ", ".join(now.facts)
-            bar.update(task, total=now.total, completed=now.done, about=about)
+            bar.update(task, total=now.total, completed=now.done, about=", ".join(now.facts))
 
         yield update
 

@@ -83,8 +83,7 @@ def _scatter(of: PlotRequest) -> Figure:
     from exampp.formats import leaderboards
 
     if of.official is None:
-        what = "scatter needs an official leaderboard"
-        raise InputError(what, hint="Name one with --official")
+        raise InputError("scatter needs an official leaderboard", hint="Name one with --official")
     ranks = leaderboards.read(of.official)
     return scatter_figure(of.board, of.board.columns[0], ranks, decimals=of.round_to)
 

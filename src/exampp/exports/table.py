@@ -10,7 +10,6 @@ from exampp.errors import InputError
 from exampp.exports.evaluation_events import write_evaluation_events
 from exampp.exports.every_eval_ever import write_every_eval_ever
 from exampp.exports.exam import Exported, GradedExam
-from exampp.exports.stored import exported
 from exampp.exports.training_pairs import write_training_set, write_triplets
 from exampp.records.selection import ExportOptions
 
@@ -64,11 +63,6 @@ def result_export(kind: str) -> ResultExport:
         known = ", ".join(RESULT_EXPORTS)
         raise InputError(f"unknown export of results {kind!r}", hint=f"Available: {known}")
     return RESULT_EXPORTS[kind]
-
-
-def all_exports() -> list[str]:
-    """Return the values of `export --format`, without those of plug-ins."""
-    return [*exported(), *RESULT_EXPORTS]
 
 
 def uses_option(kind: str, option: str) -> bool:

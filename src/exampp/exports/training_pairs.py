@@ -231,8 +231,7 @@ def write_triplets(exam: GradedExam, path: Path, options: ExportOptions) -> Expo
         for one in pairs.triplets():
             stream.write(encode_json(one._asdict(), path))
             count += 1
-    verdict = f"{counted(count, 'triplet')} of {_sizes(pairs)}."
-    return pairs.exported(verdict, count)
+    return pairs.exported(f"{counted(count, 'triplet')} of {_sizes(pairs)}.", count)
 
 
 def write_training_set(exam: GradedExam, path: Path, options: ExportOptions) -> Exported:

@@ -81,6 +81,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         sniff: A file is from the program if it has a field of every set of one alternative;
             `@query` means the fields of the query, `sample/output` a field of an object. A
             preset named by `--as` needs neither `sniff` nor `name`.
+        without: Fields that no record of the program has.
         rows: Places of the records in an object.
         separator: Separator of lists in a cell.
         system: Parts that name the system.
@@ -109,6 +110,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     looks: str = ""
     source: str = ""
     needs: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
     separator: str = ""
     system: tuple[Paths, ...] = ()
@@ -150,6 +152,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.normalize_names:
             names = frozenset(map(normalize_name, names))
             names |= {"contexts"} if any(map(NUMBERED_CONTEXT.fullmatch, names)) else set()
+        if not names.isdisjoint(self.without):
+            return None
         wide = [name for name in names if re.fullmatch(self.system_columns, name)]
         sets = ([self._names(one, wide) for one in some] for some in self.sniff)
         matches = (place for place, some in enumerate(sets) if all(names & {*one} for one in some))

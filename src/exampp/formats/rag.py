@@ -202,7 +202,7 @@ def _rows_of_records(
         for span in one.spans:
             count_unused(path, sorted({*unread_paths(span, preset.every_path())}))
         count_unused(path, one.others)
-    return joined_preset(preset), [(one.line, one.row) for one in traces]
+    return joined_preset(preset), [(one.line, one.row) for one in traces if one.row]
 
 
 def _without_conflicts(
@@ -319,6 +319,7 @@ def _records(
     fields_of = dict.fromkeys(chain(*preset.variants), "variant")
     fields_of |= dict.fromkeys(chain(*preset.system), "system")
     fields_of |= {one: name for name, paths in asdict(preset.fields).items() for one in paths}
+    fields_of |= dict.fromkeys(preset.paths("query"), "query")  # messages have the answer, too
     required = (*preset.paths("contexts"), *preset.paths("response"))
     shared = _shared_keys(path, preset, rows)
     preset = _with_ids_alone(preset, rows)

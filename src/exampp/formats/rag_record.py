@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats.columns import names_of
-from exampp.formats.fields import brief, real, text_digest
+from exampp.formats.fields import brief, normalize_name, real, text_digest
 from exampp.formats.preset import OUTER, Paths, Preset
 from exampp.formats.rag_values import (
     SourcedText,
@@ -26,6 +26,7 @@ from exampp.formats.rag_values import (
     is_history,
     message_text,
     opened_text,
+    replies_of,
     text_values,
     with_history,
 )
@@ -136,7 +137,7 @@ def read_record(
     if not place and ids_at:
         contexts = tuple(SourcedText(name, "") for name in ids_of(ids_at, ids))
     response = _response(row, preset, used)
-    if preset.normalize_names and not contexts:
+    if not contexts:
         contexts = _contexts_beside(row, preset, used, shared)
     if not response and is_dialogue(asked):  # messages may end with the answer
         response = message_text(asked, asked_at)
@@ -296,14 +297,23 @@ def path_above(fields_of: Mapping[str, str], path: str) -> str:
 def _contexts_beside(
     row: Row, preset: Preset, used: set[str], shared: Collection[str]
 ) -> tuple[SourcedText, ...]:
-    """Return the contexts in the object that has the answer, under a usual name or `sources`."""
+    """Return the contexts in the object or message that has the answer, under a usual name."""
     for path in preset.paths("response"):
         value = row.get(path)
-        paths = CONTEXTS_BESIDE if isinstance(value, dict) else ()
-        key, documents = find_value(value, paths)
-        if is_documents(documents) or (key and isinstance(documents, list)):
-            used.add(f"{path}.{key}")
-            return documents_of(documents, f"{path}.{key}", (), (), None, shared)[0]
+        if is_dialogue(value):
+            holders, names = replies_of(value), {name for one in value for name in one}
+            others = {name for name in names if normalize_name(name) not in CONTEXTS_BESIDE}
+            if others != names:
+                used |= {f"{path}.{name}" for name in others}
+                used.discard(path)
+        else:
+            holders = [value] if preset.normalize_names and isinstance(value, dict) else []
+        for holder in holders:
+            own = {normalize_name(name): name for name in holder}
+            key, documents = find_value(holder, [own[one] for one in CONTEXTS_BESIDE if one in own])
+            if is_documents(documents) or (key and isinstance(documents, list)):
+                used.add(f"{path}.{key}")
+                return documents_of(documents, f"{path}.{key}", (), (), None, shared)[0]
     return ()
 
 

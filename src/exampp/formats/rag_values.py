@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from exampp.errors import InputError
 from exampp.formats.columns import names_of
@@ -54,7 +54,8 @@ _HISTORY = frozenset(
     )
 )
 _IMPOSSIBLE = frozenset({"is_impossible", "unanswerable", "is_unanswerable"})
-_ANSWERABLE = _IMPOSSIBLE | {"answerable", "is_answerable", "answerability"}
+ANSWERABLE = _IMPOSSIBLE | {"answerable", "is_answerable", "answerability"}
+"""Names of fields that state if a question can be answered."""
 _TRUTHS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 _TRUTHS |= {"1.0": True, "0.0": False}
 _ANSWERS = {**_TRUTHS, "answerable": True, "partial": True, "partially_answerable": True}
@@ -141,20 +142,33 @@ def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
-        key, inside = find_value(value, _TEXT_KEYS)
-        if not key and any(name in value for name in _TEXT_KEYS):
+        keys = (*_TEXT_KEYS, "value") if _role(value) else _TEXT_KEYS
+        key, inside = find_value(value, keys)
+        if not key and any(name in value for name in keys):
             return ""
         if not key:
             raise InputError(f"is an object without {' or '.join(_TEXT_KEYS[:4])}", field=field)
         return message_text(inside, f"{field}.{key}", is_question=is_question)
     if not isinstance(value, list):
         raise InputError(f"must be a text, not {brief(value)}", field=field)
+    if value and all(map(_is_likelihood, value)):
+        raise InputError(
+            "has log-likelihoods of given choices, and no text that the model wrote",
+            field=field,
+            hint="Log the samples of a task in which the model writes its answer (generate_until)",
+        )
     if any(_role(one) for one in value):
         return _message(value, field, is_question=is_question)
     parts = [message_text(one, field, is_question=is_question) for one in value]
     if len(parts) > 1 and not all(_is_part(one) for one in value):
         raise InputError(f"has {len(value)} texts instead of one", field=field)
     return "\n".join(filter(None, parts))
+
+
+def _is_likelihood(value: Any) -> bool:
+    """Return whether a value is a log-likelihood and a truth value, perhaps as texts."""
+    pair = value[0] if isinstance(value, list) and len(value) == 1 else value
+    return isinstance(pair, list) and len(pair) == 2 and str(pair[1]) in ("True", "False")
 
 
 def _is_part(value: Any) -> bool:
@@ -168,12 +182,16 @@ def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
         if not users:
             raise InputError("has no user message", field=field)
         return _turns(messages[: users[-1] + 1], field)
-    after = messages[users[-1] :] if users else messages
-    texts = (message_text(one, field) for one in after if _role(one) in _SYSTEMS)
-    replies = [text for text in texts if text]
-    if len(replies) > 1 and not users:
-        raise InputError(f"has {len(replies)} texts instead of one", field=field)
-    return replies[-1] if replies else ""
+    texts = [message_text(one, field) for one in replies_of(messages)]
+    if len([*filter(None, texts)]) > 1 and not users:
+        raise InputError(f"has {len(texts)} texts instead of one", field=field)
+    return next(filter(None, reversed(texts)), "")
+
+
+def replies_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the messages of the system after the last one of the user."""
+    users = [place for place, one in enumerate(messages) if _role(one) in _USERS]
+    return [one for one in messages[users[-1] if users else 0 :] if _role(one) in _SYSTEMS]
 
 
 def _turns(messages: Sequence[Any], field: str) -> str:
@@ -210,7 +228,7 @@ def is_history(name: str) -> bool:
 
 def is_answerability(name: str) -> bool:
     """Return whether a field may state if a question can be answered."""
-    return normalize_name(name) in _ANSWERABLE
+    return normalize_name(name) in ANSWERABLE
 
 
 def answerability(fields: Mapping[str, Any]) -> bool | None:
@@ -231,7 +249,7 @@ def answerability(fields: Mapping[str, Any]) -> bool | None:
     return None
 
 
-def is_dialogue(value: Any) -> bool:
+def is_dialogue(value: Any) -> TypeGuard[list[Any]]:
     """Return whether a value is a list of chat messages."""
     return isinstance(value, list) and any(map(_role, value))
 

@@ -27,6 +27,7 @@ from exampp.formats.lines import (
     raise_error,
     read_text,
 )
+from exampp.formats.rag_values import ANSWERABLE
 from exampp.formats.read_warnings import Keys
 from exampp.records import Passage
 from exampp.sanitize import sanitize_name
@@ -286,6 +287,8 @@ CERTAIN = (
     Shape((_SYSTEM, _QUERY, _STATEMENT), unless=(Shape((("metadata",), _STATEMENT - {"text"})),)),
 )
 """Objects that are responses, whatever else they may be."""
+_ANSWERABLE_QUERY = Shape((ANSWERABLE, {"text", "query"}), frozenset(SYSTEM_KEYS))
+"""A question that states if it can be answered."""
 _OTHERS = frozenset({"title", "subtopics", "query_text", "items", "questions", "nuggets"})
 _NOT_RESPONSES = (
     _OTHERS
@@ -297,7 +300,7 @@ FORMAT = Format(
     "responses",
     lambda path, how: read(path, how.on_error, how.system),
     name="responses",
-    shapes=(*CERTAIN, Shape((_QUERY, _STATEMENT), _NOT_RESPONSES)),
+    shapes=(*CERTAIN, Shape((_QUERY, _STATEMENT), _NOT_RESPONSES, (_ANSWERABLE_QUERY,))),
     file_name="response|answer|generat|output",
     record=Response,
     looks="answers of systems, JSON-lines; see [the page on importing](../how-to/import.md)",

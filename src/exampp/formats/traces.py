@@ -17,7 +17,7 @@ from exampp.formats.rag_values import find_value, holds_text
 
 Row = Mapping[str, Any]
 _CARRIED = ("query_id", "reference", "relevant", "relevant_ids")
-"""Fields of a record that the root of a trace has."""
+"""Fields of a record that the root of a trace has, or else another of its spans."""
 _TYPED = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue")
 """Names of a value in OTLP, by its type."""
 _SIDE_BY_SIDE = re.compile(r"""["']\s+["']""")
@@ -39,14 +39,15 @@ def joined_preset(preset: Preset) -> Preset:
 class Trace(NamedTuple):
     """A trace: its first line, its row, its spans, and the (field, path) that were read.
 
-    `others` names the spans whose documents or output are not read, and a field of the root.
+    `others` names the spans whose documents or output are not read, and a field of the root. The
+    settings of a run are not a span, and have no row.
     """
 
     line: int
     row: Row
-    spans: Sequence[Row]
-    fields: Sequence[tuple[str, str]]
-    others: Sequence[str]
+    spans: Sequence[Row] = ()
+    fields: Sequence[tuple[str, str]] = ()
+    others: Sequence[str] = ()
 
 
 def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) -> Iterator[Trace]:
@@ -56,9 +57,13 @@ def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) ->
     question, that of the first span with one is used.
     """
     by_trace: dict[str, list[tuple[int, Row]]] = {}
+    used_paths = (*preset.paths("query"), *preset.paths("contexts"), *preset.paths("response"))
     for number, row in _with_children(rows, spans.children):
         span = opened_fields(nested_names(row), preset.json)
-        by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
+        if find_value(span, (*spans.trace, *spans.kind, *used_paths))[0]:
+            by_trace.setdefault(str(find_value(span, spans.trace)[1]), []).append((number, span))
+        else:
+            yield Trace(number, {}, others=[name for name in row if name != OUTER])
     for numbered in by_trace.values():
         of_trace = [span for _, span in numbered]
         row, found, used = _row_of_trace(preset, spans, of_trace)
@@ -112,6 +117,7 @@ def _row_of_trace(
         found_texts = _documents(root, preset, paths)
         documents = [one for one in found_texts if isinstance(one, str) or holds_text(one, keys)]
     contexts_at = (find_value(span, paths, in_lists=True) for span in retrieved)
+    carried = [(name, *_first_found([root, *of_trace], preset.paths(name))) for name in _CARRIED]
     found = {
         "query": query_path,
         "contexts": next((path for path, _ in contexts_at if path and documents), ""),
@@ -121,11 +127,19 @@ def _row_of_trace(
         "query": query,
         "contexts": documents,
         "response": response,
-        **{name: find_value(root, preset.paths(name), in_lists=True)[1] for name in _CARRIED},
+        **{name: value for name, _, _, value in carried},
         **{f"system {at}": find_value(root, one)[1] for at, one in enumerate(preset.system)},
         **{f"variant {at}": find_value(root, one)[1] for at, one in enumerate(preset.variants)},
     }
-    return row, [(name, path) for name, path in found.items() if path], [root, *retrieved]
+    found |= {name: path for name, path, _, _ in carried}
+    used = [root, *retrieved, *(span for _, _, span, _ in carried)]
+    return row, [(name, path) for name, path in found.items() if path], used
+
+
+def _first_found(spans: Sequence[Row], paths: Paths) -> tuple[str, Row, Any]:
+    """Return (path, span, value) of the first span that has a value."""
+    found = ((span, *find_value(span, paths, in_lists=True)) for span in spans)
+    return next(((path, span, value) for span, path, value in found if path), ("", {}, None))
 
 
 def _root(

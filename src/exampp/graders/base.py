@@ -327,6 +327,8 @@ def check_grader(grader: object) -> Grader:
 
 TEMPLATE_TOKENS = 64
 """Tokens allowed for the chat template of a request."""
+CHARACTERS_PER_TOKEN = 4
+"""Characters of a token where no tokens are counted."""
 _TOKEN = re.compile(r" ?(?:[A-Za-z]{1,5}|[^A-Za-z\s])|\s")
 
 

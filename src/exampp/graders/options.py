@@ -285,8 +285,7 @@ def declared_options(record: Any) -> Mapping[str, Option]:
     hints = get_type_hints(record)
     for one in fields(record):
         kinds = [kind for kind in get_args(hints[one.name]) if kind is not types.NoneType]
-        union = isinstance(hints[one.name], types.UnionType)
-        kind = kinds[0] if union else hints[one.name]
+        kind = kinds[0] if isinstance(hints[one.name], types.UnionType) else hints[one.name]
         kind = get_origin(kind) or kind
         declared = one.metadata.get("option")
         if declared is None or kind not in _READERS:

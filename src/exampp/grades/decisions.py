@@ -189,8 +189,7 @@ class Decisions:
                 f"the rating {rating} is outside the scale {identity.lowest}..{identity.highest}",
                 field="rating",
             )
-        at = now()
-        decision = Decision(0, author, rating, reason, at, blind, adjudicates, sample)
+        decision = Decision(0, author, rating, reason, now(), blind, adjudicates, sample)
         with self.connection, transaction(self.connection):
             cell = find_cell(
                 self.connection,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from exampp.analysis.gate import (
-    CUTOFF,
     DEFAULT_MEASURE,
     EarlierScores,
     GateResult,
@@ -29,6 +28,7 @@ from exampp.formats.leaderboards import QueryScore, read_query_scores
 from exampp.grades.base import ChosenGrades
 from exampp.measures.board import Leaderboard
 from exampp.measures.cover import ItemScores, item_scores
+from exampp.measures.names import CUTOFF
 from exampp.measures.requirements import Requirement
 from exampp.records.gradebook import Gradebook, answering, check_testable
 from exampp.records.graders import grader_label

@@ -36,6 +36,7 @@ from exampp.results.notes import labelled
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, Value
 from exampp.sanitize import check_integer, or_default
+from exampp.stats.estimate import Floats
 from exampp.stats.sampling import Sample, inclusion, influence, random_numbers, uncertainty
 from exampp.store.bank import edit_by
 from exampp.store.connection import is_graded_file, transaction
@@ -182,9 +183,6 @@ def units_table(progress: SampleProgress) -> Table:
     unit = plan.unit
     heads = ["query", unit, Column("pi", 4), "label", "open", "label from", "decided by", "at"]
     return Table.of([*heads, *_RECORDED], rows, notes=list(_notes(progress)))
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,8 +77,7 @@ def cell_features(query: QueryGrades, texts: QueryTexts, k: int) -> NDArray[np.f
         for at, some in enumerate((of_item, of_item - of_query)):
             whole = rarity(some)
             if whole > 0:
-                shares = [rarity(some & one) / whole for one in words]
-                features[: len(words), item, at] = shares
+                features[: len(words), item, at] = [rarity(some & one) / whole for one in words]
     features[: len(words), :, 2] = np.log1p([len(one) for one in words])[:, None]
     features[:, :, 3] = best[:, None]
     features[:, :, 4] = np.log1p(readers)[:, None]

@@ -18,7 +18,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.graders.base import Grader, Request
+from exampp.graders.base import CHARACTERS_PER_TOKEN, Grader, Request
 from exampp.graders.budget import Price
 from exampp.graders.openai.modes import Mode
 from exampp.grading.requests import Grading, prompt_slots
@@ -54,7 +54,6 @@ SAMPLE = 200
 SHOWN_PROMPTS = 2
 BATCH_SHARE = 0.5
 """Price of a request in a batch, as a share of the usual price."""
-CHARACTERS_PER_TOKEN = 4
 REPLY_TOKENS = 4
 """Tokens of a reply if this grader has no earlier runs: a rating and its end."""
 ITEM_MARKS = 4
@@ -312,13 +311,12 @@ class _Sample:
 
     def add(self, bundles: Iterable[list[PendingCells]]) -> None:
         """Add the requests of a query."""
-        for bundle in bundles:
-            if self.seen % self.step == 0:
+        for number, bundle in enumerate(bundles, self.seen):
+            if number % self.step == 0:
                 self.taken.append(bundle)
             if len(self.taken) == 2 * SAMPLE:
-                self.taken = self.taken[::2]
-                self.step *= 2
-            self.seen += 1
+                self.taken, self.step = self.taken[::2], self.step * 2
+            self.seen = number + 1
 
 
 class _Survey(NamedTuple):
@@ -422,9 +420,9 @@ class _Rates(NamedTuple):
 def _tokens_per_character(run: GradingRun, bundles: Iterable[Sequence[PendingCells]]) -> float:
     """Return the tokens of a character, after truncation, by the model's tokenizer if known."""
     grader = run.grading.grader
-    measured = grader.limit is not None
     tokens = characters = 0.0
-    for bundle in bundles if measured else ():
+    # without a limit, nothing is known of the model
+    for bundle in () if grader.limit is None else bundles:
         with suppress(InputError):
             tokens += _tokens(grader, run.grading.requests(bundle))
             characters += _load(run, bundle).characters
@@ -441,16 +439,20 @@ def _tokens(grader: Grader, requests: Sequence[Request]) -> float:
 
 def _filled(grader: Grader, requests: Sequence[Request]) -> Filled | Request:
     """Return the texts that are sent for some items of a passage."""
-    mode = getattr(grader, "mode", None)
-    return mode.filled(requests) if isinstance(mode, Mode) else requests[0]
+    mode = _mode(grader)
+    return mode.filled(requests) if mode else requests[0]
 
 
 def _reply_tokens(grader: Grader, items: float) -> float:
     """Return the tokens of a reply to some items, by an example of it."""
+    mode = _mode(grader)
+    return float(mode.reply_tokens(max(1, round(items)))) if mode else REPLY_TOKENS * items
+
+
+def _mode(grader: Grader) -> Mode | None:
+    """Return the mode of a server's grader, which may take several items in a request."""
     mode = getattr(grader, "mode", None)
-    if not isinstance(mode, Mode):
-        return REPLY_TOKENS * items
-    return float(mode.reply_tokens(max(1, round(items))))
+    return mode if isinstance(mode, Mode) else None
 
 
 # ---- one run -------------------------------------------------------------------------------------
@@ -525,9 +527,6 @@ def estimate(run: GradingRun, prices: Prices | None = None) -> GradingEstimate:
 def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]:
     """Return the cells, requests, tokens, time and cost of a run in words."""
     about = "" if found.exact else "about "
-    seconds = "unknown (no earlier run)"
-    if found.seconds is not None:
-        seconds = f"{duration(found.seconds)}, by {found.replies} replies"
     judged = ""
     if found.judged_only:
         more = run.exam.pool == "ranked"
@@ -536,9 +535,8 @@ def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]
         judged = f"{found.judged_only} {which}: no run ranks their passages"
         judged += "; --pool all" * more
     bounds = f"{found.at_least} to " if run.target else ""
+    unpriced = "none (no model is used)" if run.grading.identity.is_draft else None
     cost = "unknown (no prices given)" if found.cost is None else f"{found.cost:.2f}"
-    if run.grading.identity.is_draft:
-        cost = "none (no model is used)"
     return {
         "cells pending": f"at most {found.cells}" if run.target else str(found.cells),
         "not needed": str(found.not_needed) if run.target or run.exam.after else "",
@@ -547,8 +545,12 @@ def describe_estimate(run: GradingRun, found: GradingEstimate) -> dict[str, str]
         "requests": f"{bounds}{found.requests}",
         "prompt tokens": f"{about}{found.tokens}",
         "reply tokens": f"about {found.written}",
-        "time": seconds,
-        "cost": cost,
+        "time": (
+            "unknown (no earlier run)"
+            if found.seconds is None
+            else f"{duration(found.seconds)}, by {found.replies} replies"
+        ),
+        "cost": unpriced or cost,
     }
 
 
@@ -593,11 +595,11 @@ class GradingCosts(Result):
     @property
     def headline(self) -> str:
         """The cheapest way, beside the price of one request a cell for all cells."""
-        name = "read" if self.ways[0].cost == _UNKNOWN else "cost"
-        what = "cost" if name == "cost" else "tokens to read"
-        first, best = self.ways[0], min(self.ways, key=lambda way: _middle(getattr(way, name)))
+        first = self.ways[0]
         if not first.requests.value:
             return "Nothing is pending."
+        name, what = ("read", "tokens to read") if first.cost == _UNKNOWN else ("cost", "cost")
+        best = min(self.ways, key=lambda way: _middle(getattr(way, name)))
         lowest, usual = _shown(best, name), _shown(first, name)
         if best is first:
             return f"One request a cell has the lowest {what}: {usual}."
@@ -639,8 +641,8 @@ def _middle(one: Interval) -> float:
     return ((one.low or 0.0) + (one.high or 0.0)) / 2 if one.value is None else one.value
 
 
-def _whole(value: float) -> str:
-    return f"{value:,.0f}"
+_whole = "{:,.0f}".format
+"""Shows a number of requests or tokens."""
 
 
 def _money(value: float) -> str:
@@ -705,7 +707,7 @@ def _prompts(prompt: str, grader: Grader) -> Iterator[str]:
     """Yield a prompt and its counterpart for several items, or for one."""
     yield prompt
     pairs = MANY_ITEMS | {many: one for one, many in MANY_ITEMS.items()}
-    if isinstance(getattr(grader, "mode", None), Mode) and prompt in pairs:
+    if _mode(grader) and prompt in pairs:
         yield pairs[prompt]
 
 
@@ -748,7 +750,7 @@ def _way(
         return Interval(*(min(max(one, least), most) for one in (mean, low, high)))
 
     grader = run.grading.grader
-    has_batches = grader.share == 1 and isinstance(getattr(grader, "mode", None), Mode)
+    has_batches = grader.share == 1 and _mode(grader) is not None
     return WayToGrade(
         run.grading.prompt.name,
         grader.most_items,

@@ -17,7 +17,7 @@ from exampp.graders.base import MARKED, FirstCell, Grader, Reply, check_grader
 from exampp.graders.draft import THRESHOLDS
 from exampp.graders.function import FunctionGrader
 from exampp.graders.options import KINDS, CallOptions, NamedOptions, declared_options, read_options
-from exampp.graders.registry import DEFAULT_PROMPT, DEFAULT_PROMPTS, GRADERS
+from exampp.graders.registry import DEFAULT_PROMPT, DEFAULT_PROMPTS, GRADERS, Backend
 from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.cascade import check_first, identity_of_cascade
 from exampp.grading.requests import (
@@ -260,9 +260,7 @@ def make_writer(
     Where the prompt asks for JSON, a server that can is made to keep to its schema.
     """
     writers = [one for one, known in GRADERS.built_in.items() if known.writes is not None]
-    backend = GRADERS.get(name)
-    if backend is None:
-        raise _no_grader(name, writers)
+    backend = _backend(name, writers)
     if backend.writes is None:
         hint = f"Use {' or '.join(writers)}"
         raise InputError(f"the grader {name!r} cannot generate text", hint=hint)
@@ -283,10 +281,13 @@ def make_writer(
     return make_grader(name, items, values)
 
 
-def _no_grader(name: str, known: Iterable[str]) -> InputError:
-    known = list(known)
+def _backend(name: str, known: Iterable[str] | None = None) -> Backend:
+    """Return a backend; raise InputError for an unknown one, which suggests those in `known`."""
+    if backend := GRADERS.get(name):
+        return backend
+    known = list(GRADERS.names() if known is None else known)
     hint = suggest(name, known) or f"Use one of {', '.join(known)}, and name a model by --model"
-    return InputError(f"unknown grader {name!r}", hint=hint)
+    raise InputError(f"unknown grader {name!r}", hint=hint)
 
 
 def make_grading(
@@ -307,9 +308,7 @@ def make_grading(
     Raises:
         InputError: The backend or an option is unknown.
     """
-    backend = GRADERS.get(name)
-    if backend is None:
-        raise _no_grader(name, GRADERS.names())
+    backend = _backend(name)
     values = {option: value for option, value in options.items() if value is not None}
     read_options(backend.options, values, f"the grader {name}", _RUN_OPTIONS)
     usual = values.get("kind") or next(iter(in_bank), KINDS[0])
@@ -350,18 +349,14 @@ def make_grading(
 
 def make_grader(name: str, prompt: Prompt, values: Mapping[str, Any]) -> Grader:
     """Return the grader of a backend, loaded into this process."""
-    backend = GRADERS.get(name)
-    if backend is None:
-        raise _no_grader(name, GRADERS.names())
+    backend = _backend(name)
     options = read_options(backend.options, values, f"the grader {name}")
-    if name in GRADERS.built_in:
-        return backend.make(options, prompt)
     try:
         return backend.make(options, prompt)
-    except ExamError:
-        raise
     except (Exception, SystemExit) as error:
         # a plug-in may raise anything
+        if name in GRADERS.built_in or isinstance(error, ExamError):
+            raise
         raise InputError(f"the grader {name!r} failed to load: {describe_error(error)}") from error
 
 
@@ -398,10 +393,9 @@ def make_batch_grading(
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
     """Raise InputError if a grader has open batches: new requests would be paid for twice."""
-    rows = kept.batches_of(connection, grader, (PREPARED, OPEN))
-    if rows:
-        written = rows[0].provider == FILE
-        how = "Read its replies with --replies FILE" if written else "Wait for it with --batch"
+    if rows := kept.batches_of(connection, grader, (PREPARED, OPEN)):
+        is_file = rows[0].provider == FILE
+        how = "Read its replies with --replies FILE" if is_file else "Wait for it with --batch"
         raise InputError(
             f"this grader has open requests: {describe_batches(rows)}",
             hint=f"{how}, or end it with --cancel-batches",
@@ -757,7 +751,7 @@ def first_cells(
     for number, one in enumerate(islice(pending_cells(connection, None, exam), FIRST * APART)):
         if number % APART == 0:
             with suppress(InputError):
-                request = build_request(prompt, exam.kind, grader, number, one).request
+                request = build_request(prompt, exam.kind, grader, number, one)
                 cells.append(FirstCell(request, partial(_has_grade, rules, one)))
     return cells
 

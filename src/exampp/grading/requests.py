@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS, Grader, Reply, Request
@@ -64,26 +64,19 @@ class Grading:
     def _is_alone(self, one: PendingCells) -> bool:
         asks_alone = getattr(self.grader, "asks_alone", None)
         with suppress(InputError):
-            return asks_alone is not None and asks_alone(self.request(0, one).request)
+            return asks_alone is not None and asks_alone(self.request(0, one))
         return False
 
     def requests(self, bundle: Iterable[PendingCells]) -> list[Request]:
         """Return the requests that are sent as one; raises as `request`."""
-        return [self.request(number, one).request for number, one in enumerate(bundle)]
+        return [self.request(number, one) for number, one in enumerate(bundle)]
 
-    def request(self, key: int, cells: PendingCells) -> SentPrompt:
+    def request(self, key: int, cells: PendingCells) -> Request:
         """Return the request for some cells; raise InputError if their prompt cannot be filled."""
         return build_request(self.prompt, self.identity.kind, self.grader, key, cells)
 
 
 # ---- requests ------------------------------------------------------------------------------------
-
-
-class SentPrompt(NamedTuple):
-    """A request; `kept` counts the remaining characters of a truncated passage."""
-
-    request: Request
-    kept: int | None = None
 
 
 LEAST_PASSAGE = 32
@@ -156,13 +149,13 @@ def check_prompt_fits(prompt: Prompt, grader: Grader) -> None:
 
 def build_request(
     prompt: Prompt, kind: str, grader: Grader, key: int, cells: PendingCells
-) -> SentPrompt:
+) -> Request:
     """Return the request for some cells; without a prompt text, the grader gets only item and
     passage.
     """
     filled = fill_cell_prompt(prompt, kind, grader, cells) if prompt.user else Filled("", "")
     ids = cells.ids
-    request = Request(
+    return Request(
         key,
         cells.item,
         cells.passage,
@@ -177,7 +170,6 @@ def build_request(
         kind,
         filled.kept,
     )
-    return SentPrompt(request, filled.kept)
 
 
 # ---- replies -------------------------------------------------------------------------------------
@@ -306,13 +298,8 @@ class ReplyRules:
         answer = answer_text(reply)
         if not cells.keys:
             return {"answer": answer}
-        verified = verify_answer(answer, cells.keys, cells.passage, self.mode, cells.item)
-        evidence = {
-            "answer": answer,
-            "match": verified.rule,
-            "key": verified.key,
-            "span": verified.span,
-        }
+        found = verify_answer(answer, cells.keys, cells.passage, self.mode, cells.item)
+        evidence = {"answer": answer, "match": found.rule, "key": found.key, "span": found.span}
         return {name: value for name, value in evidence.items() if value is not None}
 
 

@@ -144,33 +144,31 @@ class Progress:
             return f"Nothing to grade: {cells} {verb} not needed (--for or --after){skipped}"
         if not self.total:
             return "Nothing is pending. To see what can be graded: exampp status --pool"
-        text = f"{self.done} of {self.total} cells done"
-        if self.not_needed:
-            text += f", {self.not_needed:,} not needed"
-        if self.skipped:
-            text += f", {self.skipped:,} skipped (--may-miss)"
-        if self.copied:
-            text += f", {self.copied} copied from equal texts"
-        if self.elsewhere:
-            text += f", {self.elsewhere} by another process"
-        if self.repeated:
-            text += (
-                f", {self.repeated} repeated after an unreadable reply ({self.recovered} graded)"
-            )
-        if self.ungraded:
-            text += f", {self.ungraded} without a grade (pending; exampp status lists the reasons)"
-            text += f", the last: {self.last_failure}" if self.last_failure else ""
-        text += f". {self.outcome}" if self.outcome else ""
-        return text + self._took()
+        last = f", the last: {self.last_failure}" if self.last_failure else ""
+        parts = {
+            f"{self.done} of {self.total} cells done": True,
+            f"{self.not_needed:,} not needed": self.not_needed,
+            f"{self.skipped:,} skipped (--may-miss)": self.skipped,
+            f"{self.copied} copied from equal texts": self.copied,
+            f"{self.elsewhere} by another process": self.elsewhere,
+            f"{self.repeated} repeated after an unreadable reply ({self.recovered} graded)": (
+                self.repeated
+            ),
+            f"{self.ungraded} without a grade (pending; exampp status lists the reasons){last}": (
+                self.ungraded
+            ),
+        }
+        text = ", ".join(text for text, is_shown in parts.items() if is_shown)
+        return text + (f". {self.outcome}" if self.outcome else "") + "".join(self._usage())
 
     __repr__ = __str__
 
-    def _took(self) -> str:
-        spent, text = self.spent, ""
+    def _usage(self) -> Iterator[str]:
+        spent = self.spent
         if spent.tokens_read or spent.requests:
-            requests = f" to {spent.requests:,} request{'s' * (spent.requests != 1)}"
-            text = (
-                f"\n{spent.asked} replies{requests if spent.requests else ''}, "
+            requests = f" to {counted(spent.requests, 'request')}" if spent.requests else ""
+            yield (
+                f"\n{spent.asked} replies{requests}, "
                 f"{spent.tokens_read} tokens read ({spent.tokens_cached} cached), "
                 f"{spent.tokens_written} written"
             )
@@ -179,8 +177,7 @@ class Progress:
                 "not known without prices (--price-read, --price-written; in Python price_read, "
                 "price_written)"
             )
-            text += f"\ncost: {unknown if spent.cost is None else f'{spent.cost:.6g}'}"
-        return text
+            yield f"\ncost: {unknown if spent.cost is None else f'{spent.cost:.6g}'}"
 
 
 T = TypeVar("T")
@@ -268,7 +265,12 @@ class GradingRun:
         self._latest: deque[LatestReply] = deque(maxlen=LATEST)
         self._progress = Progress(0)
         self._last_key = self._key = self._run = 0
-        self._started, self._before = 0.0, self._billed()
+        self._started, self._before = 0.0, grading.grader.billed
+
+    @property
+    def _stored_key(self) -> int | None:
+        """The key of the grader if it is stored."""
+        return find_grader(self.connection, self.grading.identity)
 
     @property
     def late_note(self) -> str:
@@ -297,9 +299,8 @@ class GradingRun:
         """Count the cells without a grade that a cascade leaves to its first grader."""
         if self.exam.after is None:
             return 0
-        key = find_grader(self.connection, self.grading.identity)
         every = self.exam._replace(after=None)
-        cells = pending_cells(self.connection, key, every, self.select)
+        cells = pending_cells(self.connection, self._stored_key, every, self.select)
         return sum(len(one.cells) for one in cells) - pending
 
     def pending(self) -> Iterator[PendingCells]:
@@ -308,20 +309,18 @@ class GradingRun:
         if cells is None:
             yield from self._pending(self.select)
         elif not cells.is_decided:
-            key = find_grader(self.connection, self.grading.identity)
+            key = self._stored_key
             for query in self.query_order(cells):
                 found = pending_of_query(self.connection, query, key, self.exam, self.select)
                 yield from cells.plan(query, found, counting=True).needed
 
     def _pending(self, select: str) -> Iterator[PendingCells]:
-        key = find_grader(self.connection, self.grading.identity)
-        return pending_cells(self.connection, key, self.exam, select)
+        return pending_cells(self.connection, self._stored_key, self.exam, select)
 
     def _target_cells(self) -> TargetCells | None:
         if self.target is None:
             return None
-        key = find_grader(self.connection, self.grading.identity) or UNSTORED
-        stored = StoredGrader(key, self.grading.identity)
+        stored = StoredGrader(self._stored_key or UNSTORED, self.grading.identity)
         return TargetCells(self.connection, stored, self.exam, self.target)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
@@ -335,7 +334,7 @@ class GradingRun:
     def steps(self) -> Iterator[Progress]:
         """Grade all pending cells; yield the progress after each commit."""
         yield from self._steps()
-        second = find_grader(self.connection, self.grading.identity)
+        second = self._stored_key
         if self.exam.after is None or second is None or self.dry_run:
             return
         key, rule = self.exam.after
@@ -373,23 +372,22 @@ class GradingRun:
                 detail["after"] = self.exam.after[1]._asdict()
             at = datetime.now(UTC).isoformat()
             self._run = start_run(self.connection, self._key, at, detail)
-        self._started, self._before = time.monotonic(), self._billed()
+        self._started, self._before = time.monotonic(), self.grading.grader.billed
         with at_work(self._owner):
             try:
                 yield from self._passes()
             finally:
                 # repeat this, because an interrupt may have cut off the end of a pass
                 self._release()
-                with suppress(CollectionBusy):
-                    self._forget_unused()
+                with suppress(CollectionBusy), self.connection, transaction(self.connection):
+                    forget_unused(self.connection, self._key, self._run)
         # another process that writes for so long has pages to store itself
-        with suppress(CollectionBusy):
-            self._write_pages()
+        with suppress(CollectionBusy), self.connection, transaction(self.connection):
+            write_pages(self.connection)
 
     def _changes_target(self) -> bool:
         """Return whether the last run had another target; then this run is recorded."""
-        key = find_grader(self.connection, self.grading.identity)
-        if key is None:
+        if (key := self._stored_key) is None:
             return False
         of_bank = self.connection, key, self.exam.bank
         rule = self.exam.after[1] if self.exam.after else None
@@ -398,8 +396,7 @@ class GradingRun:
     def _other_code(self) -> str:
         """Return a warning if grades under this name are from a function with other code."""
         code = str((self.grading.grader.provenance or {}).get(CODE, ""))
-        key = find_grader(self.connection, self.grading.identity)
-        if key is None or not code:
+        if (key := self._stored_key) is None or not code:
             return ""
         different = details_of(self.connection, key, CODE) - {code}
         # the code of a function depends on the version of Python
@@ -411,20 +408,12 @@ class GradingRun:
             "one rates differently, grade under another name."
         )
 
-    def _forget_unused(self) -> None:
-        with self.connection, transaction(self.connection):
-            forget_unused(self.connection, self._key, self._run)
-
-    def _write_pages(self) -> None:
-        with self.connection, transaction(self.connection):
-            write_pages(self.connection)
-
     def _verify_again(self) -> None:
         """Reread stored replies if the rules have changed, so that they are not pending."""
-        identity, rules = self.grading.identity, self.grading.rules.stored
-        if rules is not None and find_grader(self.connection, identity) is not None:
+        rules = self.grading.rules.stored
+        if rules is not None and self._stored_key is not None:
             with self.connection, transaction(self.connection):
-                record_rules(self.connection, identity, rules)
+                record_rules(self.connection, self.grading.identity, rules)
 
     def _passes(self) -> Iterator[Progress]:
         self._progress.held_by = holders(self.connection, self._key, self._owner)
@@ -503,10 +492,6 @@ class GradingRun:
         if self.stopped:
             self.why_stopped = self.why_stopped or self.grading.grader.stopped
 
-    def _billed(self) -> tuple[int, float | None]:
-        """Return the number of sent requests and their cost, if known."""
-        return self.grading.grader.billed
-
     def _wait_for(self, leased: list[int]) -> Generator[Progress, None, list[int]]:
         """Wait until another process releases a query; return the queries that it had."""
         while leased and not self.stopped:
@@ -580,7 +565,7 @@ class GradingRun:
             untried = filter(self._is_untried, found)
             if cells is None or self.grading.grader.collects:
                 yield from self._requests(query, untried)
-                self._close(query)
+                self._open[query] -= 1
             else:
                 # a plan of the last pass is up to date unless another process has written since
                 known = self._unfinished.pop(query, None)
@@ -609,20 +594,20 @@ class GradingRun:
 
     def _end_plan(self, query: int) -> None:
         if self._plans.pop(query, None) is not None:
-            self._close(query)
+            self._open[query] -= 1
 
     def _requests(self, query: int, pending: Iterable[PendingCells]) -> Iterator[Request]:
         for one in pending:
             yield from self._repeat_requests()
             if self.stopped:
                 return
-            if one.twin is not None:
-                self._copies.append(one)
-                self._progress.done += len(one.cells)
-                self._progress.copied += len(one.cells)
-                self._rate(query, one, one.twin_rating)
+            if one.twin is None:
+                yield from self._request(query, one)
                 continue
-            yield from self._request(query, one)
+            self._copies.append(one)
+            self._progress.done += len(one.cells)
+            self._progress.copied += len(one.cells)
+            self._rate(query, one, one.twin_rating)
 
     def _rate(self, query: int, one: PendingCells, rating: int | None) -> None:
         """Record a grade in the plan of its query."""
@@ -647,19 +632,18 @@ class GradingRun:
     def _request(self, query: int, one: PendingCells) -> Iterator[Request]:
         self._last_key += 1
         if not self.needs_request(one):
-            lowest = self.grading.prompt.lowest
-            grade = Grade("", State.GRADED, lowest, rule=NO_ANSWER)
+            grade = Grade("", State.GRADED, self.grading.prompt.lowest, rule=NO_ANSWER)
             self._store(query, self._last_key, one, grade)
             return
         limit = self.grading.grader.limit
         try:
-            request, kept = self.grading.request(self._last_key, one)
+            request = self.grading.request(self._last_key, one)
         except InputError as error:
             # this item's prompt does not fit the model: only this cell fails
             grade = Grade("", State.FAILED, detail={"reason": str(error)})
             self._store(query, self._last_key, one, grade)
             return
-        self._waiting[self._last_key] = PendingRequest(query, one, kept, limit)
+        self._waiting[self._last_key] = PendingRequest(query, one, request.kept, limit)
         self._open[query] += 1
         yield request
 
@@ -674,7 +658,7 @@ class GradingRun:
             self._replies.arrived.popleft()
             raise InputError(fault, hint="A grader yields each request once, with its Reply")
         request, reply = self._replies.arrived[0]
-        query, one, pending, limit = self._waiting[request.key]
+        query, one, kept, limit = self._waiting[request.key]
         if reply.later:
             self._put_off[query] = None
             self._end_plan(query)
@@ -687,12 +671,9 @@ class GradingRun:
             self._end_plan(query)
             self._count_reply(request, reply, 0)
             return
-        grade = self.grading.rules.read(one, reply, pending)
-        read = "" if grade.rating is None else str(grade.rating)
-        shown = reply.fault or reply.text
-        self._latest.append(
-            LatestReply(one.query, one.item, shown, read or grade.state.name.lower())
-        )
+        grade = self.grading.rules.read(one, reply, kept)
+        read = grade.state.name.lower() if grade.rating is None else str(grade.rating)
+        self._latest.append(LatestReply(one.query, one.item, reply.fault or reply.text, read))
         # if the repeated request fails, the first reply remains
         if not (reply.fault and one.cells in self._repeated):
             self._store(query, request.key, one, grade)
@@ -742,7 +723,7 @@ class GradingRun:
         query = self._waiting[request.key].query
         self._replies.arrived.popleft()
         del self._waiting[request.key]
-        self._close(query)
+        self._open[query] -= 1
 
     def _count_failure(self, one: PendingCells, reply: Reply, grade: Grade) -> None:
         """Count consecutive failures; a grade ends them, and a repeated outcome does not count."""
@@ -760,18 +741,14 @@ class GradingRun:
         self._progress.count(len(one.cells), grade.state, self._repeated.get(one.cells))
         self._rate(query, one, grade.rating)
 
-    def _close(self, query: int) -> None:
-        self._open[query] -= 1
-
     def _commit(self) -> None:
         finished = [query for query, count in self._open.items() if not count]
-        while True:
-            try:
+        is_written = False
+        while not is_written:
+            # replies may have been paid for: wait until the other writer is done
+            with suppress(CollectionBusy):
                 self._write(finished)
-                break
-            except CollectionBusy:
-                # replies may have been paid for: wait until the other writer is done
-                continue
+                is_written = True
         self.grading.grader.acknowledge(list(self._rows))
         self._rows.clear()
         self._copies.clear()
@@ -779,7 +756,7 @@ class GradingRun:
             del self._open[query]
 
     def _write(self, finished: list[int]) -> None:
-        requests, cost = self._billed()
+        requests, cost = self.grading.grader.billed
         self._progress.spent = self._progress.spent._replace(
             seconds=time.monotonic() - self._started,
             requests=requests - self._before[0],

@@ -425,30 +425,18 @@ class GradingWorker:
                 check_prompt_fits(prompt, self._grader)
                 self._checked.add((prompt, kind))
             replies: list[tuple[int, Reply]] = []
-            lengths: dict[int, int] = {}
             requests = []
-            for key, *texts in rows:
+            for key, query, item, keys, passage, *ids in rows:
+                cells = PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
                 try:
-                    filled = build_request(prompt, kind, self._grader, key, _pending_cells(*texts))
+                    requests.append(build_request(prompt, kind, self._grader, key, cells))
                 except InputError as error:
                     replies.append((key, Reply("", fault=str(error))))
-                    continue
-                requests.append(filled.request)
-                if filled.kept is not None:
-                    lengths[key] = filled.kept
-            replies += (
-                (one.key, _cut(reply, lengths.get(one.key)))
-                for one, reply in self._grader.answer(requests)
-            )
+            answers = self._grader.answer(requests)
+            replies += ((one.key, _cut(reply, one.kept)) for one, reply in answers)
         except InputError as error:
             return error
         return replies
-
-
-def _pending_cells(
-    query: str, item: str, keys: tuple[str, ...], passage: str, *ids: Any
-) -> PendingCells:
-    return PendingCells(query, item, keys, passage, (), ids=PendingIds(*ids))
 
 
 def _cut(reply: Reply, length: int | None) -> Reply:
@@ -546,8 +534,7 @@ class RayWorkers:
         self._drop(worker)
 
     def _event(self, reference: Any) -> WorkerJoined | BatchAnswered | WorkerLost:
-        under = self._under.pop(reference)
-        worker, batch = under
+        worker, batch = self._under.pop(reference)
         try:
             outcome = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:

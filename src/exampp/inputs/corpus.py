@@ -94,8 +94,7 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
         yield from _in_columns(path, wanted, on_error)
         return
     _, head = next(read_lines(path))
-    is_json = head.lstrip().startswith(b"{")
-    identify = _json_ids(path, head) if is_json else _first_column
+    identify = _json_ids(path, head) if head.lstrip().startswith(b"{") else _first_column
     encoded = {identifier.encode(): identifier for identifier in wanted}
     for number, line in read_lines(path):
         try:

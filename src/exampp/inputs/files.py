@@ -56,7 +56,7 @@ from exampp.formats.lines import (
 )
 from exampp.formats.preset import OUTER, Fields, Preset, preset_of, presets
 from exampp.formats.rag_record import RagRecord
-from exampp.formats.rag_values import is_documents
+from exampp.formats.rag_values import ANSWERABLE, is_documents
 from exampp.formats.read_warnings import add_warning, note_preset
 from exampp.formats.record_systems import OUTER_NAMES, named_by_key, system_fields
 from exampp.formats.tables import named_rows
@@ -83,6 +83,7 @@ _KNOWN = frozenset(
         *queries.ID_KEYS,
         *queries.TEXT_KEYS,
         *passages.POOL_ID_KEYS,
+        *ANSWERABLE,
     )
 )
 """Names by which readers recognise the columns of a table."""
@@ -227,8 +228,7 @@ class Renaming:
             _, head = next(read_lines(path))
             line = head.decode(errors="replace")
             for separator in _SEPARATORS:
-                cells = next(reader([line], delimiter=separator))
-                header = [cell.strip() for cell in cells]
+                header = [cell.strip() for cell in next(reader([line], delimiter=separator))]
                 if len(header) > 1:
                     self.seen.setdefault(str(path), header)
                 has_named = not set(self.columns.values()).isdisjoint(header)

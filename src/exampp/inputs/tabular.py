@@ -100,8 +100,7 @@ def table_parts(
     for number, row in rows:
         count_unused(path, [name for name in row if name not in used and not is_empty(row[name])])
         try:
-            value = {role: _cell(row, roles, role) for role in roles}
-            new = _new_rows(path, kind, value, system)
+            new = _new_rows(path, kind, {role: _cell(row, roles, role) for role in roles}, system)
             if (passage := new.get("passages")) is not None:
                 first, text = texts.setdefault(passage["id"], (number, passage["text"]))
                 _check_same(passage, first, text)

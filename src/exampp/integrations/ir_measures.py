@@ -98,8 +98,7 @@ class ExamMeasure(Measure):
     def named(self) -> NamedMeasure:
         """Return the measure as exampp knows it."""
         params = {key: _pairs(value) for key, value in self.params.items() if key not in _OURS}
-        at = params.pop(self.AT_PARAM, None)
-        return NamedMeasure(self.measure, at, tuple(params.items()))
+        return NamedMeasure(self.measure, params.pop(self.AT_PARAM, None), tuple(params.items()))
 
     @property
     def source(self) -> ExamSource:

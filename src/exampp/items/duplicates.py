@@ -414,7 +414,10 @@ def duplicate_pairs(texts: Sequence[str]) -> list[DuplicatePair]:
 
 def _candidates(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of texts that have most of their words in common, each once."""
-    concepts = [{_concept(word) for word in _content(text) if not word.light} for text in texts]
+    concepts = [
+        {min(word.meanings, default=word.stem) for word in _content(text) if not word.light}
+        for text in texts
+    ]
     column = {one: at for at, one in enumerate(dict.fromkeys(chain.from_iterable(concepts)))}
     has = np.zeros((len(texts), len(column)), np.float32)
     for row, some in enumerate(concepts):
@@ -428,10 +431,6 @@ def _candidates(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         for one, other in np.argwhere(near).tolist():
             if start + one < other:
                 yield start + one, other
-
-
-def _concept(word: _Content) -> str:
-    return min(word.meanings, default=word.stem)
 
 
 def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:

@@ -567,8 +567,7 @@ def not_applied(
         keys += [key for key, value in extra if value and known.extra.get(key) != value]
         for item in entry.items:
             own = ids.get((item.query_id, item.subtopic_id, item.kind, item.text), item.item_id)
-            usual = item_id(item.query_id, item.text, item.subtopic_id)
-            if item.item_id not in (own, usual):
+            if item.item_id not in (own, item_id(item.query_id, item.text, item.subtopic_id)):
                 renamed.append(item.item_id)
     notes = {
         "the text of {} differs in the file; import the queries with --update to change it": (

@@ -16,7 +16,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Grader, Replies, Reply, Request, sanitize_reply
+from exampp.graders.base import (
+    CHARACTERS_PER_TOKEN,
+    Grader,
+    Replies,
+    Reply,
+    Request,
+    sanitize_reply,
+)
 from exampp.items.duplicates import NearDuplicate, near_duplicates
 from exampp.prompts.generation import (
     MOST_ITEMS,
@@ -54,7 +61,6 @@ from exampp.store.generation import (
 PER = ("query", "subtopic")
 OPERATION = "generate"
 """Operation of generated items in the log of a bank."""
-CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_ITEM = 25
 ESTIMATED_ITEMS = 10
 """Items of a reply to a prompt that names no number, for estimates."""

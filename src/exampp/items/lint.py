@@ -158,8 +158,7 @@ def lint(
         *_unasked(entries, queries),
         *_queries(entries, queries),
     ):
-        whole = ItemEvidence(finding.stake or 1.0)
-        one = known.get((finding.query_id, finding.item_id), whole)
+        one = known.get((finding.query_id, finding.item_id), ItemEvidence(finding.stake or 1.0))
         if (finding.query_id, finding.item_id, finding.rule) in dismissed:
             continue
         if doubtful or _is_likely(finding, one, gap):
@@ -259,9 +258,9 @@ class LintReport(Result):
             (*_row(one), RULES[one.rule].precision, RULES[one.rule].why) for one in self.findings
         ]
         columns = [*heads, "precision", "why it matters"]
-        verdict = self.headline
-        table = Table.of(columns, rows, self.source, self._notes(), verdict=verdict)
-        return {"findings": table}
+        return {
+            "findings": Table.of(columns, rows, self.source, self._notes(), verdict=self.headline)
+        }
 
     def _notes(self) -> Iterator[str]:
         if self.without_text:
@@ -398,7 +397,9 @@ def _alone(entries: Sequence[BankEntry], queries: Mapping[str, str]) -> Iterator
                 named = rule in _NAMING and any(_stems(detail or "") & topic for topic in topics)
                 if detail is not None and not named:
                     yield _finding(rule, item, detail)
-            if any(_adds_nothing(item, topic) for topic in topics) and not _restates(item, about):
+            # a nugget may be the answer of a yes-no query, in the words of the query
+            restates = item.kind != "question" and any(map(opens_yes_no, about))
+            if not restates and any(_adds_nothing(item, topic) for topic in topics):
                 yield _finding("too-broad" if item.kind == "question" else "no-fact", item)
 
 
@@ -416,11 +417,6 @@ def _adds_nothing(item: Item, topic: frozenset[str]) -> bool:
     if item.kind == "question":
         return bool(beyond) and beyond <= _BROAD_FILLING and bool(_BROAD.search(item.text))
     return beyond <= _HEADING and bool(_stems(item.text)) and not _STATES.search(item.text)
-
-
-def _restates(item: Item, texts: Iterable[str]) -> bool:
-    """Return whether a nugget is the answer of a yes-no query, in the words of the query."""
-    return item.kind != "question" and any(map(opens_yes_no, texts))
 
 
 def _key_in(item: Item) -> str:

@@ -67,8 +67,7 @@ def by_coverage(covered: Mapping[int, frozenset[str]]) -> Matcher:
         common = [
             [len(one & other) / max(1, len(one | other)) for other in columns] for one in rows
         ]
-        shares = np.array(common, np.float64).reshape(len(rows), len(columns))
-        return _same(shares >= COMMON)
+        return _same(np.array(common, np.float64).reshape(len(rows), len(columns)) >= COMMON)
 
     return match
 

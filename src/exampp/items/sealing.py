@@ -296,8 +296,7 @@ class Verification:
 
     def table(self) -> Table:
         """Return the faults as a table, with notes on what was proved."""
-        heads = ["sealed item", "query", "item", "what"]
-        return Table.of(heads, self.faults, notes=self.notes)
+        return Table.of(["sealed item", "query", "item", "what"], self.faults, notes=self.notes)
 
 
 def verify_file(path: Path, commitment: str | None = None) -> Verification:

@@ -14,7 +14,7 @@ from exampp.measures.cover import OVERALL
 from exampp.measures.exams import Subtopics
 from exampp.measures.names import Measure, parse_measure
 from exampp.measures.nugget_scores import NUGGET_SCORES, describe_support
-from exampp.measures.values import MeasureColumn
+from exampp.measures.values import TIE_DECIMALS, MeasureColumn
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 ONCE = "once"
 """Heading of the column with each group of duplicates as one item."""
-_DECIMALS = 10
-"""Digits to which means are compared; a sum's last digit must not rank systems."""
 
 
 def describe_oversight(oversight: Oversight) -> str:
@@ -115,9 +113,9 @@ def _change(systems: Sequence[str], before: MeasureColumn, after: MeasureColumn)
         for column in (before, after)
     )
     known = np.isfinite(old) & np.isfinite(new)
-    change = np.where(known, np.abs(new - old).round(_DECIMALS), 0.0)
+    change = np.where(known, np.abs(new - old).round(TIE_DECIMALS), 0.0)
     largest = int(change.argmax()) if len(change) else 0
-    orders = [(one[:, None] - one[None, :]).round(_DECIMALS) for one in (old[known], new[known])]
+    orders = [(one[:, None] - one[None, :]).round(TIE_DECIMALS) for one in (old[known], new[known])]
     count = int(known.sum())
     return _ColumnChange(
         name=after.name,

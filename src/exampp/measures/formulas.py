@@ -31,6 +31,7 @@ from exampp.measures.rankings import RankedExam, RankedExams, Run
 from exampp.plugins import describe_error
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import GraderIdentity
+from exampp.stats.estimate import Floats
 
 Qrels = dict[str, dict[str, int]]
 
@@ -155,8 +156,7 @@ def ir_measure(measure: Measure) -> Any:
     """
     import ir_measures
 
-    name = "NumRet" if measure.name == "NumRelRet" else measure.name
-    kind = getattr(ir_measures, name)
+    kind = getattr(ir_measures, "NumRet" if measure.name == "NumRelRet" else measure.name)
     params: dict[str, Any] = {
         key: dict(value) if isinstance(value, tuple) else value for key, value in measure.params
     }
@@ -198,9 +198,6 @@ def provider_scores(
     except (ValueError, RuntimeError, AssertionError, ArithmeticError, OSError) as error:
         raise InputError(f"ir_measures cannot compute {measure}", hint=str(error)) from error
     return np.array(values).reshape(len(values), len(query_ids))
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,8 +253,7 @@ def _correction(book: Gradebook, column: MeasureColumn) -> Iterator[Note]:
 
 def _undefined(column: MeasureColumn) -> list[str]:
     """Return the queries without a value for the whole pool, or for any system if it is unknown."""
-    counts = (column.overall or column.values).counts
-    some = np.logical_or.reduce(counts, axis=0).tolist()
+    some = np.logical_or.reduce((column.overall or column.values).counts, axis=0).tolist()
     return [query for query, count in zip(column.query_ids, some, strict=True) if not count]
 
 
@@ -313,8 +312,7 @@ def _scores(of: BoardContext) -> Iterator[Note]:
         if share > FEW_MISSING:
             yield note("labels-ungraded", name, share=share)
         if column.without_relevant:
-            key = (column.min_rating, column.without_relevant)
-            irrelevant.setdefault(key, []).append(name)
+            irrelevant.setdefault((column.min_rating, column.without_relevant), []).append(name)
     for (threshold, count), measures in irrelevant.items():
         code = "no-relevant" if threshold is None else "no-relevant-from"
         subjects = () if threshold is None else (str(threshold),)

@@ -76,8 +76,7 @@ _ALPHA: Mapping[str, type] = {"rel": int, "alpha": float}
 def _cut(
     params: Mapping[str, type], *, required: bool = False, subtopics: bool = False
 ) -> MeasureKind:
-    level = "rel" in params
-    return MeasureKind(params, (), "cutoff", required, level=level, subtopics=subtopics)
+    return MeasureKind(params, (), "cutoff", required, level="rel" in params, subtopics=subtopics)
 
 
 def _nuggets() -> MeasureKind:

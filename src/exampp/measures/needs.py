@@ -51,8 +51,8 @@ from exampp.records.gradebook import (
     without_decisions,
 )
 from exampp.records.wording import counted
+from exampp.stats.estimate import Bools
 
-Bools = NDArray[np.bool_]
 Counts = NDArray[np.intp]
 
 

@@ -31,8 +31,7 @@ from exampp.measures.names import Measure
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
 from exampp.records.items import OKAY, VITAL
-
-Floats = NDArray[np.float64]
+from exampp.stats.estimate import Floats
 
 PARTIAL = 0.5
 """The credit of partial support."""

@@ -28,9 +28,9 @@ from exampp.measures.names import Measure
 from exampp.measures.needs import check_needed_cells
 from exampp.records.decisions import UnitKind
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, judged_without_grade
+from exampp.stats.estimate import Floats
 from exampp.stats.sampling import Coefficients
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_BINS = 10

@@ -135,8 +135,7 @@ def _of_queries(book: Gradebook, indices: NDArray[np.intp]) -> Gradebook:
 
 def _exam_queries(book: Gradebook) -> set[str]:
     """Return the queries with items that count."""
-    found = cover_exams(book, resolve_subtopics(book, "auto"), 1)
-    return {exam.query.query_id for exam in found}
+    return {exam.query.query_id for exam in cover_exams(book, resolve_subtopics(book, "auto"), 1)}
 
 
 def estimate_all(

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from exampp.results.plots.figure import Spread
 
 
+TIE_DECIMALS = 10
+"""Means that are equal in this many decimals are tied: the last digit of a sum ranks no system."""
+
+
 class Mean(NamedTuple):
     """A mean over queries: None if no query counts; a mean of one query has no standard error.
 
@@ -107,15 +111,14 @@ def best_first(systems: Sequence[str], means: Sequence[Mean]) -> list[int]:
 
     def key(at: int) -> tuple[bool, float, str]:
         mean = means[at].mean
-        # Rounded, so that the last digit of a sum does not rank equal systems.
-        return mean is None, -round(mean or 0.0, 10), systems[at]
+        return mean is None, -round(mean or 0.0, TIE_DECIMALS), systems[at]
 
     return sorted(range(len(systems)), key=key)
 
 
 def tied_ranks(means: Sequence[float | None]) -> list[int | None]:
     """Return ranks from 1 for the highest mean; equal means share a rank, None has none."""
-    rounded = [None if one is None else round(one, 10) for one in means]
+    rounded = [None if one is None else round(one, TIE_DECIMALS) for one in means]
     first: dict[float, int] = {}
     for rank, one in enumerate(sorted((m for m in rounded if m is not None), reverse=True), 1):
         first.setdefault(one, rank)

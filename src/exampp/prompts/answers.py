@@ -298,8 +298,7 @@ def verify_answer(
         )
     span = None if passage is None else find_span(answer, passage)
     if mode == "rubric":
-        correct = rubric_is_correct(answer, keys)
-        return Verified(correct, "rubric", span=span)
+        return Verified(rubric_is_correct(answer, keys), "rubric", span=span)
     if mode == "guarded":
         declines = is_unanswerable_sentence(_LEADING_NO.sub("", answer))
         rule, key = guarded_match("" if declines else answer, keys, question)

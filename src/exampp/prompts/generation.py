@@ -130,8 +130,7 @@ def reply_properties(prompt: GenerationPrompt, wish: GenerationRequest) -> dict[
     item: dict[str, Any] = {"type": "string"}
     if wish.keys:
         names = (prompt.makes, "answer")
-        fields = dict.fromkeys(names, item)
-        item = {"type": "object", "properties": fields, "required": [*names]}
+        item = {"type": "object", "properties": dict.fromkeys(names, item), "required": [*names]}
         item["additionalProperties"] = False
     most = wish.asked(prompt) or UNCOUNTED_ITEMS
     return {f"{prompt.makes}s": {"type": "array", "items": item, "minItems": 1, "maxItems": most}}

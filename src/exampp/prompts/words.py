@@ -148,8 +148,7 @@ def visible_form(text: str) -> str:
     """
     if text.isascii():
         return " ".join(text.split())
-    plain = "".join(_seen(c) for c in text)
-    return " ".join(unicodedata.normalize("NFC", plain).split())
+    return " ".join(unicodedata.normalize("NFC", "".join(_seen(c) for c in text)).split())
 
 
 def describe_invisible(text: str) -> str:

@@ -342,8 +342,7 @@ def check_decisions(choice: DecisionChoice) -> DecisionChoice:
 
 def without_decisions(book: Gradebook) -> Gradebook:
     """Return the gradebook without human decisions."""
-    queries = tuple(map(_automatic, book.queries))
-    return replace(book, queries=queries, left_out=book.oversight)
+    return replace(book, queries=tuple(map(_automatic, book.queries)), left_out=book.oversight)
 
 
 def _automatic(query: QueryGrades) -> QueryGrades:

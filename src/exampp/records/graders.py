@@ -417,7 +417,8 @@ def fitting_graders(
     called = [one for one in candidates if _is_called(one, grader)]
     # a folder matches by name, however its path is written
     folder = grader.rstrip("/").rpartition("/")[2]
-    called = called or [one for one in candidates if _is_folder(one) and _is_called(one, folder)]
+    folders = [one for one in candidates if CONTENT_SETTING in one.settings]
+    called = called or [one for one in folders if _is_called(one, folder)]
     return called or [one for one in candidates if grader in _descriptions(one)]
 
 
@@ -430,10 +431,6 @@ def _descriptions(identity: GraderIdentity) -> set[str]:
     """Return what describes a grader and perhaps others: prompt or kind, also after the model."""
     shared = {*_prompts(identity), identity.kind} - {""}
     return shared | {f"{identity.model}:{one}" for one in shared}
-
-
-def _is_folder(identity: GraderIdentity) -> bool:
-    return CONTENT_SETTING in identity.settings
 
 
 def _prompts(identity: GraderIdentity) -> set[str]:

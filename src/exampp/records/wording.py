@@ -18,8 +18,7 @@ def cut_text(text: str, width: int) -> str:
 
 def excerpt(text: str) -> str:
     """Return the text in one short line, control characters spelled out."""
-    line = cut_text(text, SHOWN)
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut_text(text, SHOWN))
 
 
 def quoted(text: str) -> str:

@@ -18,8 +18,8 @@ from exampp.errors import InputError
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, QueryGrades
 from exampp.sanitize import check_integer
+from exampp.stats.estimate import Bools
 
-Bools = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 DEPTH = 20

@@ -35,7 +35,7 @@ from exampp.measures.names import Measure, as_measures
 from exampp.measures.needs import check_needed_cells
 from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.query_sample import query_sample
-from exampp.measures.values import MeasureColumn, Values, tied_ranks
+from exampp.measures.values import TIE_DECIMALS, MeasureColumn, Values, tied_ranks
 from exampp.records import GraderIdentity
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, untestable
 from exampp.records.graders import RatingScale, check_scale, grader_label
@@ -51,8 +51,6 @@ from exampp.store.inputs import query_keys
 from exampp.store.read_model import read_dossiers, read_gradebook
 
 MEASURES = ("Cover@20", "nDCG@20")
-_DECIMALS = 10
-"""Means equal in this many decimals are tied, as in a leaderboard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +380,7 @@ def _means(values: Values | None) -> _Means:
 
 def _order(means: _Means) -> NDArray[np.float64]:
     """Return 1 where the system of the row is ahead of that of the column, -1 behind, else 0."""
-    rounded = np.array([np.nan if mean is None else round(mean, _DECIMALS) for mean in means])
+    rounded = np.array([np.nan if mean is None else round(mean, TIE_DECIMALS) for mean in means])
     with np.errstate(invalid="ignore"):
         order: NDArray[np.float64] = np.sign(rounded[:, None] - rounded)
     return np.nan_to_num(order)
@@ -532,8 +530,7 @@ def import_or_dry_run(
     importer = Importer(connection, edit, on_error=skipped or raise_error, scale=checked, **how)
     _check(importer)
     if corpus:
-        depth = importer.depth or DEPTH
-        importer = replace(importer, unknown_passages="keep", depth=depth)
+        importer = replace(importer, unknown_passages="keep", depth=importer.depth or DEPTH)
 
     def take(settle: BeforeCommit) -> ImportReport:
         return import_files(replace(importer, settle=settle), files, str(corpus or "") or None)

@@ -101,11 +101,9 @@ def _uncovered(view: QueryView) -> list[int]:
     if not view.dossier.items:
         return []
     uncovered = view.is_graded.any(axis=1) & ~view.covers_wanted.any(axis=1)
-    relevant = view.evidence.relevant & uncovered
-    rows = np.flatnonzero(relevant)
+    rows = np.flatnonzero(view.evidence.relevant & uncovered)
     effect = _effect(view, view.returned.counts[rows])
-    strength = view.evidence.strength[rows]
-    ordered: list[int] = rows[np.lexsort((-strength, -effect))].tolist()
+    ordered: list[int] = rows[np.lexsort((-view.evidence.strength[rows], -effect))].tolist()
     return ordered
 
 
@@ -156,8 +154,7 @@ def explained_entries(
         lists.append([one for one in entries if limit is None or not one.same_as][:of_each])
         shown += min(len(lists[-1]), FIRST)
         explained += sum(not one.same_as for one in entries)
-    longest = max(map(len, lists), default=0)
-    rounds = range(0, longest, FIRST)
+    rounds = range(0, max(map(len, lists), default=0), FIRST)
     return [one for at in rounds for entries in lists for one in entries[at : at + FIRST]][:limit]
 
 

@@ -38,8 +38,10 @@ from exampp.measures.exams import (
     lay_out,
     resolve_subtopics,
 )
+from exampp.measures.values import TIE_DECIMALS
 from exampp.records.decisions import adjudication, effective_decision, standing_decisions
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
+from exampp.stats.estimate import Floats
 from exampp.stats.sampling import random_numbers
 from exampp.store.cells import confidences
 from exampp.store.decisions import JudgedCell, judged_cells
@@ -48,10 +50,7 @@ from exampp.store.grades import StoredGrader
 PRIOR_DECISIONS = 10
 """Weight of the prior, in decisions."""
 
-_DECIMALS = 10
-"""Means equal in this many decimals are tied, as in a leaderboard."""
 
-Floats = NDArray[np.float64]
 CellName = tuple[str, str, str]
 """(query id, item id, passage id)."""
 
@@ -274,9 +273,9 @@ def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float
 def _swaps(affected: NDArray[np.float32], moves: Floats, means: Floats) -> Floats:
     """Return the number of swapped pairs if the affected systems of each row move: [cells]."""
     swaps = np.zeros(len(moves))
-    now = np.round(means, _DECIMALS)
+    now = np.round(means, TIE_DECIMALS)
     for move in np.unique(moves):
-        then = np.round(means + move, _DECIMALS)
+        then = np.round(means + move, TIE_DECIMALS)
         turned = np.sign(then[:, None] - now) - np.sign(now[:, None] - now)
         swapping = (np.abs(turned) / 2).astype(np.float32)
         if swapping.any():
@@ -298,8 +297,7 @@ def _first(
     """Return the first undecided cells of a query, with their chances."""
     query = cells.query
     sure = None if confidence is None else confidence[cells.passages, cells.items]
-    chance = chances.of(query.ratings[cells.passages, cells.items], sure)
-    cells = replace(cells, chances=chance)
+    cells = replace(cells, chances=chances.of(query.ratings[cells.passages, cells.items], sure))
     if decided:
         open_ = [
             (query.query_id, query.item_ids[i], query.passage_ids[p]) not in decided

@@ -35,8 +35,7 @@ def quote_of(
     """
     if found := extracted_quote(passage, grade, extracts=extracts):
         return found
-    head = passage.text[:SEARCHED]
-    span = best_span(head, item_text[:_ANSWER]) if item_text else (0, 0)
+    span = best_span(passage.text[:SEARCHED], item_text[:_ANSWER]) if item_text else (0, 0)
     return PassageQuote(span, "closest to the item", True) if span != (0, 0) else PassageQuote(span)
 
 

@@ -103,8 +103,7 @@ def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
         sums.append(total)
         weights.append(w)
         sizes.append(size)
-    levels = np.array(sums) / np.array(weights)
-    fitted = np.repeat(levels, sizes)
+    fitted = np.repeat(np.array(sums) / np.array(weights), sizes)
     turns = np.ones(len(places), np.bool_)
     turns[1:-1] = (fitted[1:-1] != fitted[:-2]) | (fitted[1:-1] != fitted[2:])
     return places[turns], fitted[turns]
@@ -304,8 +303,7 @@ def at_least(levels: Sequence[LevelModel], vectors: Floats, means: Floats) -> Fl
 
 def expected_labels(reached: Floats, scale: Sequence[int]) -> Floats:
     """Return the expected label of every passage, from P(label >= c)."""
-    steps = np.diff(np.array(scale, np.float64))
-    return np.asarray(scale[0] + reached @ steps, np.float64)
+    return np.asarray(scale[0] + reached @ np.diff(np.array(scale, np.float64)), np.float64)
 
 
 def rating_vectors(ratings: Ratings, lowest: int, width: int) -> Floats:

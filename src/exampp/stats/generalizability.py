@@ -127,7 +127,7 @@ class Nested:
         If systems x queries is negative, all of the error is assigned to items: an exam of this
         size then has its observed error, and more items never raise it.
         """
-        var = _positive(self.raw)
+        var = {name: max(0.0, value) for name, value in self.raw.items()}
         if not var["sq"]:
             var["siq"] = self.means.ms_e * self.items
         return var
@@ -363,10 +363,6 @@ def _up(number: float) -> int:
 def _share(signal: float, error: float) -> float | None:
     whole = max(0.0, signal) + error
     return max(0.0, signal) / whole if whole > 0 else None
-
-
-def _positive(raw: dict[str, float]) -> dict[str, float]:
-    return {name: max(0.0, value) for name, value in raw.items()}
 
 
 def _without_rounding(mean_square: float, scores: Floats) -> float:

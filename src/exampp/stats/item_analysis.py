@@ -198,8 +198,7 @@ def _mean_of(rows: EstimateRows) -> tuple[float | None, float | None]:
     values = rows.values[rows.defined]
     if not len(values):
         return None, None
-    error = float(values.std() / np.sqrt(len(values)))
-    return float(values.mean()), error
+    return float(values.mean()), float(values.std() / np.sqrt(len(values)))
 
 
 def order_changes(before: Floats, after: Floats) -> int:

@@ -173,9 +173,8 @@ def _tilted(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     u = -np.exp(-y)
     scale = 1 / (1 - x * u)
     t = np.nansum(x * scale, axis=0) / np.nansum(scale, axis=0)
-    count = np.isfinite(x).sum(axis=0)
     # cumulant function and its second derivative at s = u / (1 - t u)
-    cumulant = count * np.log1p(-t * u) + np.nansum(np.log(scale), axis=0)
+    cumulant = np.isfinite(x).sum(axis=0) * np.log1p(-t * u) + np.nansum(np.log(scale), axis=0)
     curvature = np.nansum(((x - t) * scale) ** 2, axis=0) * (1 - t * u) ** 2
     r = -np.sqrt(np.maximum(-2 * cumulant, _NEUTRAL))
     q = u / (1 - t * u) * np.sqrt(curvature)

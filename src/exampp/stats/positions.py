@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from exampp.stats.estimate import Floats
 from exampp.stats.significance import holm
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 DRAWS = 999
 NOTICED = 3.24
@@ -92,8 +92,7 @@ def position_tests(
     weight = sum(float((one * one).sum()) for one in centred)
 
     def statistics(residuals: Sequence[Floats]) -> _Statistics:
-        flat = np.concatenate([one.ravel() for one in residuals])
-        sums = np.bincount(places, flat)
+        sums = np.bincount(places, np.concatenate([one.ravel() for one in residuals]))
         means = sums / np.maximum(counts, 1)
         line = sum(float((c * r).sum()) for c, r in zip(centred, residuals, strict=True))
         product = 0.0

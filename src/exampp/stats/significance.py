@@ -48,8 +48,7 @@ def letter_display(differs: Bools) -> tuple[str, ...] | None:
         groups = _split(groups, 1 << first, 1 << second)
         if len(groups) > MOST_GROUPS:
             return None
-    members = sorted([i for i in range(n) if group >> i & 1] for group in groups)
-    needed = _needed(members, n)
+    needed = _needed(sorted([i for i in range(n) if group >> i & 1] for group in groups), n)
     return tuple(
         "".join(_letter(number) for number, group in enumerate(needed) if system in group)
         for system in range(n)

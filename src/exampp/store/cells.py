@@ -225,8 +225,7 @@ def pending_of_query(
     if exam.answers_of is not None:
         yield from _answers_due(connection, query, grader, exam, select)
         return
-    names = {"query": query, **exam._asdict()}
-    items = connection.execute(_ITEMS, names).fetchall()
+    items = connection.execute(_ITEMS, {"query": query, **exam._asdict()}).fetchall()
     if items:
         yield from _due_of_items(connection, query, grader, exam, select, items)
 
@@ -237,8 +236,7 @@ def cells_in_scope(
     """Return the items of a query, as (text key, answer key), and the text keys of its pool."""
     from exampp.store.pages import query_page
 
-    names = {**exam._asdict(), "query": query}
-    items = connection.execute(_ASKED, names).fetchall()
+    items = connection.execute(_ASKED, {**exam._asdict(), "query": query}).fetchall()
     # without rankings, judged passages are the pool
     judged = exam.pool != "ranked" or not exists(connection, "SELECT 1 FROM ranking")
     page = query_page(connection, query)

@@ -301,8 +301,7 @@ def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
         return _open_alone(path)
     connection = _connected(path, path)
     try:
-        journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
-        if journal != "wal" and not unchanged:
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal" and not unchanged:
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         shared = shares_memory(path)

@@ -105,8 +105,7 @@ class GradePage:
         column = Places(np.array(items, np.int64))[self.items][self.item]
         # the last is that of unknown items
         keys = np.array([*answer_keys, 0], np.int64)
-        same = (self.answer_key == 0) | (self.answer_key == keys[column])
-        return np.where(same, column, -1)
+        return np.where((self.answer_key == 0) | (self.answer_key == keys[column]), column, -1)
 
 
 Page = TypeVar("Page", QueryPage, GradePage)
@@ -315,8 +314,7 @@ def _numbers(connection: sqlite3.Connection, select: str, query: int) -> NDArray
     """Return the columns of the rows of a query; integers fit a double."""
     cursor = connection.execute(f"{select} WHERE query = ?", (query,))
     width = len(cursor.description)
-    values = np.fromiter(chain.from_iterable(cursor.fetchall()), np.float64)
-    return values.reshape(-1, width).T
+    return np.fromiter(chain.from_iterable(cursor.fetchall()), np.float64).reshape(-1, width).T
 
 
 def _build_grade_page(connection: sqlite3.Connection, grader: int, query: int) -> GradePage:

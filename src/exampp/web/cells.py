@@ -223,8 +223,7 @@ def read_cells(
     grades: Grades, cells: Iterable[tuple[str, str, str]], length: int
 ) -> dict[tuple[str, str, str], CellTexts]:
     """Read the texts of cells (query, item, passage), cut to `length` characters per passage."""
-    kind = grades.grader.kind
-    return dict(read_texts(grades.connection, grades.bank, kind, cells, length))
+    return dict(read_texts(grades.connection, grades.bank, grades.grader.kind, cells, length))
 
 
 def visible_cells(dossier: Dossier, request: PageRequest) -> frozenset[Cell] | None:

@@ -42,8 +42,7 @@ HELPS = {
 
 
 async def _submitted(request: Request) -> dict[str, str]:
-    form = await request.form()
-    return {name: value for name, value in form.items() if isinstance(value, str)}
+    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
 
 
 SubmittedForm = Annotated[Mapping[str, str], Depends(_submitted)]

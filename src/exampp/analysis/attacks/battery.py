@@ -34,6 +34,7 @@ from exampp.analysis.attacks.families import (
 )
 from exampp.errors import InputError
 from exampp.formats.output import writing
+from exampp.graders.base import CHARACTERS_PER_TOKEN
 from exampp.prompts import catalogue
 from exampp.records import ITEM_KINDS, BankEntry, Item, Passage, Query
 from exampp.records.wording import counted
@@ -57,7 +58,6 @@ TARGETS = 20
 PROMPT = "question-self-rating"
 ATTACK, CONTROL = "attack", "control"
 _NO_TARGET = SourcePassage("", "")
-_CHARACTERS_PER_TOKEN = 4
 _DRAWS = 3
 """So many times the passages of other queries that are wanted are drawn: some are drawn twice."""
 
@@ -326,8 +326,7 @@ def _read(
         if own := items.get(query.query_id):
             attacked.append(_attacked(query, tuple(own), passages, highest, settings.seed))
     prompt = catalogue.load_grading_prompt(settings.prompt)
-    material = Material(tuple(attacked), settings.seed, prompt, settings.rating)
-    return known, material
+    return known, Material(tuple(attacked), settings.seed, prompt, settings.rating)
 
 
 def _attacked(
@@ -411,7 +410,7 @@ def _counts(
                 sizes[one.attack][at] += more
     for name, (count, cells, characters) in sizes.items():
         if targets[name]:
-            tokens = -(-characters // _CHARACTERS_PER_TOKEN)
+            tokens = -(-characters // CHARACTERS_PER_TOKEN)
             yield AttackCount(name, BY_NAME[name].about, targets[name], count, cells, tokens)
 
 

@@ -29,8 +29,7 @@ _ANY_LENGTH = -1
 
 def prn(*key: object) -> float:
     """Return a pseudo-random number in [0, 1) that depends only on the key."""
-    text = "\t".join(map(str, key))
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256("\t".join(map(str, key)).encode("utf-8", "surrogatepass")).hexdigest()
     return int(digest[:_DIGITS], 16) / float(16**_DIGITS)
 
 

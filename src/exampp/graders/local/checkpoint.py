@@ -141,8 +141,7 @@ def load_model(
     if place.startswith("cuda"):
         # cuDNN plans attention for each new shape of a batch, which takes longer than it saves
         torch.backends.cuda.enable_cudnn_sdp(False)
-    version = transformers.__version__
-    return LoadedModel(kind, on_device, tokenizer, precision, place, version)
+    return LoadedModel(kind, on_device, tokenizer, precision, place, transformers.__version__)
 
 
 def _fuse_activations(torch: Any, transformers: Any, model: Any) -> None:

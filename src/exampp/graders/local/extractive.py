@@ -68,8 +68,7 @@ def find_spans(window: Window, start: NDArray[np.float64], end: NDArray[np.float
     # [first token, length of the span]: no span ends after the window
     ends = np.pad(end[part], (0, MAX_ANSWER_TOKENS - 1), constant_values=-np.inf)
     totals = start[part][:, None] + sliding_window_view(ends, MAX_ANSWER_TOKENS)
-    best = int(totals.argmax())
-    first, more = divmod(best, MAX_ANSWER_TOKENS)
+    first, more = divmod(int(totals.argmax()), MAX_ANSWER_TOKENS)
     span = Span(first, first + more + 1, float(totals[first, more]))
     totals[first, more] = -np.inf
     return BestSpan(null, span, float(totals.max()))
@@ -88,5 +87,4 @@ def extract_answer(windows: Sequence[BestSpan]) -> tuple[Span | None, BestSpan]:
     null = min(one.null for one in windows)
     spans = [one.best for one in windows if one.best is not None]
     best = max(spans, key=lambda span: span.score, default=None)
-    scores = BestSpan(null, best)
-    return (best if best is not None and best.score > null else None), scores
+    return (best if best is not None and best.score > null else None), BestSpan(null, best)

@@ -694,8 +694,7 @@ class RequestStream:
         reply = Reply("", fault=outcome.reason, usage=before.usage if before else Usage())
         # items that are refused together may not be refused alone
         if outcome.action is RetryAction.REFUSAL and len(requests) == 1:
-            detail = {"refusal": True, "reason": outcome.reason}
-            reply = replace(reply, fault="", detail=detail)
+            reply = replace(reply, fault="", detail={"refusal": True, "reason": outcome.reason})
         return [(one, reply) for one in requests]
 
 

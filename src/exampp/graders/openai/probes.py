@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import FirstCell, Reply
+from exampp.graders.base import CHARACTERS_PER_TOKEN, FirstCell, Reply
 from exampp.graders.budget import Budget
 from exampp.graders.openai.client import Client, RequestFailure
 from exampp.graders.openai.modes import (
@@ -36,8 +36,6 @@ UNLIKELY = 7531
 """A number that no model writes unless a schema or a choice enforces it."""
 JSON_TOKENS = 256
 """Enough for models that pad JSON with spaces, which schemas allow."""
-CHARACTERS_OF_TOKEN = 4
-"""Characters of a token, for servers that do not count tokens."""
 
 
 class Trial(NamedTuple):
@@ -81,7 +79,7 @@ async def try_mode(client: Client, mode: Mode, cells: Sequence[FirstCell], budge
             trial.read + read,
             trial.tried + 1,
             trial.seconds + time.monotonic() - start,
-            trial.written + (reply.usage.written or -(-len(reply.text) // CHARACTERS_OF_TOKEN)),
+            trial.written + (reply.usage.written or -(-len(reply.text) // CHARACTERS_PER_TOKEN)),
         )
         if not read:
             break
@@ -139,7 +137,7 @@ async def probe_choice(client: Client, options: OpenAIOptions) -> str:
     """Return the form in which the server enforces one of several replies; empty if it does not."""
     mode = Mode(options)
     for form, parameters in CHOICE_FORMS.items():
-        body = mode.text_body("", "Say hello.", 2 * CHARACTERS_OF_TOKEN)
+        body = mode.text_body("", "Say hello.", 2 * CHARACTERS_PER_TOKEN)
         reply = await _probe_feature(client, mode, body | parameters([str(UNLIKELY)]))
         if reply is not None and reply.text.strip() == str(UNLIKELY):
             return form

@@ -26,10 +26,6 @@ _EDGE: dict[str, Any] = {"stroke": GREY, "strokeWidth": 0.7}
 """The lightest grade is hardly visible on white without it."""
 
 
-def _shades(count: int) -> list[str]:
-    return [shade_color(n / max(1, count - 1), GRADES) for n in range(count)]
-
-
 def grade_distribution(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> Figure:
     """Draw how often each rating was given: `counts` is grader -> rating -> cells.
 
@@ -53,7 +49,9 @@ def grade_distribution(counts: Mapping[str, Mapping[int, int]], *, name: str = "
         ),
     }
     # the bars of one grader have the colours that its grades have on pages
-    colour = nominal("rating", names, _shades(len(ratings)))
+    last = max(1, len(ratings) - 1)
+    shades = [shade_color(n / last, GRADES) for n in range(len(ratings))]
+    colour = nominal("rating", names, shades)
     graders = list(counts)
     if len(graders) > 1:
         encoding["xOffset"] = {"field": "grader", "type": "nominal", "scale": {"domain": graders}}

@@ -297,8 +297,7 @@ def find_faults(
             known = evidence.get((query_id, line.state.item_id))
             evidence |= {(query_id, name): known} if known else {}
     by_line: dict[int, list[Finding]] = {}
-    entry = BankEntry(query_id, items, text)
-    for one in lint([entry], {query_id: text}, evidence=evidence):
+    for one in lint([BankEntry(query_id, items, text)], {query_id: text}, evidence=evidence):
         key = named[one.item_id].key if one.item_id else 0
         by_line.setdefault(key, []).append(one)
     return by_line

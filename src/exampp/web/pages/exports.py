@@ -76,8 +76,7 @@ def _result(kind: str) -> ExportFile:
     form = RESULT_EXPORTS[kind]
 
     def write(request: PageRequest, collection: Collection, to: Path) -> object:
-        grades = request.choice.of(collection)
-        return grades.export(to, kind, min_rating=request.min_rating)
+        return request.choice.of(collection).export(to, kind, min_rating=request.min_rating)
 
     if Path(form.file).suffix:
         return ExportFile(form.file, form.purpose, write, True)

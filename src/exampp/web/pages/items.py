@@ -275,8 +275,7 @@ def list_page(
             list_of.min_relevant, highest_judgment(collection.connection)
         )
     list_of = list_of._replace(min_relevant=relevant)
-    fill = _FILL[name]
-    context = fill(request, list_of, page)
+    context = _FILL[name](request, list_of, page)
     bases = ("auto", *BASES)
     return request.render(
         f"list_{name}.html", name=name, names=NAMES, bases=bases, options=list_of, **context

@@ -515,8 +515,7 @@ def disputes(request: CurrentRequest, query: str | None = None, page: int = 1) -
     with request.open() as collection:
         listing = page_of(find_disputes(request, collection, query), page, DISPUTES)
         ids = list(dict.fromkeys(one.query_id for one in listing.entries))
-        read = request.choice.of(collection).dossiers(ids, ())
-        dossiers = {one.query_id: one for one in read}
+        dossiers = {one.query_id: one for one in request.choice.of(collection).dossiers(ids, ())}
     cases = []
     for one in listing.entries:
         query_id, item_id, passage_id = one.cell

@@ -12,7 +12,6 @@ from fastapi.responses import HTMLResponse
 from exampp.analysis.compare import ORDER, BestPassage, CoveredBy, PairedItem, cell, total
 from exampp.analysis.verdict import (
     APART,
-    TrustAnswer,
     about_best,
     about_differences,
     about_missing,
@@ -47,7 +46,6 @@ from exampp.web.rendering import link, plural, sentence
 if TYPE_CHECKING:
     from exampp.analysis.compare import QueryDifference, SystemComparison
     from exampp.analysis.significance import Significance
-    from exampp.web.live_collection import Snapshot
 
 router = APIRouter()
 LONGEST_QUEUE = 500
@@ -156,7 +154,12 @@ def _context(request: PageRequest, selection: BoardSelection) -> dict[str, Any]:
     apart = about_differences(ties) if ties else None
     if untested:
         apart = not_yet(APART, "", untested)
-    strip = _strip(snapshot, apart, missing)
+    strip = {
+        "differences": apart,
+        # bias first: a favoured system is a warning
+        **answers_soon(snapshot, sorted(filter(QUESTIONS.get, STRIP), key="bias".__ne__), 0.0),
+        "missing": about_missing(missing),
+    }
     bias = strip["bias"]
     ticks, systems = ranked_systems(board, column)
     shown = narrowed.of([one.system for one in systems])
@@ -210,18 +213,6 @@ def _about_ties(ties: Significance) -> str:
         return "Every other system differs significantly from it."
     differ = "differs" if lower < 2 else "differ"
     return f"{lower or 'None'} of the other {rest} {differ} significantly from it."
-
-
-def _strip(
-    snapshot: Snapshot, apart: TrustAnswer | None, missing: float
-) -> dict[str, TrustAnswer | None]:
-    """Return the answers in the strip above the leaderboard; None: being computed."""
-    return {
-        "differences": apart,
-        # bias first: a favoured system is a warning
-        **answers_soon(snapshot, sorted(filter(QUESTIONS.get, STRIP), key="bias".__ne__), 0.0),
-        "missing": about_missing(missing),
-    }
 
 
 def _bands(ties: Significance) -> str:
