@@ -105,7 +105,7 @@ def noise(data: Path, runs: int) -> None:
 
 # ---- planted items -------------------------------------------------------------------------------
 
-PLANTS = (
+PLANTS: tuple[dict[str, int], ...] = (
     {},
     {"random": 1},
     {"random": 1, "reversed": 1, "saturated": 1},

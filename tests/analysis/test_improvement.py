@@ -209,17 +209,17 @@ def test_systems_shown_to_the_writer_are_not_held_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("systems", "queries", "copies", "reason"),
     [
-        ({"queries": 4}, "the exam has 4 queries, and 5 are needed"),
-        ({"systems": 5}, "5 systems cannot be divided into two unrelated halves"),
-        ({"systems": 2, "copies": 20}, "22 systems cannot be divided into two unrelated halves"),
+        (30, 4, 0, "the exam has 4 queries, and 5 are needed"),
+        (5, 40, 0, "5 systems cannot be divided into two unrelated halves"),
+        (2, 40, 20, "22 systems cannot be divided into two unrelated halves"),
     ],
 )
 def test_no_trial_without_queries_or_unrelated_systems(
-    options: dict[str, int], reason: str
+    systems: int, queries: int, copies: int, reason: str
 ) -> None:
-    found = tried(planted_exam(1, BAD, **options))
+    found = tried(planted_exam(1, BAD, systems=systems, queries=queries, copies=copies))
     assert reason in found.headline
     assert not found.is_confirmed
     assert found.tables()["gain"].verdict == found.headline
