@@ -40,14 +40,14 @@ from exampp.store.bank import (
 )
 from exampp.store.connection import file_of, transaction
 from exampp.store.grades import graders, graders_with_grades
-from exampp.store.inputs import highest_judgment, query_keys, some_texts
+from exampp.store.inputs import highest_judgment, query_keys, some_texts, texts_of
 
 if TYPE_CHECKING:
     from exampp.analysis.attacks.battery import Battery, BatterySettings
     from exampp.analysis.improvement import Improvement, ImprovementSettings
     from exampp.graders.base import Grader
     from exampp.inputs.officials import Officials
-    from exampp.items.generation import GenerationOutcome, GenerationRun
+    from exampp.items.generation import GenerationOutcome, GenerationRun, WritingTask
     from exampp.measures.exams import SubtopicChoice
     from exampp.measures.names import Measure
     from exampp.review.impact import DryRun, EditPreview
@@ -664,6 +664,7 @@ class Bank:
         from exampp.prompts.generation import GenerationRequest
 
         loaded = load_generation(prompt)
+        tasks = self._writing_tasks(loaded.makes) if loaded.trial else None
         wish = GenerationRequest(keys, more, grounded, count)
         if isinstance(grader, str):
             if dry_run and grader == "openai":
@@ -683,7 +684,28 @@ class Bank:
             per=per,
             query_id=query_id,
             wish=wish,
+            tasks=tasks,
             dry_run=dry_run,
+        )
+
+    def _writing_tasks(self, kind: str) -> Mapping[str, WritingTask]:
+        """Return the tasks of a writer of items on trial, from the grades of the first grader."""
+        from exampp.analysis.improvement import writing_tasks
+        from exampp.store.read_model import read_gradebook
+
+        stored = self._graded_by(None)
+        if stored is None or stored.identity.kind != kind:
+            raise InputError(
+                f"the bank {self.name!r} has no grades of {kind}s",
+                hint="Grade the passages first: exampp grade",
+            )
+        book = read_gradebook(self.connection, stored, self.name)
+        passages = [one for query in book.queries for one in query.passage_ids]
+        return writing_tasks(
+            book,
+            self.texts(),
+            texts_of(self.connection, passages),
+            stored.identity.threshold(None),
         )
 
     @with_grader_options("generation", writes=True)

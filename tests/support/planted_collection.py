@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import exampp
@@ -48,9 +49,14 @@ def collected(folder: Path, book: Gradebook) -> exampp.Collection:
         (folder / name).write_text(content, encoding="utf-8")
     exam = exampp.create(folder / "my.exam")
     exam.import_files(*(folder / name for name in files))
+    exam.grade(rater(answers), model="scripted")
+    return exam
+
+
+def rater(answers: Mapping[tuple[str, str], int]) -> ScriptedGrader:
+    """Return the grader of these ratings by (item, passage); it rates all others 5."""
 
     def rate(request: Request) -> str:
-        return str(answers[request.item, request.passage])
+        return str(answers.get((request.item, request.passage), 5))
 
-    exam.grade(ScriptedGrader(rate, record=False), model="scripted")
-    return exam
+    return ScriptedGrader(rate, record=False)

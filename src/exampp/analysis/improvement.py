@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from exampp.analysis.items import linted_items
 from exampp.analysis.phrases import percent
 from exampp.analysis.verdict import families_of
 from exampp.errors import InputError
+from exampp.items.generation import WritingTask
 from exampp.measures.board import describe_source
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import grade_notes, missing_prerequisite
@@ -67,6 +69,8 @@ FAULTS = frozenset(
     ]
 )
 """Rules of `items.lint` that find faults for which an item may be retired."""
+PASSAGES = 3
+"""Passages of each of two systems that a writer is shown."""
 RETIRE, ADD = "retire", "add"
 AGREEMENT = "agreement of queries"
 SHOWN = 20
@@ -435,6 +439,80 @@ def _proposals(
             faults.get(key, ()),
             words.get(key, ""),
         )
+
+
+def writing_tasks(
+    book: Gradebook,
+    texts: BankTexts,
+    passages: Mapping[str, str],
+    min_rating: int,
+    k: int = 20,
+) -> dict[str, WritingTask]:
+    """Return what a writer of new items is shown, by query id.
+
+    For every query these are the items, with their faults, and passages of two systems that all
+    items in force treat alike: those that one of them returns and the other does not. The systems
+    are of one half of the related groups, so that the other half can confirm the gain.
+
+    Args:
+        book: The grades.
+        texts: The bank.
+        passages: The texts of passages by id.
+        min_rating: The lowest rating that covers an item.
+        k: The passages of a system that count.
+    """
+    found = improve(book, texts, min_rating=min_rating, k=k)
+    exam = trial_exam(book, min_rating, k)
+    groups = related_groups(exam.similarity(), SIMILAR)
+    systems = draw_halves(groups, 1, found.settings.seed)[0].chosen_by.tolist()
+    faults = {
+        (one.query_id, one.item_id): ", ".join(one.faults) or "contradicts the others"
+        for one in found.proposals
+        if one.change == RETIRE
+    }
+    items: dict[str, list[str]] = {}
+    for one in (item for entry in texts.entries for item in entry.items):
+        if one.weight > 0 and (one.query_id, one.item_id) not in (texts.sealed or ()):
+            fault = faults.get((one.query_id, one.item_id))
+            items.setdefault(one.query_id, []).append(one.text + f" [{fault}]" * bool(fault))
+    tasks = {}
+    for query in book.queries:
+        if pair := _tied_pair(query, exam, systems, k):
+            of_pair = [
+                f"(system {letter}) {passages[one]}"
+                for letter, ids in zip("AB", pair[1], strict=True)
+                for one in [one for one in ids if passages.get(one)][:PASSAGES]
+            ]
+            shown = tuple(items.get(query.query_id, ()))
+            tasks[query.query_id] = WritingTask(shown, tuple(of_pair), pair[0])
+    return tasks
+
+
+def _tied_pair(
+    query: QueryGrades, exam: TrialExam, systems: Sequence[int], k: int
+) -> tuple[tuple[str, str], tuple[list[str], list[str]]] | None:
+    """Return two systems that cover the same items by the most different passages.
+
+    And the passages that only one of them returns; None if there are no such systems.
+    """
+    names, scores = exam.scores.systems, exam.scores
+    if query.query_id not in scores.queries:
+        return None
+    columns = (scores.query == scores.queries.index(query.query_id)) & exam.in_force
+    returned: dict[str, dict[str, None]] = {}
+    for ranking in query.rankings:
+        ids = [query.passage_ids[at] for at in ranking.passages[:k].tolist()]
+        returned.setdefault(ranking.system, {}).update(dict.fromkeys(ids))
+    best, pair = 1.0, None
+    for one, other in combinations(systems, 2):
+        a, b = (returned.get(names[at], {}) for at in (one, other))
+        if a and b and (scores.credit[one, columns] == scores.credit[other, columns]).all():
+            shared = len(a.keys() & b.keys()) / len(a.keys() | b.keys())
+            if shared < best:
+                best = shared
+                alone = [id_ for id_ in a if id_ not in b], [id_ for id_ in b if id_ not in a]
+                pair = (names[one], names[other]), alone
+    return pair
 
 
 def _value(rows: EstimateRows, at: int) -> float | None:
