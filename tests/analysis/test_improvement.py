@@ -17,7 +17,7 @@ from exampp.analysis.improvement import (
     improve,
     with_weights,
 )
-from exampp.analysis.item_trials import LEAST, CrossFit, Selection, cross_fit, trial_exam
+from exampp.analysis.item_trials import LEAST, CrossFit, SelectionRule, cross_fit, trial_exam
 from exampp.errors import InputError
 from exampp.measures.cover import item_scores
 from exampp.records import BankEntry, Item
@@ -156,7 +156,7 @@ def test_sealed_items_stay() -> None:
 
 def test_every_query_keeps_some_items() -> None:
     exam = trial_exam(planted_exam(7, {"reversed": 9}), 4, 20)
-    selected = exam.select(Selection("mean below 0"), exam.statistics(np.arange(30)))
+    selected = exam.select(SelectionRule("mean below 0"), exam.statistics(np.arange(30)))
     assert np.bincount(exam.scores.query[selected]).min() >= LEAST
 
 

@@ -97,9 +97,7 @@ def test_new_items_are_on_trial_and_do_not_count(exam: exampp.Collection) -> Non
 
 def test_an_interrupted_writer_continues_with_the_same_tasks(exam: exampp.Collection) -> None:
     first = run_of(exam, writer())
-    steps = first.steps()
-    stored = next(steps).subject.query_id
-    steps.close()
+    stored = next(first.steps()).subject.query_id
     second = run_of(exam, writer())
     assert second.tasks == first.tasks
     assert stored not in [one.query_id for one in second.pending]

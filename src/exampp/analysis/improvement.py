@@ -22,7 +22,7 @@ import numpy as np
 from exampp.analysis.item_trials import (
     CrossFit,
     Key,
-    Selection,
+    SelectionRule,
     TrialExam,
     cross_fit,
     trial_exam,
@@ -115,7 +115,7 @@ class CellToDecide(NamedTuple):
 class TriedSelection(NamedTuple):
     """A selection, its agreement on held-out systems, and the number of folds that chose it."""
 
-    selection: Selection
+    selection: SelectionRule
     agreement: float
     folds: int
 
@@ -236,9 +236,10 @@ class Improvement(Result):
             ]
             for one in self.proposals[:limit]
         ]
-        left = len(self.proposals) - len(rows)
-        notes = [note("improve-shown", limit=limit, count=len(self.proposals))] if left else []
-        return Table.of(columns, rows, "Proposed changes of the bank", notes)
+        caption = "Proposed changes of the bank"
+        if len(rows) < len(self.proposals):
+            caption += f": {len(rows)} of {len(self.proposals)}"
+        return Table.of(columns, rows, caption)
 
     def _decisions(self) -> Table:
         columns = [
@@ -420,7 +421,7 @@ def _official_taus(
 
 
 def _proposals(
-    exam: TrialExam, way: Selection, faults: Mapping[Key, tuple[str, ...]], texts: BankTexts
+    exam: TrialExam, way: SelectionRule, faults: Mapping[Key, tuple[str, ...]], texts: BankTexts
 ) -> Iterator[Proposal]:
     """Yield what a selection by all systems changes: the items to retire first, worst first."""
     of = exam.statistics(np.arange(len(exam.scores.systems)))
@@ -491,9 +492,9 @@ def writing_tasks(
 def _tied_pair(
     query: QueryGrades, exam: TrialExam, systems: Sequence[int], k: int
 ) -> tuple[tuple[str, str], tuple[list[str], list[str]]] | None:
-    """Return two systems that cover the same items by the most different passages.
+    """Return two systems that cover the same items by the most different passages, or None.
 
-    And the passages that only one of them returns; None if there are no such systems.
+    And the passages that only one of them returns.
     """
     names, scores = exam.scores.systems, exam.scores
     if query.query_id not in scores.queries:
@@ -533,9 +534,6 @@ def _notes(
         groups=counted(len(groups), "group"),
         systems=counted(len(names), "system"),
     )
-    alike = len(names) - len(np.unique(exam.scores.credit[:, exam.in_force], axis=0))
-    if alike:
-        yield note("improve-alike", systems=counted(alike, "system"))
     if not exam.in_force.all():
         count = counted(int((~exam.in_force).sum()), "item")
         yield note("improve-trial", items=count)

@@ -39,7 +39,7 @@ Key = tuple[str, str]
 # ---- selections ----------------------------------------------------------------------------------
 
 
-class ItemStatistics(NamedTuple):
+class ItemCorrelations(NamedTuple):
     """Correlations of every item with the rest: over systems, and over their passages."""
 
     systems: EstimateRows
@@ -51,10 +51,10 @@ class ItemStatistics(NamedTuple):
         return (self.systems.values + self.passages.values) / 2
 
 
-Rule = Callable[[ItemStatistics], Bools]
+Rule = Callable[[ItemCorrelations], Bools]
 
 
-def _none(of: ItemStatistics) -> Bools:
+def _none(of: ItemCorrelations) -> Bools:
     return np.zeros(len(of.mean), np.bool_)
 
 
@@ -78,7 +78,7 @@ ADDED: Mapping[str, Rule] = {
 """The items on trial to add."""
 
 
-class Selection(NamedTuple):
+class SelectionRule(NamedTuple):
     """Rules for items to retire and to add, and whether items with faults are retired, too."""
 
     retired: str = ""
@@ -127,13 +127,13 @@ class TrialExam:
         return list(zip(queries, self.scores.item_ids, strict=True))
 
     @property
-    def selections(self) -> list[Selection]:
+    def selections(self) -> list[SelectionRule]:
         """The selections to try; the first one changes nothing."""
         faults = (False, True) if (self.faulty & self.in_force).any() else (False,)
         added = list(ADDED) if not self.in_force.all() else [""]
-        return [Selection(*one) for one in product(RETIRED, faults, added)]
+        return [SelectionRule(*one) for one in product(RETIRED, faults, added)]
 
-    def statistics(self, systems: Indices) -> ItemStatistics:
+    def statistics(self, systems: Indices) -> ItemCorrelations:
         """Return the correlations of every item with the items in force."""
         credit = self.scores.credit[systems]
         parts = credit * self.scores.shares(self.in_force)
@@ -144,9 +144,9 @@ class TrialExam:
             counting = covers * self.in_force[pool.items]
             rest = counting.sum(axis=1, keepdims=True) - counting
             values[pool.items], defined[pool.items] = pearson_rows(covers.T, rest.T)
-        return ItemStatistics(of_systems, EstimateRows(values, defined))
+        return ItemCorrelations(of_systems, EstimateRows(values, defined))
 
-    def select(self, way: Selection, of: ItemStatistics) -> Bools:
+    def select(self, way: SelectionRule, of: ItemCorrelations) -> Bools:
         """Return the selected items; every query keeps its `LEAST` best ones."""
         retired = RETIRED[way.retired](of) | (self.faulty & way.faults)
         query = self.scores.query
@@ -252,14 +252,14 @@ class CrossFit:
     folds that chose each.
     """
 
-    selections: tuple[Selection, ...]
+    selections: tuple[SelectionRule, ...]
     halves: tuple[HalfTrial, ...]
     chosen: Indices
     agreements: Floats
     votes: Indices
 
     @property
-    def best(self) -> Selection:
+    def best(self) -> SelectionRule:
         """The selection with the highest agreement over all queries; the first of equal ones."""
         return self.selections[int(self.agreements.argmax())]
 

@@ -547,23 +547,12 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     ),
     "improve-meaning": (
         _N,
-        "Agreement is the mean Kendall's tau-a of the orders of systems by two queries; intervals "
-        "({level}) are for other queries. The gain is that of choosing items on other systems, and "
-        "rules on other queries.",
+        "Agreement: mean Kendall's tau-a of the orders by two queries; {level} intervals for other "
+        "queries. Items are chosen on other systems, rules on other queries.",
     ),
-    "improve-halves": (
-        _D,
-        "{systems} in {groups} were divided {splits} times at random: one half chose the items, "
-        "the other one shows the effect. Systems of a group return the same passages.",
-    ),
-    "improve-alike": (_N, "{systems} cover the same items as another system in every query."),
+    "improve-halves": (_D, "{systems}, in {groups} of related ones, were halved {splits} times."),
     "improve-trial": (_N, "On trial: {items} of weight 0, which count only when added."),
-    "improve-family": (
-        _W,
-        "The writers of items on trial ({writers}) and these systems have names of one family of "
-        "models: {systems}. Models tend to favour texts of their own family.",
-    ),
-    "improve-shown": (_D, "{limit} of {count} proposals are shown."),
+    "improve-family": (_W, "{writers}, who wrote items on trial, and {systems} are of one family."),
     "items-sealed": (_N, "The texts of {count} are left out."),
     "no-items-left": (_N, "No item is left."),
     "no-items-removed": (_N, "No item is left out."),
