@@ -925,7 +925,7 @@ OPTIONS: Mapping[str, Uses] = {
             "-k": "2",
             "--subtopics": "pooled",
             "--official": "official.json",
-            "--decisions": "2",
+            "--decide": "2",
             "--splits": "3",
             "--seed": "4",
             "--apply": "",

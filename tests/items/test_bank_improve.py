@@ -110,7 +110,7 @@ def test_the_command_applies_and_names_the_command_that_takes_it_back(
     exam: exampp.Collection, exampp_command: Commands
 ) -> None:
     before, path = exported(exam), exam.path
-    shown = exampp_command.line(f"exampp bank improve {path} --decisions 3")
+    shown = exampp_command.line(f"exampp bank improve {path} --decide 3")
     assert shown.code == 0
     assert shown.out.startswith("Retire ")
     assert "Cells to decide first" in shown.out
@@ -133,7 +133,7 @@ def test_decisions_are_listed_for_the_exam_with_the_proposals(exam: exampp.Colle
 
 
 def test_json_has_all_tables(exam: exampp.Collection, exampp_command: Commands) -> None:
-    ran = exampp_command.line(f"exampp bank improve {exam.path} --format json --decisions 2")
+    ran = exampp_command.line(f"exampp bank improve {exam.path} --format json --decide 2")
     shown = json.loads(ran.out)
     assert set(shown) == {"gain", "proposals", "selections", "decisions"}
     first = shown["gain"]["rows"][0]

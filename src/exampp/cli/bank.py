@@ -437,9 +437,9 @@ def improve_bank(
     k: Depth = 20,
     subtopics: Subtopics = "auto",
     official: Officials = None,
-    decisions: Annotated[
+    decide: Annotated[
         int,
-        keyword(min=0, help="Also list this many cells whose human decisions move the order most."),
+        keyword(min=0, help="List this many cells whose human decisions move the order most."),
     ] = 0,
     splits: Annotated[
         int, keyword(min=1, help="Divide the systems this many times at random.", rare=True)
@@ -471,7 +471,7 @@ def improve_bank(
             k=k,
             subtopics=subtopics,
             official=official or (),
-            decisions=decisions,
+            decisions=decide,
             settings=ImprovementSettings(splits, seed),
         )
         show(found, display)

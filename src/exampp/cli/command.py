@@ -216,7 +216,7 @@ ASKED_FOR = "Computation"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
     "passage-tokens cited update subtopic answer commitment on-error scale",
-    ASKED_FOR: "output for until measure min-rating min-relevant per-query official scores qrels "
+    ASKED_FOR: "output for apply decide until measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard may-miss retry-failed after unsure audit audit-seed "
@@ -233,7 +233,7 @@ PANELS: Mapping[str, str] = {
     "Cost and stopping": "dry-run explain batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",
-    "Statistics": "alpha correction permutations samples seed steps",
+    "Statistics": "alpha correction permutations samples seed splits steps",
     "Output": "github interactive format notes digits title theme json files toml all",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in
