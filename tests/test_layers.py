@@ -23,9 +23,9 @@ ROWS = (
     ("inputs", "items", "measures", "demo"),
     ("grading",),
     ("analysis", "review", "exports"),
-    ("grades", "bank"),
+    ("grades", "bank", "scorer"),
     ("collection",),
-    ("bank_matches", "citations", "project"),
+    ("bank_matches", "citations", "project", "service"),
     ("integrations",),
     ("web",),
     ("cli",),
@@ -96,6 +96,7 @@ ON_TOP = (
     "integrations",
     "project",
     "results.page",
+    "service",
     "web",
 )
 """What the core works without, and never imports."""

@@ -9,8 +9,7 @@ with exampp.Collection.create("my.exam") as collection:
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,10 +26,9 @@ from exampp.records.graders import (
     choose_grader,
     fitting_graders,
 )
-from exampp.records.inputs import PASSAGE_TOKENS, SystemCount
+from exampp.records.inputs import CACHED_CELLS, PASSAGE_TOKENS
 from exampp.records.selection import SEARCH_KINDS, SearchKind
-from exampp.results.result import Result, Table, Tables
-from exampp.results.view import Column
+from exampp.results.result import Table, Tables
 from exampp.sanitize import check_lists, check_path
 from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import (
@@ -42,10 +40,9 @@ from exampp.store.bank import (
     only_bank,
 )
 from exampp.store.cells import DEPTH
-from exampp.store.connection import connect, is_collection, refuse_graded_file, transaction
+from exampp.store.connection import connect, is_collection, refuse_graded_file
 from exampp.store.grades import StoredGrader, graders, graders_with_grades
-from exampp.store.inputs import queries_with_text, remove_systems, system_counts
-from exampp.store.pages import write_pages
+from exampp.store.inputs import queries_with_text
 
 if TYPE_CHECKING:
     from exampp.analysis.banks import BankComparison, MatchedBanks
@@ -65,10 +62,12 @@ if TYPE_CHECKING:
     from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
+    from exampp.inputs.systems import Systems
     from exampp.measures.names import Measure
     from exampp.records.gradebook import DecisionChoice
     from exampp.records.graders import RatingScale
     from exampp.review.record import QueryRecord
+    from exampp.scorer import Scorer
     from exampp.store.search import SearchPage
 
 
@@ -120,67 +119,6 @@ class _Choice(TypedDict, total=False):
     part: str | None
     with_decisions: bool
     choice: Mapping[str, str | None]
-
-
-def search_table(pages: Sequence[SearchPage], text: str, *, whole: bool = False) -> Table:
-    """Return a row per record: its ids, its author, the text around the hits.
-
-    With `whole`, texts are not cut.
-    """
-    from exampp.store.search import excerpt_pieces, search_words
-
-    words = search_words(text)
-    rows = [
-        (
-            one.kind,
-            ", ".join(one.query_ids),
-            one.item_id,
-            one.passage_id,
-            one.note,
-            one.author,
-            one.text
-            if whole
-            else " ".join("".join(p.text for p in excerpt_pieces(one.text, words)).split()),
-        )
-        for of in pages
-        for one in of.records
-    ]
-    notes = [f"More {of.kind} match: use --in {of.kind} --limit N." for of in pages if of.more]
-    if not rows:
-        notes.append("No record contains all of these words." if words else "The search is empty.")
-    return Table.of(["in", "query", "item", "passage", "said", "by", "text"], rows, notes=notes)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Systems(Result):
-    """The systems of a collection, read at each use."""
-
-    connection: sqlite3.Connection
-
-    def __iter__(self) -> Iterator[SystemCount]:
-        return iter(self.list())
-
-    def list(self) -> Sequence[SystemCount]:
-        """Return the systems, sorted by name, with their counts of passages."""
-        return system_counts(self.connection)
-
-    def tables(self) -> Mapping[str, Table]:
-        """Return one row per system; passages are means over its queries."""
-        heads: tuple[str | Column, ...] = ("system", "queries", Column("passages", 1))
-        return {"systems": Table.of(heads, self.list())}
-
-    def remove(self, *names: str) -> int:
-        """Remove the rankings of systems; return the number of ranked passages.
-
-        Passages and grades stay, so importing the run again restores it. Raises InputError, and
-        removes nothing, if a system is unknown.
-        """
-        if not names:
-            raise InputError("no system to remove", hint="Name one")
-        with self.connection, transaction(self.connection):
-            removed = remove_systems(self.connection, dict.fromkeys(names))
-            write_pages(self.connection)
-        return removed
 
 
 class Collection:
@@ -543,6 +481,8 @@ class Collection:
     @property
     def systems(self) -> Systems:
         """Return the systems, to list or remove them."""
+        from exampp.inputs.systems import Systems
+
         return Systems(self.connection)
 
     @with_grader_options()
@@ -650,6 +590,36 @@ class Collection:
         for progress in self.grading(grader, **options).steps():
             tell(progress)
         return progress
+
+    @with_grader_options()
+    def scorer(
+        self,
+        grader: str | Grader | Callable[..., Any],
+        *,
+        measure: str = "Cover@20",
+        min_rating: int | None = None,
+        bank: str | None = None,
+        name: str | None = None,
+        scale: RatingScale | None = None,
+        same_text_same_grade: bool = False,
+        passage_tokens: int = PASSAGE_TOKENS,
+        cached: int = CACHED_CELLS,
+        **options: Any,
+    ) -> Scorer:
+        """Return a function that scores texts by the exam and stores nothing.
+
+        Takes a grader as `grading` does. The measure is Cover, Points, Avoided or a nugget score;
+        `passage_tokens` is as for `import_files`, `cached` the number of grades in memory.
+
+        Example:
+            exam.scorer("draft").score("q1", ["An answer.", "Another one."]).values
+        """
+        refuse_graded_file(self.connection)
+        from exampp.scorer import GraderChoice, Scorer, ScorerSettings
+
+        named = name, scale, same_text_same_grade
+        choice = GraderChoice.of(self.path, grader, bank, named, options)
+        return Scorer(choice, ScorerSettings(measure, min_rating, passage_tokens, cached))
 
     @with_grader_options("grading")
     def grading_costs(

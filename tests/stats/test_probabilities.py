@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exampp.records.gradebook import MISSING
 from exampp.stats.agreement import cohen_kappa, confusion
 from exampp.stats.calibration import (
-    Scorer,
+    ProbabilityScores,
     at_least,
     best_cut_points,
     equal_bins,
@@ -82,7 +82,7 @@ def test_scores_are_those_of_scikit_learn() -> None:
     p = np.round(RANDOM.uniform(0.01, 0.99, 300), 2)
     y = (RANDOM.random(300) < p).astype(np.float64)
     group = RANDOM.integers(0, 4, 300)
-    scorer = Scorer(p, y, group, 4)
+    scorer = ProbabilityScores(p, y, group, 4)
     # a query drawn twice counts twice, one that was not drawn not at all
     weights = np.array([2.0, 1, 0, 1])
     each = weights[group]
@@ -100,12 +100,12 @@ def test_reliability_and_ece_by_hand() -> None:
     assert (low.predicted, low.observed) == pytest.approx((0.1, 1 / 3))
     assert low.passages == 3
     assert (high.predicted, high.observed, high.passages) == (0.9, 1, 1)
-    ece = Scorer(p, y, np.zeros(4, np.intp), 1).ece(np.ones(1))
+    ece = ProbabilityScores(p, y, np.zeros(4, np.intp), 1).ece(np.ones(1))
     assert ece == pytest.approx(3 / 4 * abs(1 / 3 - 0.1) + 1 / 4 * 0.1)
 
 
 def test_what_is_impossible_has_no_log_loss_and_one_class_no_auc() -> None:
-    scorer = Scorer(np.array([0.0, 1.0]), np.ones(2), np.zeros(2, np.intp), 1)
+    scorer = ProbabilityScores(np.array([0.0, 1.0]), np.ones(2), np.zeros(2, np.intp), 1)
     assert np.isnan(scorer.log_loss(np.ones(1)))
     assert np.isnan(scorer.auc(np.ones(1)))
 

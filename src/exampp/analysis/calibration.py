@@ -38,8 +38,8 @@ from exampp.sanitize import check_integer, or_default
 from exampp.stats.agreement import STATISTICS, clustered, confusions
 from exampp.stats.calibration import (
     SCORES,
+    ProbabilityScores,
     RatedPassages,
-    Scorer,
     at_least,
     best_cut_points,
     expected_labels,
@@ -438,7 +438,7 @@ class _Trained:
         )
         constant = others[np.searchsorted(self.numbers, self.of_passage)]
         before, calibrated, same = (
-            Scorer(p, self._relevant, data.group, queries)
+            ProbabilityScores(p, self._relevant, data.group, queries)
             for p in (data.means, self._relevance, constant)
         )
         draws = draw_queries(queries, self.settings.samples, self.settings.seed)

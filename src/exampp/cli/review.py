@@ -368,7 +368,7 @@ def search(
     Example: exampp search my.exam "New York" weather --in passages
     """
     # only now: its library is not needed for the help
-    from exampp.collection import search_table
+    from exampp.review.search import search_table
 
     wanted = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     with exampp.Collection(collection) as opened:

@@ -310,7 +310,7 @@ def make_grading(
     """
     backend = _backend(name)
     values = {option: value for option, value in options.items() if value is not None}
-    read_options(backend.options, values, f"the grader {name}", _RUN_OPTIONS)
+    read_options(backend.options, values, f"the grader {name}", RUN_OPTIONS)
     usual = values.get("kind") or next(iter(in_bank), KINDS[0])
     prompt = load_grading_prompt(
         values.get("prompt") or default_prompt(None, usual, backend.prompt)
@@ -413,7 +413,7 @@ class FunctionOptions(NamedTuple):
     same_text_same_grade: bool = False
 
 
-_RUN_OPTIONS = (
+RUN_OPTIONS = (
     *("bank", "depth", "pool", "select", "answers_of", "max_failures", "max_queries", "shard"),
     *("on", "batches", "dry_run", "measures", "min_rating", "may_miss"),
     *("after", "unsure", "audit", "audit_seed", "until", "margin", "baseline_system"),
@@ -629,7 +629,7 @@ def _grading_of(
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
-    named = read_options(NamedOptions, options, "a grader object", _RUN_OPTIONS)
+    named = read_options(NamedOptions, options, "a grader object", RUN_OPTIONS)
     usual = named.kind or next(iter(kinds), KINDS[0])
     prompt = load_grading_prompt(named.prompt or default_prompt(own, usual))
     kind = prompt_kind(prompt, named.kind, kinds)
@@ -684,7 +684,7 @@ def function_grading(
         raise InputError(
             "a function has no option model", hint='Use name="mine-v1": ratings are stored under it'
         )
-    call_options = read_options(CallOptions, options, "a function", _RUN_OPTIONS)
+    call_options = read_options(CallOptions, options, "a function", RUN_OPTIONS)
     checked = _checked_name(settings.name)
     low, high = check_scale(settings.scale or USUAL_SCALE)
     grader: Grader = FunctionGrader(

@@ -74,6 +74,8 @@ PASSAGE_TOKENS = 400
 """Default maximum tokens of a passage, to fit a FLAN-T5 (512 tokens) with a question (paper 000,
 section 5.1).
 """
+CACHED_CELLS = 100_000
+"""Default number of grades that a scorer caches, about 50 MB."""
 DEFAULT_MIN_RELEVANT = 2
 """Default of the lowest judgment of a relevant passage (convention of TREC DL)."""
 

@@ -197,7 +197,7 @@ def reliability_curve(p: Floats, y: Floats, bins: int = BINS) -> tuple[Calibrati
     )
 
 
-class Scorer:
+class ProbabilityScores:
     """Computes scores of predictions, for any weights of the queries.
 
     `groups` is the query of every observation, from 0. A score of weights [queries] is NaN where
@@ -262,10 +262,10 @@ class Scorer:
 
 
 SCORES = {
-    "log loss": Scorer.log_loss,
-    "Brier": Scorer.brier,
-    "AUC": Scorer.auc,
-    "ECE": Scorer.ece,
+    "log loss": ProbabilityScores.log_loss,
+    "Brier": ProbabilityScores.brier,
+    "AUC": ProbabilityScores.auc,
+    "ECE": ProbabilityScores.ece,
 }
 Labels = NDArray[np.int64]
 

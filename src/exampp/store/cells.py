@@ -92,6 +92,8 @@ SELECTIONS = ("pending", "new", "failed")
 
 Cell = tuple[int, int]
 """(item version, passage version)."""
+_ItemToGrade = tuple[int, str, str, int, str, str | None]
+"""(version, text, answers, their key, id, subtopic)."""
 
 
 class Shard(NamedTuple):
@@ -225,9 +227,32 @@ def pending_of_query(
     if exam.answers_of is not None:
         yield from _answers_due(connection, query, grader, exam, select)
         return
-    items = connection.execute(_ITEMS, {"query": query, **exam._asdict()}).fetchall()
+    items = _items(connection, query, exam)
     if items:
         yield from _due_of_items(connection, query, grader, exam, select, items)
+
+
+def cells_of_items(
+    connection: sqlite3.Connection, query: int, exam: GradingScope
+) -> dict[str, PendingCells]:
+    """Return a cell without a passage for each item of a query to grade, in bank order."""
+    query_id, text = _query(connection, query)
+    return {
+        item_id: PendingCells(
+            text,
+            item,
+            tuple(from_json(answers)),
+            "",
+            (),
+            answer_key=key,
+            ids=PendingIds(query_id, item_id, "", subtopic),
+        )
+        for _, item, answers, key, item_id, subtopic in _items(connection, query, exam)
+    }
+
+
+def _items(connection: sqlite3.Connection, query: int, exam: GradingScope) -> list[_ItemToGrade]:
+    return connection.execute(_ITEMS, {"query": query, **exam._asdict()}).fetchall()
 
 
 def cells_in_scope(
@@ -332,12 +357,9 @@ def _due_of_items(
     grader: int | None,
     exam: GradingScope,
     select: str,
-    items: Sequence[tuple[int, str, str, int, str, str | None]],
+    items: Sequence[_ItemToGrade],
 ) -> Iterator[PendingCells]:
-    """Return the pending cells of one query.
-
-    `items` are (version, text, answers, their key, id, subtopic).
-    """
+    """Return the pending cells of one query."""
     names = {"query": query, "depth": exam.depth, "pool": exam.pool}
     states, graded = _known_states(connection, query, grader, exam, [text for _, text, *_ in items])
     answer_keys = {answers: key for _, _, answers, key, *_ in items}

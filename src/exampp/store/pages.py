@@ -108,6 +108,13 @@ class GradePage:
         return np.where((self.answer_key == 0) | (self.answer_key == keys[column]), column, -1)
 
 
+_NONE = np.zeros(0, np.int64)
+EMPTY_QUERY = QueryPage(
+    (), _NONE, _NONE.astype(np.uint8), *(_NONE,) * 5, _NONE.astype(float), *(_NONE,) * 3
+)
+"""A query without passages."""
+EMPTY_GRADES = GradePage(_NONE, _NONE, (), (), *(_NONE,) * 7)
+"""A query without grades."""
 Page = TypeVar("Page", QueryPage, GradePage)
 
 

@@ -41,6 +41,8 @@ from exampp.store.connection import read_transaction
 from exampp.store.decisions import VersionCell, decisions_on
 from exampp.store.grades import IN_FORCE, WITHOUT_KEY, StoredGrader
 from exampp.store.pages import (
+    EMPTY_GRADES,
+    EMPTY_QUERY,
     GradePage,
     Places,
     QueryPage,
@@ -215,18 +217,46 @@ def query_rows(
 
     `verify` is called before a missing page is built.
     """
-    subtopics = connection.execute(
-        "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic_id",
-        (query,),
-    ).fetchall()
-    item_rows = connection.execute(_ITEMS, (query, bank, grader.identity.kind))
-    items = [item for item in map(ItemRow._make, item_rows) if among(item.item)]
+    subtopics = _subtopics(connection, query)
+    items = _item_rows(connection, query, bank, grader.identity.kind, among)
     inputs = query_page(connection, query, verify)
     grades = grade_page(connection, grader.key, query, verify)
     column = {item.version: index for index, item in enumerate(items)}
     row = {version: index for index, version in enumerate(inputs.versions.tolist())}
     decisions = decisions_on(connection, column, grader.identity)
     return QueryRows(query, query_id, subtopics, items, inputs, grades, decisions, column, row)
+
+
+def query_without_passages(
+    connection: sqlite3.Connection,
+    query: tuple[int, str],
+    bank: str,
+    kind: str,
+    among: Callable[[int], bool],
+) -> QueryGrades:
+    """Return the items of a query (key, id) as arrays; `among` selects items by key."""
+    subtopics = _subtopics(connection, query[0])
+    items = _item_rows(connection, query[0], bank, kind, among)
+    rows = QueryRows(*query, subtopics, items, EMPTY_QUERY, EMPTY_GRADES, {}, {}, {})
+    return query_grades(rows, {})
+
+
+def _subtopics(connection: sqlite3.Connection, query: int) -> list[tuple[str, int, str]]:
+    return connection.execute(
+        "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic_id",
+        (query,),
+    ).fetchall()
+
+
+def _item_rows(
+    connection: sqlite3.Connection,
+    query: int,
+    bank: str,
+    kind: str,
+    among: Callable[[int], bool],
+) -> list[ItemRow]:
+    rows = connection.execute(_ITEMS, (query, bank, kind))
+    return [item for item in map(ItemRow._make, rows) if among(item.item)]
 
 
 def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
