@@ -216,11 +216,11 @@ ASKED_FOR = "Computation"
 PANELS: Mapping[str, str] = {
     GOES_IN: "as columns passages bank-name runs responses system corpus unknown-passages "
     "passage-tokens cited update subtopic answer commitment on-error scale",
-    ASKED_FOR: "output for apply decide until measure min-rating min-relevant per-query official scores qrels "
+    ASKED_FOR: "output for until measure min-rating min-relevant per-query official scores qrels "
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard may-miss retry-failed after unsure audit audit-seed "
-    "per more keys count grounded "
+    "per more keys count grounded apply decide "
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system since margin negatives organization "
