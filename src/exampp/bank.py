@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -700,11 +701,10 @@ class Bank:
                 hint="Grade the passages first: exampp grade",
             )
         book = read_gradebook(self.connection, stored, self.name)
-        passages = [one for query in book.queries for one in query.passage_ids]
         return writing_tasks(
             book,
             self.texts(),
-            texts_of(self.connection, passages),
+            partial(texts_of, self.connection),
             stored.identity.threshold(None),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,14 @@ from exampp.analysis.improvement import (
     ImprovementSettings,
     improve,
     with_weights,
+    writing_tasks,
 )
 from exampp.analysis.item_trials import LEAST, CrossFit, SelectionRule, cross_fit, trial_exam
 from exampp.errors import InputError
 from exampp.measures.cover import item_scores
 from exampp.records import BankEntry, Item
-from exampp.records.gradebook import Gradebook, QueryGrades
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
+from exampp.records.graders import GradingTarget
 from exampp.records.items import BankTexts
 from exampp.stats.held_out import draw_halves, related_groups
 
@@ -248,3 +251,47 @@ def test_records_have_all_proposals_and_selections() -> None:
 def test_invalid_settings_are_refused(numbers: dict[str, float]) -> None:
     with pytest.raises(InputError):
         ImprovementSettings(**numbers)  # type: ignore[arg-type]
+
+
+def test_items_on_trial_change_nothing_for_their_writer() -> None:
+    """So an interrupted writer continues with the same tasks; its own texts are no faults."""
+    book = planted_exam(6, {"saturated": 4, "random": 2}, trial=(GOOD, "random"))
+    queries = [
+        replace(
+            one,
+            item_ids=one.item_ids[:10],
+            item_subtopics=one.item_subtopics[:10],
+            weights=one.weights[:10],
+            ratings=one.ratings[:, :10],
+        )
+        for one in book.queries
+    ]
+    plain = replace(book, queries=tuple(queries))
+    copies = {
+        (one.query_id, name): Item(name, one.query_id, f"What is {one.item_ids[0]}?", weight=0.0)
+        for one in book.queries
+        for name in one.item_ids
+        if "trial" in name
+    }
+    found = writing_tasks(book, texts(book, copies), _passages, 4)
+    assert found
+    assert found == writing_tasks(plain, texts(plain, {}), _passages, 4)
+
+
+def _passages(ids: Sequence[str]) -> dict[str, str]:
+    return {one: f"Text of {one}." for one in ids}
+
+
+def test_partly_graded_passages_show_nothing_of_items() -> None:
+    """Where covered items are not graded again, a cell without a grade is no failure."""
+    book = planted_exam(1, BAD)
+    target = GradingTarget(("Cover@20",), (4,))
+    queries = []
+    for one in book.queries:
+        ratings = one.ratings.copy()
+        ratings[::2, 0] = MISSING
+        queries.append(replace(one, ratings=ratings))
+    partial = replace(book, queries=tuple(queries), target=target)
+    of = trial_exam(partial, 4, 20).statistics(np.arange(30))
+    assert not of.passages.defined.any()
+    assert of.systems.defined.any()

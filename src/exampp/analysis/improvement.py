@@ -11,7 +11,7 @@ held-out systems is shown before and after.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exampp.analysis.item_trials import (
+    RETIRED,
     CrossFit,
     Key,
     SelectionRule,
@@ -36,7 +37,7 @@ from exampp.measures.board import describe_source
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import grade_notes, missing_prerequisite
 from exampp.records.gradebook import Gradebook, QueryGrades, check_testable
-from exampp.records.items import IMPROVES, BankTexts, makers_of
+from exampp.records.items import IMPROVES, BankTexts, Item, makers_of
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import Note, merge_notes, note
 from exampp.results.result import Result, Table
@@ -295,7 +296,7 @@ def improve(
     if missing := missing_prerequisite(book):
         cause = missing.cause[:1].lower() + missing.cause[1:]
         return Improvement(caption, book.grader.key, settings, lacking=cause)
-    faults = {key: found for key, rules in linted_items(texts).items() if (found := _faults(rules))}
+    faults = _faults(texts)
     exam = trial_exam(book, min_rating, k, subtopics, faults=faults, fixed=texts.sealed or ())
     groups = related_groups(exam.similarity(), SIMILAR)
     halves = _halves(exam, groups, _shown_systems(texts), settings)
@@ -319,8 +320,26 @@ def improve(
     )
 
 
-def _faults(rules: Iterable[str]) -> tuple[str, ...]:
-    return tuple(rule for rule in rules if rule in FAULTS)
+def _faults(texts: BankTexts) -> dict[Key, tuple[str, ...]]:
+    """Return the faults of items by their texts; those on trial cause none in the others."""
+    items = {(one.query_id, one.item_id): one for e in texts.entries for one in e.items}
+    in_force = replace(
+        texts,
+        entries=tuple(
+            replace(entry, items=tuple(one for one in entry.items if one.weight))
+            for entry in texts.entries
+        ),
+    )
+    found = linted_items(in_force)
+    if not all(one.weight for one in items.values()):
+        every = linted_items(texts)
+        found |= {key: rules for key, rules in every.items() if not _weight(items.get(key))}
+    faults = {key: tuple(r for r in rules if r in FAULTS) for key, rules in found.items()}
+    return {key: rules for key, rules in faults.items() if rules}
+
+
+def _weight(item: Item | None) -> float:
+    return item.weight if item else 1.0
 
 
 def _shown_systems(texts: BankTexts) -> frozenset[str]:
@@ -445,32 +464,30 @@ def _proposals(
 def writing_tasks(
     book: Gradebook,
     texts: BankTexts,
-    passages: Mapping[str, str],
+    passages: Callable[[Sequence[str]], Mapping[str, str]],
     min_rating: int,
     k: int = 20,
 ) -> dict[str, WritingTask]:
     """Return what a writer of new items is shown, by query id.
 
     For every query these are the items, with their faults, and passages of two systems that all
-    items in force treat alike: those that one of them returns and the other does not. The systems
-    are of one half of the related groups, so that the other half can confirm the gain.
+    items in force treat alike: those that one of them returns and the other does not. Systems and
+    faults are from one half of the related groups, so that the other half can confirm the gain.
+    Items on trial change nothing.
 
     Args:
         book: The grades.
         texts: The bank.
-        passages: The texts of passages by id.
+        passages: Returns the texts of passages by id.
         min_rating: The lowest rating that covers an item.
         k: The passages of a system that count.
     """
-    found = improve(book, texts, min_rating=min_rating, k=k)
     exam = trial_exam(book, min_rating, k)
-    groups = related_groups(exam.similarity(), SIMILAR)
-    systems = draw_halves(groups, 1, found.settings.seed)[0].chosen_by.tolist()
+    half = draw_halves(related_groups(exam.similarity(), SIMILAR), 1, 0)[0].chosen_by
+    opposed = RETIRED["mean below 0"](exam.statistics(half))
     faults = {
-        (one.query_id, one.item_id): ", ".join(one.faults) or "contradicts the others"
-        for one in found.proposals
-        if one.change == RETIRE
-    }
+        key: "contradicts the others" for key, at in zip(exam.keys, opposed, strict=True) if at
+    } | {key: ", ".join(found) for key, found in _faults(texts).items()}
     items: dict[str, list[str]] = {}
     for one in (item for entry in texts.entries for item in entry.items):
         if one.weight > 0 and (one.query_id, one.item_id) not in (texts.sealed or ()):
@@ -478,14 +495,14 @@ def writing_tasks(
             items.setdefault(one.query_id, []).append(one.text + f" [{fault}]" * bool(fault))
     tasks = {}
     for query in book.queries:
-        if pair := _tied_pair(query, exam, systems, k):
-            of_pair = [
-                f"(system {letter}) {passages[one]}"
-                for letter, ids in zip("AB", pair[1], strict=True)
-                for one in [one for one in ids if passages.get(one)][:PASSAGES]
-            ]
-            shown = tuple(items.get(query.query_id, ()))
-            tasks[query.query_id] = WritingTask(shown, tuple(of_pair), pair[0])
+        if pair := _tied_pair(query, exam, half.tolist(), k):
+            shown = []
+            for letter, ids in zip("AB", pair[1], strict=True):
+                words = passages(ids)
+                known = [words[one] for one in ids if words.get(one)]
+                shown += [f"(system {letter}) {text}" for text in known[:PASSAGES]]
+            of_query = tuple(items.get(query.query_id, ()))
+            tasks[query.query_id] = WritingTask(of_query, tuple(shown), pair[0])
     return tasks
 
 

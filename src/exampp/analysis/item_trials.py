@@ -187,7 +187,8 @@ def trial_exam(
 ) -> TrialExam:
     """Return the exam of a gradebook as arrays; items of weight 0 are on trial.
 
-    An item on trial stays there while it has fewer grades than the items in force.
+    An item on trial stays there while it has fewer grades than the items in force. Correlations
+    over passages are undefined if passages are graded only for some items.
     """
     weights = {
         (query.query_id, item): weight
@@ -219,6 +220,7 @@ def _pools(
 ) -> tuple[tuple[Pool, ...], Floats]:
     """Return the passages of every exam, and per item how many of those returned lack a grade."""
     places = {key: at for at, key in enumerate(keys)}
+    is_partial = bool(book.ungraded_by_target)
     order = np.argsort(np.argsort(book.systems))
     ungraded = np.zeros(len(keys))
     pools = []
@@ -230,7 +232,8 @@ def _pools(
         returned = np.zeros((len(scores.systems), len(ratings)), np.bool_)
         returned[order[layout.system], layout.passages] = True
         ungraded[items] += (ratings[returned.any(axis=0)] == MISSING).sum(axis=0)
-        pools.append(Pool(items, returned, (ratings >= scores.min_rating).astype(np.float64)))
+        covers = (ratings >= scores.min_rating) & (not is_partial)
+        pools.append(Pool(items, returned, covers.astype(np.float64)))
     return tuple(pools), ungraded
 
 
