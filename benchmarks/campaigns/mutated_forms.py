@@ -66,7 +66,7 @@ Reported = set[str]
 
 
 class Finding(NamedTuple):
-    """What should not have been."""
+    """A fault: input, place and text."""
 
     seed: int
     form: str
