@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -119,7 +121,7 @@ def test_a_graded_round_is_tried_on_systems_that_the_writer_did_not_see(
     assert not [one for one in ungraded.proposals if one.change == "add"]
     exam.grade(rater({}), model="scripted")
     found = bank.improve()
-    assert any(one.code == "improve-trial" for one in found.notes)
+    assert "on trial" in found.caption
     assert len(found.tried) > len(ADDED)
 
 
@@ -129,3 +131,52 @@ def test_a_bank_without_grades_has_no_trial(small_exam: exampp.Collection) -> No
     small_exam.grade("draft")
     with pytest.raises(InputError, match="no grades of nuggets"):
         small_exam.bank().generation(writer(), prompt="trial-nuggets", model="m")
+
+
+KILLED = """
+import sys
+import exampp
+from exampp.graders.scripted import ScriptedGrader
+
+with exampp.Collection(sys.argv[1]) as exam:
+    def write(request):
+        return '{"questions": ["Who sold alder in camp?", "When did birch burn down?"]}'
+
+    grader = ScriptedGrader(write)
+    run = exam.bank().generation(grader, prompt="trial-questions", model="gpt-5-mini")
+    for at, one in enumerate(run.steps()):
+        print(one.subject.query_id, flush=True)
+        if at == 1:
+            sys.stdin.read()
+"""
+
+
+def test_a_killed_writer_is_continued_and_undone_to_the_byte(exam: exampp.Collection) -> None:
+    bank = exam.bank()
+    before, number = exported(exam), bank.version().number
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(exam.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        stored = [process.stdout.readline().strip() for _ in range(2)]
+        process.kill()
+    assert exported(exam) != before
+    rest = run_of(exam, writer())
+    assert rest.tasks is not None
+    assert {one.query_id for one in rest.pending} == set(rest.tasks) - set(stored)
+    list(rest.steps())
+    assert not run_of(exam, writer()).pending
+    exam.grade(rater({}), model="scripted")
+    bank.improve()
+    bank.revert(number)
+    assert exported(exam) == before
+
+
+def exported(exam: exampp.Collection) -> bytes:
+    """The bank as a file."""
+    path = exam.path.with_name("bank.jsonl")
+    exam.bank().export(path)
+    return path.read_bytes()

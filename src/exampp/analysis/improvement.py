@@ -300,7 +300,8 @@ def improve(
     exam = trial_exam(book, min_rating, k, subtopics, faults=faults, fixed=texts.sealed or ())
     groups = related_groups(exam.similarity(), SIMILAR)
     halves = _halves(exam, groups, _shown_systems(texts), settings)
-    notes = [*grade_notes(book), *_notes(exam, texts, groups, settings)]
+    caption = _caption(book, exam, groups, settings)
+    notes = [*grade_notes(book), *_notes(texts, exam.scores.systems)]
     if lacking := _lacking(exam, halves):
         return Improvement(
             caption, book.grader.key, settings, lacking=lacking, notes=merge_notes(notes)
@@ -537,23 +538,26 @@ def _value(rows: EstimateRows, at: int) -> float | None:
     return float(rows.values[at]) if rows.defined[at] else None
 
 
-def _notes(
+def _caption(
+    book: Gradebook,
     exam: TrialExam,
-    texts: BankTexts,
     groups: Sequence[Sequence[int]],
     settings: ImprovementSettings,
-) -> Iterator[Note]:
-    names = exam.scores.systems
-    yield note("improve-meaning", level=percent(settings.level))
-    yield note(
-        "improve-halves",
-        splits=settings.splits,
-        groups=counted(len(groups), "group"),
-        systems=counted(len(names), "system"),
-    )
+) -> str:
+    """Return the grades, the systems of the trial, and the items on trial, as text."""
+    systems = counted(len(exam.scores.systems), "system")
+    parts = [
+        describe_source(book.grader, book.bank_label, book.oversight),
+        f"{systems} in {counted(len(groups), 'group')} of related ones",
+        f"{counted(settings.splits, 'random split')}, {percent(settings.level)} intervals",
+    ]
     if not exam.in_force.all():
-        count = counted(int((~exam.in_force).sum()), "item")
-        yield note("improve-trial", items=count)
+        parts.append(f"{counted(int((~exam.in_force).sum()), 'item')} on trial")
+    return "; ".join(parts)
+
+
+def _notes(texts: BankTexts, systems: Sequence[str]) -> Iterator[Note]:
+    """Warn of systems of the family of models that wrote items on trial."""
     writers = {
         maker
         for entry in texts.entries
@@ -562,6 +566,6 @@ def _notes(
         for maker in makers_of(item.extra, entry.extra)
     }
     families = {family for writer in writers for family in families_of(writer)}
-    akin = sorted(name for name in names if families & set(families_of(name)))
+    akin = sorted(name for name in systems if families & set(families_of(name)))
     if akin:
         yield note("improve-family", writers=sorted(writers), systems=akin)

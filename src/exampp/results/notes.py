@@ -549,13 +549,6 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _N,
         "The worst {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
     ),
-    "improve-meaning": (
-        _N,
-        "Agreement: mean Kendall's tau-a of the orders by two queries; {level} intervals for other "
-        "queries. Items are chosen on other systems, rules on other queries.",
-    ),
-    "improve-halves": (_D, "{systems}, in {groups} of related ones, were halved {splits} times."),
-    "improve-trial": (_N, "On trial: {items} of weight 0, which count only when added."),
     "improve-family": (_W, "{writers}, who wrote items on trial, and {systems} are of one family."),
     "items-sealed": (_N, "The texts of {count} are left out."),
     "no-items-left": (_N, "No item is left."),
