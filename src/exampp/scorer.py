@@ -218,6 +218,22 @@ class Scorer:
         self._queue.send()
         return self._scores(request)
 
+    def score_all(
+        self, texts: Mapping[str, Sequence[str]], *, part: str | None = None
+    ) -> dict[str, Scores]:
+        """Return the scores of texts for several queries, graded in one batch."""
+        requests = {one: self._request(one, some, part) for one, some in texts.items()}
+        self._queue.send()
+        return {one: self._scores(request) for one, request in requests.items()}
+
+    def count_cells(self, texts: Mapping[str, Sequence[str]], *, part: str | None = None) -> int:
+        """Return the number of cells of texts for several queries, graded before or not."""
+        passages = {
+            query_id: {key for one in some for key in self._ranked_passages(query_id, one)}
+            for query_id, some in texts.items()
+        }
+        return sum(len(self.item_ids(one, part)) * len(some) for one, some in passages.items())
+
     async def score_async(
         self, query_id: str, texts: Sequence[str], *, part: str | None = None
     ) -> Scores:
@@ -247,8 +263,7 @@ class Scorer:
         items = self._items(query_id, part)
         known = self._exams[query_id].cells
         cells = {name: known[name] for name in items.item_ids if name in known}
-        most = self.measure.cutoff
-        split = [dict(islice(self._passages(query_id, one).items(), most)) for one in texts]
+        split = [self._ranked_passages(query_id, one) for one in texts]
         passages = {key: text for one in split for key, text in one.items()}
         places: dict[tuple[str, str], Hashable] = {}
         queued: dict[Hashable, PendingCells] = {}
@@ -263,7 +278,11 @@ class Scorer:
                 if key not in queued:
                     ids = cell.ids._replace(passage=passage)
                     queued[key] = cell._replace(passage=text, ids=ids)
-        return _ScoreRequest(items, split, places, self._queue.put(queued))
+        return _ScoreRequest(items, split, places, self._queue.put(queued, part))
+
+    def _ranked_passages(self, query_id: str, text: str) -> dict[str, str]:
+        """Return the passages of a text that the measure reads."""
+        return dict(islice(self._passages(query_id, text).items(), self.measure.cutoff))
 
     def _passages(self, query_id: str, text: str) -> Mapping[str, str]:
         """Return the distinct passages of a text by id, in order, as an import does."""
