@@ -108,6 +108,13 @@ class StillComputing(Exception):
     """The results are not ready yet; the page will reload itself."""
 
 
+def computed(value: T | None) -> T:
+    """Return the results of a page; raise StillComputing if they are not ready yet."""
+    if value is None:
+        raise StillComputing
+    return value
+
+
 class PageOfEntries(NamedTuple, Generic[T]):
     """One page of a list; `first` is the index of its first entry."""
 
@@ -198,10 +205,7 @@ class PageRequest:
         """
         url = self.http.url.path
         waits = self.wants_part or self.http.method == "POST" or PurePosixPath(url).suffix
-        snapshot = self.live.snapshot(self.choice, None if waits else self.patience)
-        if snapshot is None:
-            raise StillComputing
-        return snapshot
+        return computed(self.live.snapshot(self.choice, None if waits else self.patience))
 
     @property
     def address_digest(self) -> str:
