@@ -138,7 +138,11 @@ def read(
     preset = preset.with_columns(named)
     if preset.normalize_names:
         preset, rows = settled_columns(path, preset, rows, named, on_error)
-    rows = rows if preset.spans else [*with_earlier_turns(preset, rows)]
+    if preset.spans is None:
+        alone, rows = rows, [*with_earlier_turns(preset, rows)]
+        if turns := sum(one is not row for (_, one), (_, row) in zip(alone, rows, strict=True)):
+            what = "are turns of conversations: each question has the turns before it"
+            add_warning(path, None, f"{turns} records {what}")
     if preset.contexts_may_be_gold and not (is_stated or named):
         refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
