@@ -727,7 +727,7 @@ def summarize_queries(
                 query.pool_size,
                 ratings.size,
                 int((ratings == MISSING).sum()),
-                int((ratings >= min_rating).any(axis=0)[wanted].sum()),
+                int((ratings[:, wanted] >= min_rating).any(axis=0).sum()),
                 decisions[name],
                 float(of_systems.mean()) if of_systems.size else None,
                 float(of_systems.std(ddof=1)) if of_systems.size > 1 else None,
