@@ -463,10 +463,10 @@ def test_a_function_is_a_grader(small_exam: exampp.Collection) -> None:
 
 def test_bank_edits_after_opening_do_not_change_a_scorer(small_exam: exampp.Collection) -> None:
     scorer = small_exam.scorer(ScriptedGrader("4"))
-    before = scorer.item_ids("q1")
+    before = scorer.items("q1")
     small_exam.bank().add("q1", "A new question?", author="ada")
-    assert scorer.item_ids("q1") == before
-    assert len(small_exam.scorer(ScriptedGrader("4")).item_ids("q1")) == len(before) + 1
+    assert scorer.items("q1") == before
+    assert len(small_exam.scorer(ScriptedGrader("4")).items("q1")) == len(before) + 1
 
 
 def test_the_collection_may_be_closed(tmp_path: Path) -> None:

@@ -172,9 +172,16 @@ def score_texts(
 ) -> Scores:
     """Return the scores of texts; `query` has the items and no passages.
 
+    Grades of other items are ignored.
+
     Raises:
         InputError: The measure is undefined for the items of the query.
     """
+    mine = set(query.item_ids)
+    texts = [
+        {passage: {name: of[name] for name in of if name in mine} for passage, of in text.items()}
+        for text in texts
+    ]
     passages = list(dict.fromkeys(passage for text in texts for passage in text))
     row = {passage: at for at, passage in enumerate(passages)}
     items, column = len(query.item_ids), {one: at for at, one in enumerate(query.item_ids)}
