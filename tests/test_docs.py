@@ -104,8 +104,17 @@ def test_page(page: Path, request: pytest.FixtureRequest) -> None:
 
 def run_page(page: Path, *, write: bool = False) -> Shell:
     """Run the blocks of a page in the working folder, and compare or write their outputs."""
+    shell = Shell()
+    try:
+        run_blocks(page, shell, write=write)
+    finally:
+        shell.stop()
+    return shell
+
+
+def run_blocks(page: Path, shell: Shell, *, write: bool) -> None:
     text = page.read_text(encoding="utf-8")
-    shell, names, wrong = Shell(), dict[str, object](), list[str]()
+    names, wrong = dict[str, object](), list[str]()
     parts, at = list[str](), 0
     for block in blocks(text):
         console = block.language == "console"
@@ -119,7 +128,6 @@ def run_page(page: Path, *, write: bool = False) -> Shell:
     if write:
         page.write_text("".join([*parts, text[at:]]), encoding="utf-8")
     assert write or not wrong, "\n\n".join([page.name, *wrong])
-    return shell
 
 
 def run_console(block: Block, shell: Shell, wrong: list[str]) -> str:

@@ -25,7 +25,7 @@ ROWS = (
     ("analysis", "review", "exports"),
     ("grades", "bank", "scorer"),
     ("collection",),
-    ("bank_matches", "citations", "project"),
+    ("bank_matches", "citations", "project", "service"),
     ("integrations",),
     ("web",),
     ("cli",),
@@ -94,6 +94,7 @@ ON_TOP = (
     "integrations",
     "project",
     "results.page",
+    "service",
     "web",
 )
 """What the core works without, and never imports."""

@@ -8,7 +8,8 @@ The oracle of a form is what its undamaged file holds (tests/support/forms.py). 
 - a text in the collection that is not in the damaged file;
 - a text in another role than in the undamaged file, although its field has the same name;
 - a text that is still in its field and in no part of the collection, without an error, a skipped
-  record, a remark or a field that is named as not read.
+  record, or a remark or a field not read that the undamaged file does not have;
+- anything in the collection after an error.
 
 Each is printed with its seed, which `--seed N --count 1` repeats. The exit code is 1 if there is a
 finding.
@@ -22,6 +23,8 @@ import csv
 import io
 import json
 import random
+import re
+import sqlite3
 import sys
 import tempfile
 import time
@@ -29,6 +32,8 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,18 +41,28 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 from mutated_files import mutated
-from support.forms import FORMS, Contents, Form, contents
+from support.forms import FORMS, Contents, contents
 
 import exampp
 from exampp.errors import ExamError
 from exampp.formats.traces import literal
+from exampp.store.connection import connect_memory
 
 SECONDS = 5.0
 SHORTEST = 6
 """Characters of texts that are looked for: shorter ones occur by chance."""
 AMBIGUOUS = frozenset({"LangSmith, examples of a data set"})
 """Forms that are another form without one of their fields."""
-Pairs = set[tuple[str, str]]
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where the damaged files are written."""
+OF_FIELDS = re.compile(r": \d+ fields? not read: ")
+"""What marks the remark on the fields that a report has one by one."""
+END = "\x1f"
+"""The separator of the parts of a path."""
+COLUMNS = ("columns", "data")
+Pairs = Counter[tuple[str, str]]
+"""How often a file has (path, text)."""
+Reported = set[str]
 
 
 class Finding(NamedTuple):
@@ -147,25 +162,32 @@ def _damaged_table(content: str, chance: random.Random) -> bytes:
 
 
 def fields_of(content: str) -> Pairs:
-    """Return the (field, text) of a file: fields of objects, or columns."""
+    """Return the (path, text) of a file: fields of objects, or columns; lists have no part."""
     for documents in ([content], content.splitlines()):
         try:
-            return {*chain(*(_pairs(json.loads(one), "") for one in documents))}
+            return Counter(chain(*(_pairs(json.loads(one), "") for one in documents)))
         except (ValueError, RecursionError):
             continue
     try:
         header, *rows = csv.reader(io.StringIO(content, newline=""))
     except (ValueError, csv.Error):
-        return set()
+        return Counter()
     cells = (pair for row in rows for pair in zip(header, row, strict=False))
-    return {*chain(*(_pairs(cell, field.strip()) for field, cell in cells))}
+    return Counter(chain(*(_pairs(cell, field.strip()) for field, cell in cells)))
 
 
 def _pairs(value: Any, field: str) -> Iterator[tuple[str, str]]:
     opened = literal(value) if isinstance(value, str) else value
+    if isinstance(opened, dict) and [*map(type, map(opened.get, COLUMNS))] == [list, list]:
+        # a table of pandas, whose texts have the names of their columns
+        opened = [
+            dict(zip(map(str, opened["columns"]), row, strict=False))
+            for row in opened["data"]
+            if isinstance(row, list)
+        ]
     if isinstance(opened, dict):
         for key, one in opened.items():
-            yield from _pairs(one, str(key))
+            yield from _pairs(one, f"{field}{END}{key}")
     elif isinstance(opened, list):
         for one in opened:
             yield from _pairs(one, field)
@@ -193,23 +215,55 @@ def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
     }
 
 
-def wrong(name: str, form: Form, data: bytes, held: Contents, report: Any) -> Iterator[str]:
+class Expected(NamedTuple):
+    """What an undamaged file holds: its fields, the texts by role, and what its report names."""
+
+    fields: Pairs
+    roles: Mapping[str, set[str]]
+    role_of: Mapping[str, str]
+    reported: Reported
+
+
+@cache
+def expected_of(name: str) -> Expected:
+    """Return what the undamaged file of a form holds."""
+    form = FORMS[name]
+    roles = roles_of(form.expected, form.expected)
+    with exam_of_this_process() as exam, tempfile.TemporaryDirectory(dir=MEMORY) as made:
+        (Path(made) / form.name).write_text(form.content)
+        report = exam.import_files(Path(made) / form.name)
+    role_of = {one: role for role, some in roles.items() for one in some}
+    return Expected(fields_of(form.content), roles, role_of, reported_by(report))
+
+
+def reported_by(report: Any) -> Reported:
+    """Return the remarks and the fields not read of an import, without the name of the file."""
+    remarks = {one.rpartition(": ")[2] for one in report.remarks if not OF_FIELDS.search(one)}
+    return remarks | {field for fields in report.unread.values() for field in fields}
+
+
+def names_of(text: str, fields: Pairs) -> set[str]:
+    """Return the names of the fields that have a text."""
+    return {path.rpartition(END)[2] for path, value in fields if value == text}
+
+
+def wrong(name: str, data: bytes, held: Contents, passages: str, report: Any) -> Iterator[str]:
     """Yield what is wrong with the contents of a collection of a damaged file."""
     text = data.decode("utf-8", "replace")
-    before, after = fields_of(form.content), fields_of(text)
+    before, expected, role_of, reported = expected_of(name)
+    after = fields_of(text)
     everything = text + "\n".join(one for _, one in after)
-    expected, found = (roles_of(one, form.expected) for one in (form.expected, held))
-    role_of = {one: role for role, some in expected.items() for one in some}
-    stored = "\n".join(one for some in found.values() for one in some)
-    is_reported = bool(report.skipped or report.unread or report.remarks)
+    found = roles_of(held, FORMS[name].expected)
+    stored = passages + "\n".join(one for some in found.values() for one in some)
+    is_replaced = "\0" in text and bool(report.replaced)
+    is_reported = bool(report.skipped or reported_by(report) - reported)
     for role, texts in found.items():
         for one in texts:
             for line in one.splitlines():
                 said = line.removeprefix("user: ").removeprefix("assistant: ")
-                if said not in everything and not {*"\\\ufffd"} & {*text}:
+                if said not in everything and not ({*"\\\ufffd"} & {*text} or is_replaced):
                     yield f"{role} {line!r} is not in the file"
-            names = {field for field, value in after if value == one}
-            was = {field for field, value in before if value == one}
+            names, was = names_of(one, after), names_of(one, before)
             is_moved = one not in expected[role] and one in role_of and names and names <= was
             if (
                 is_moved
@@ -218,10 +272,40 @@ def wrong(name: str, form: Form, data: bytes, held: Contents, report: Any) -> It
             ):
                 yield f"{role_of[one]} {one!r} is a {role}"
     for one, role in role_of.items():
-        names = {field for field, value in before if value == one}
-        is_there = any((field, one) in after for field in names)
-        if len(one) >= SHORTEST and is_there and one not in stored and not is_reported:
+        places = Counter({pair: count for pair, count in before.items() if pair[1] == one})
+        is_there = not names_of(one, before).isdisjoint(names_of(one, after))
+        # of several places with this text, one that is damaged may be the one that counts
+        is_damaged = places.total() > 1 and bool(places - after)
+        is_lost = is_there and not is_damaged and one not in stored
+        if len(one) >= SHORTEST and is_lost and not is_reported:
             yield f"{role} {one!r} is lost without a word"
+
+
+@cache
+def collections() -> tuple[exampp.Collection, sqlite3.Connection]:
+    """Return the collection of this process, in memory, and its empty copy."""
+    exam = exampp.Collection.__new__(exampp.Collection)
+    exam.path, exam._graded_file = Path("my.exam"), None
+    exam.connection = connect_memory(exam.path)
+    empty = sqlite3.connect(":memory:")
+    exam.connection.backup(empty)
+    return exam, empty
+
+
+@contextmanager
+def exam_of_this_process() -> Iterator[exampp.Collection]:
+    """Yield the collection of this process, which is emptied afterwards."""
+    exam, empty = collections()
+    if holds_anything(exam):
+        empty.backup(exam.connection)
+    yield exam
+
+
+def holds_anything(exam: exampp.Collection) -> bool:
+    """Return whether a collection has a row of any import."""
+    tables = ("query", "passage", "system", "judgment", "bank", "item")
+    rows = (exam.connection.execute(f"SELECT 1 FROM {one} LIMIT 1") for one in tables)
+    return any(row.fetchone() for row in rows)
 
 
 def case(seed: int) -> tuple[str, list[Finding]]:
@@ -229,24 +313,32 @@ def case(seed: int) -> tuple[str, list[Finding]]:
     chance = random.Random(seed)
     name = chance.choice(sorted(FORMS))
     form = FORMS[name]
+    expected_of(name)
     data = damaged(form.content, chance)
     outcome, found = "read", list[str]()
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as made:
+    with exam_of_this_process() as exam, tempfile.TemporaryDirectory(dir=MEMORY) as made:
         folder = Path(made)
         (folder / form.name).write_bytes(data)
         started = time.process_time()
-        with exampp.Collection.create(folder / "my.exam") as exam:
-            try:
-                report = exam.import_files(
-                    folder / form.name, on_error=chance.choice(("raise", "skip"))
-                )
-                found += wrong(name, form, data, contents(exam, folder), report)
-            except ExamError:
-                outcome = "refused"
-            except Exception as error:
-                where = traceback.extract_tb(error.__traceback__)[-1]
-                place = f"{Path(where.filename).name}:{where.lineno}"
-                found.append(f"{type(error).__name__}: {error} ({place})")
+        report = None
+        try:
+            report = exam.import_files(
+                folder / form.name, on_error=chance.choice(("refuse", "skip"))
+            )
+            held = contents(exam, folder)
+            passages = folder / "texts.jsonl"
+            texts = passages.read_text() if passages.exists() else ""
+            found += wrong(name, data, held, texts, report)
+        except ExamError as error:
+            outcome = "refused"
+            if report is not None and "cannot be a column of a TREC file" not in str(error):
+                found.append(f"imported, but not exported: {error}")
+            if report is None and holds_anything(exam):
+                found.append("refused, but the collection is not empty")
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(where.filename).name}:{where.lineno}"
+            found.append(f"{type(error).__name__}: {error} ({place})")
         if (took := time.process_time() - started) > SECONDS:
             found.append(f"took {took:.1f} s")
     return outcome, [Finding(seed, name, what[:300]) for what in found]

@@ -347,6 +347,49 @@ OPTIONS: Mapping[str, Uses] = {
             "--access-log": "access.log",
         },
     ),
+    "api": Uses(
+        (
+            "api bare.exam --grader draft",
+            f"api bare.exam {HF}",
+            f"api bare.exam {OPENAI}",
+            f"api bare.exam {OPENAI} --stdio",
+        ),
+        {
+            **MODEL,
+            "--grader": "",
+            "--prompt": "question-answering",
+            "--kind": "nugget",
+            "--bank": "small",
+            "--min-rating": "2",
+            "--decode": {f"api bare.exam {HF}": "generate", f"api bare.exam {OPENAI}": "text"},
+            "--beams": "3",
+            "--limit": "99",
+            "--batch-tokens": "99",
+            "--least-mass": "0.25",
+            "--price-cached": "1 --price-read 2 --price-written 2",
+            "--repetition": "2",
+            "--unnumbered": {"api bare.exam --grader hf": "unparsed"},
+            "--matching": {},
+            "--stdio": "",
+            "--host": "0.0.0.0",
+            "--port": "7",
+            "--allowed-host": "exams.example.org",
+            "--prefix": "/exam",
+            "--proxy": "127.0.0.1",
+            "--access-log": "access.log",
+        },
+    ),
+    "clients": Uses(
+        ("clients my.exam", "clients my.exam --add bot"),
+        {
+            "--add": "ann",
+            "--rate": "7",
+            "--requests": "7",
+            "--cells": "7",
+            "--revoke": "ann",
+            **FORMAT,
+        },
+    ),
     "people": Uses(
         ("people my.exam", "people my.exam --invite ann"),
         {
@@ -1047,6 +1090,8 @@ def run(
     monkeypatch.setattr(local, "finetune", options_example.finetuned)
     monkeypatch.setattr(openai, "OpenAICompatibleGrader", recorded)
     monkeypatch.setattr(web, "serve", recorded)
+    monkeypatch.setattr("exampp.web.api.serve_api", options_example.served)
+    monkeypatch.setattr("exampp.web.mcp.serve_streams", options_example.served)
     undrawn = SimpleNamespace(vegalite_to_svg=lambda *drawn, **how: f"<svg {drawn} {how}/>")
     monkeypatch.setattr(figure, "_converter", lambda: undrawn)
     monkeypatch.setattr(notes, "by_severity", lambda found: (tuple(found), ()))

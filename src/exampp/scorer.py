@@ -225,12 +225,12 @@ class Scorer:
             InputError: The query or part is unknown, or the texts are not a list of str.
             Unfinished: The grader stopped before it had answered everything.
         """
-        return self.score_queries({query_id: texts}, part=part)[query_id]
+        return self.score_all({query_id: texts}, part=part)[query_id]
 
-    def score_queries(
+    def score_all(
         self, texts: Mapping[str, Sequence[str]], *, part: str | None = None
     ) -> dict[str, Scores]:
-        """Return the scores of texts of several queries, graded in one batch; see `score`."""
+        """Return the scores of texts for several queries, graded in one batch; see `score`."""
         return {query: found[part] for query, found in self._score(texts, [part]).items()}
 
     def score_parts(self, texts: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Scores]]:
@@ -254,6 +254,14 @@ class Scorer:
         requests = {query: self._request(query, some, parts) for query, some in texts.items()}
         self._queue.send()
         return {query: self._scores(request) for query, request in requests.items()}
+
+    def count_cells(self, texts: Mapping[str, Sequence[str]], *, part: str | None = None) -> int:
+        """Return the number of cells of texts for several queries, graded before or not."""
+        passages = {
+            query_id: {key for one in some for key in self._ranked_passages(query_id, one)}
+            for query_id, some in texts.items()
+        }
+        return sum(len(self.items(one, part)) * len(some) for one, some in passages.items())
 
     async def score_async(
         self, query_id: str, texts: Sequence[str], *, part: str | None = None
@@ -287,8 +295,7 @@ class Scorer:
         wanted = {name for one in items.values() for name in one.item_ids}
         known = self._exams[query_id].cells
         cells = {name: cell for name, cell in known.items() if name in wanted}
-        most = self.measure.cutoff
-        split = [dict(islice(self._passages(query_id, one).items(), most)) for one in texts]
+        split = [self._ranked_passages(query_id, one) for one in texts]
         passages = {key: text for one in split for key, text in one.items()}
         places: dict[tuple[str, str], Hashable] = {}
         queued: dict[Hashable, PendingCells] = {}
@@ -303,7 +310,16 @@ class Scorer:
                 if key not in queued:
                     ids = cell.ids._replace(passage=passage)
                     queued[key] = cell._replace(passage=text, ids=ids)
-        return _ScoreRequest(items, split, places, self._queue.put(queued))
+        grades: dict[Hashable, Any] = {}
+        for part, of_part in items.items():
+            names = set(of_part.item_ids)
+            mine = {key: cell for key, cell in queued.items() if cell.ids.item in names}
+            grades |= self._queue.put(mine, part)
+        return _ScoreRequest(items, split, places, grades)
+
+    def _ranked_passages(self, query_id: str, text: str) -> dict[str, str]:
+        """Return the passages of a text that the measure reads."""
+        return dict(islice(self._passages(query_id, text).items(), self.measure.cutoff))
 
     def _passages(self, query_id: str, text: str) -> Mapping[str, str]:
         """Return the distinct passages of a text by id, in order, as an import does."""

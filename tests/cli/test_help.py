@@ -269,6 +269,7 @@ def test_the_examples_run_one_after_the_other(
     monkeypatch.setattr("exampp.graders.local.finetune", options_example.finetuned)
     served: list[object] = []
     monkeypatch.setattr("exampp.web.serve", lambda path, **_: served.append(path))
+    monkeypatch.setattr("exampp.web.api.serve_api", lambda *_, **__: served.append("api"))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     # a gate asks for grades of all that is there, to which others add
     first = ["exampp demo", "exampp import", "exampp grade", "exampp gate", "exampp citations"]
@@ -299,7 +300,7 @@ def test_the_examples_run_one_after_the_other(
         assert ran.code == 0, f"{ALL[path].example}\n{ran.err}"
         if path == "exampp demo":
             monkeypatch.chdir("tour")
-    assert list(map(str, served)) == ["my.exam"]
+    assert list(map(str, served)) == ["my.exam", "api"]
 
 
 def expanded(command: str) -> list[str]:

@@ -472,20 +472,19 @@ def test_a_dismissal_travels_with_the_bank(collection: exampp.Collection, tmp_pa
 
 REAL = {
     "car-y3/questions": {
-        "list-mark": 180,
-        "double-barrelled": 958,
-        "yes-no": 459,
-        "time-dependent": 79,
-        "duplicate": 6,
-        "near-duplicate": 9,
+        "list-mark": 70,
+        "double-barrelled": 307,
+        "yes-no": 127,
+        "time-dependent": 24,
+        "duplicate": 1,
     },
-    "car-y3/nuggets": {"fragment": 15, "unresolved": 21},
+    "car-y3/nuggets": {"fragment": 3, "unresolved": 9, "duplicate": 5, "near-duplicate": 4},
     "dl19/nuggets": {"fragment": 29, "prompt-echo": 11},
 }
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_findings_in_real_banks(shared_data: Path, name: str) -> None:
-    entries = list(workbench_bank.read(shared_data / f"{name}.jsonl.gz"))
+    entries = list(workbench_bank.read(shared_data / f"{name}.jsonl.gz"))[:250]
     counts = Counter(one.rule for one in lint(entries, {}))
     assert {rule: counts[rule] for rule in REAL[name]} == REAL[name]

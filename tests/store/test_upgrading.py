@@ -12,7 +12,9 @@ from support import exams
 import exampp
 from exampp.errors import InputError
 from exampp.records import Query
+from exampp.records.clients import Limits
 from exampp.store import upgrading
+from exampp.store.clients import clients, put_client
 from exampp.store.connection import (
     SCHEMA_VERSION,
     connect,
@@ -25,22 +27,25 @@ from exampp.store.inputs import put_queries, read_queries
 from exampp.store.sql import TABLE, sums_of_tables
 
 
-def older(path: Path) -> Path:
-    """Turn a collection into one of the version before."""
+def older(path: Path, version: int) -> Path:
+    """Turn a collection into one of an earlier version."""
     with closing(sqlite3.connect(path, isolation_level=None)) as opened:
-        opened.execute("ALTER TABLE query DROP COLUMN answerable")
+        opened.execute("DROP TABLE client_request")
+        opened.execute("DROP TABLE client")
+        if version < 5:
+            opened.execute("ALTER TABLE query DROP COLUMN answerable")
         for name, sums in dict(sums_of_tables(opened)).items():
             opened.execute(f"UPDATE {TABLE} SET rows = ?, total = ? WHERE name = ?", (*sums, name))
-        opened.execute(f"PRAGMA user_version = {upgrading.BEFORE}")
-        assert schema_digest(objects(opened)) == upgrading.BEFORE_DIGEST
+        opened.execute(f"PRAGMA user_version = {version}")
+        assert schema_digest(objects(opened)) == upgrading.EARLIER[version]
     return path
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+@pytest.fixture(params=upgrading.EARLIER)
+def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     with exams.make(tmp_path) as exam:
         exam.grade("draft")
-    return older(tmp_path / "my.exam")
+    return older(tmp_path / "my.exam", request.param)
 
 
 def test_an_older_collection_is_upgraded_with_all_its_content(path: Path, tmp_path: Path) -> None:
@@ -51,6 +56,8 @@ def test_an_older_collection_is_upgraded_with_all_its_content(path: Path, tmp_pa
     with exampp.open(path) as exam:
         assert exam.grades().evaluate().rows == expected
         assert exam.query_texts() == exams.QUERIES
+        with exam.connection, transaction(exam.connection):
+            put_client(exam.connection, "bot", "0" * 64, Limits())
     with closing(sqlite3.connect(path)) as opened:
         assert opened.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
     assert exampp.check(path).ok
@@ -66,6 +73,7 @@ def test_a_file_that_cannot_be_written_is_read_as_it_is(path: Path) -> None:
     with closing(connect_unchanging(path, called=path)) as opened:
         assert {one.query_id: one.text for one in read_queries(opened)} == exams.QUERIES
         assert {one.answerable for one in read_queries(opened)} == {None}
+        assert clients(opened) == []
     assert path.read_bytes() == before
 
 
@@ -102,8 +110,10 @@ def test_marks_of_queries_merge_and_are_reported(tmp_path: Path) -> None:
 
 
 def test_older_collections_merge(path: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(path)) as opened:
+        before = opened.execute("PRAGMA user_version").fetchone()
     with exams.make(tmp_path, "other.exam") as exam:
         exam.merge(path)
         assert exam.grades().gradebook.is_graded
     with closing(sqlite3.connect(path)) as opened:
-        assert opened.execute("PRAGMA user_version").fetchone() == (upgrading.BEFORE,)
+        assert opened.execute("PRAGMA user_version").fetchone() == before

@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exampp.cli.main import main
+from support.waiting import wait_for
 
 LEFT_OUT = "..."
 """A line of shown output that stands for any number of lines."""
@@ -112,13 +114,26 @@ def renewed(shown: Sequence[str], real: Sequence[str]) -> list[str]:
 
 
 class Shell:
-    """Runs lines as a shell does; commands of exampp run in this process."""
+    """Runs lines as a shell does; commands of exampp run in this process.
+
+    A line that ends with `&` starts a server, whose output goes to a file; it ends with `stop`.
+    Servers of pages listen on a free port instead of `PORT`.
+    """
+
+    PORT = "8766"
 
     def __init__(self) -> None:
         self.code = 0
+        self._servers: list[subprocess.Popen[str]] = []
+        self._port = ""
 
     def run(self, line: str) -> list[str]:
         """Run a line; return the lines of both streams, as a terminal shows them."""
+        if line.endswith(" &"):
+            return self._start(line.removesuffix(" &"))
+        if self._servers:
+            shown = self._by_bash(line.replace(self.PORT, self._port))
+            return [one.replace(self._port, self.PORT) for one in shown]
         if not line.startswith("exampp ") or _OF_A_SHELL.search(re.sub("'.*?'", "", line)):
             return self._by_bash(line)
         line, _, to = line.partition(" > ")
@@ -130,17 +145,44 @@ class Shell:
             Path(to).write_text(out.getvalue(), encoding="utf-8")
         return printed.getvalue().splitlines()
 
-    def _by_bash(self, line: str) -> list[str]:
+    def stop(self) -> None:
+        """End the servers."""
+        for one in self._servers:
+            one.terminate()
+            one.wait()
+
+    def _start(self, line: str) -> list[str]:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = str(free.getsockname()[1])
+        log = Path(line.rpartition(" > ")[2])
+        command = f"exec {line.replace(self.PORT, self._port)}"
+        server = subprocess.Popen(["bash", "-c", command], text=True, env=self._environment())
+        self._servers.append(server)
+        wait_for(
+            lambda: (log.exists() and "Ctrl-C" in log.read_text()) or server.poll() is not None
+        )
+        return []
+
+    @staticmethod
+    def _environment() -> dict[str, str]:
         folder = Path(sys.executable).parent
+        return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+    def _by_bash(self, line: str) -> list[str]:
         ran = subprocess.run(
             ["bash", "-c", f"(exit {self.code}); {line}"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+            env=self._environment(),
         )
         self.code = ran.returncode
         return ran.stdout.splitlines()
+
+
+def _content(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def _expanded(word: str) -> list[str]:

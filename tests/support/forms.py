@@ -223,7 +223,7 @@ MLFLOW = {
         },
     ],
 }
-MLFLOW_2 = {
+MLFLOW_2: dict[str, Any] = {
     "info": {"request_id": "tr-1", "status": "OK"},
     "data": {
         "request": json.dumps({"question": ASKED}),

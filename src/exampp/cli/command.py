@@ -226,10 +226,10 @@ PANELS: Mapping[str, str] = {
     "baseline baseline-system since margin negatives organization "
     "allow-missing strict junit blind shared guidelines pair invite role revoke "
     "reference best table level shared effect part in rules rule first last to "
-    "edit retire-missing force yes",
+    "edit retire-missing force yes add rate requests cells",
     "Grades": "grader prompt kind bank decisions answers-of min-answers author reason assessor",
     "Model": "unnumbered matching revision device epochs batch-size learning-rate max-steps",
-    "Server": "host port serve allowed-host prefix proxy access-log address",
+    "Server": "stdio host port serve allowed-host prefix proxy access-log address",
     "Cost and stopping": "dry-run explain batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",

@@ -73,6 +73,16 @@ PURPOSES: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "List, invite and revoke the people who may open a collection in the browser.",
         ),
     },
+    "Service": {
+        "api": (
+            "service:api",
+            "Offer an exam to programs, by HTTP and by MCP: grade answers, compare systems, gate.",
+        ),
+        "clients": (
+            "service:clients",
+            "List, add and revoke the programs that may use the exam through exampp api.",
+        ),
+    },
     "Publish": {
         "report": (
             "evaluate:report",

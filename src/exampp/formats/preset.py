@@ -154,7 +154,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             names |= {"contexts"} if any(map(NUMBERED_CONTEXT.fullmatch, names)) else set()
         if not names.isdisjoint(self.without):
             return None
-        wide = [name for name in names if re.fullmatch(self.system_columns, name)]
+        pattern = self.system_columns
+        wide = [name for name in names if re.fullmatch(pattern, name)] if pattern else []
         sets = ([self._names(one, wide) for one in some] for some in self.sniff)
         matches = (place for place, some in enumerate(sets) if all(names & {*one} for one in some))
         return next(matches, None)

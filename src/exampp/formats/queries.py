@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from exampp.errors import InputError
 from exampp.formats import argue, nuggets, passages, plain_bank, responses
+from exampp.formats.columns import names_of
 from exampp.formats.fields import brief, column_names, normalize_name, slips_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
@@ -122,10 +124,18 @@ def _is_a_query(head: bytes) -> bool:
     return not keys.isdisjoint(ID_KEYS + TEXT_KEYS)
 
 
+_RESULTS = frozenset(chain(*map(names_of, ("answer", "contexts", "reference"))))
+"""Names of what a record has beside its query."""
+
+
 def _from_pair(pair: tuple[str, object], _: int) -> Query:
     key, value = pair
     if key in ID_KEYS:
         raise InputError("a query spans several lines", field=key, hint="Write one query per line")
+    if normalize_name(key.rpartition(".")[2]) in _RESULTS:
+        raise InputError(
+            "is a field of a record, not a query id", field=key, hint="Write one record per line"
+        )
     if not key.strip():
         raise InputError("the query id is blank")
     if not isinstance(value, str):

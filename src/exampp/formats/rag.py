@@ -50,6 +50,7 @@ from exampp.formats.rag_values import (
     check_single_turn,
     find_value,
     is_documents,
+    other_messages,
     shared_keys,
 )
 from exampp.formats.read_warnings import add_warning, count_fields, count_unused
@@ -197,10 +198,12 @@ def _rows_of_records(
     if preset.spans is None:
         return preset, rows
     traces = [*join_spans(preset, preset.spans, rows)]
+    outer: object = None
     for one in traces:
         count_fields(path, one.fields)
         for span in one.spans:
             count_unused(path, sorted({*unread_paths(span, preset.every_path())}))
+            outer = _count_around(path, preset, span, outer)
         count_unused(path, one.others)
     return joined_preset(preset), [(one.line, one.row) for one in traces if one.row]
 
@@ -339,15 +342,11 @@ def _records(
         except InputError as error:
             on_error(error.at(path, number))
             continue
+        count_unused(path, [*_unread_messages(row, preset, record.response)])
         if preset.spans is None:
             count_fields(path, _named_fields(fields_of, used))
-            count_unused(path, [*unread_paths(row, used | {*preset.ignored, SYSTEM})])
-            around = row.get(OUTER)
-            if around and around is not outer and OUTER not in preset.ignored:
-                read = {one[2:] for one in preset.every_path() if one.startswith(f"{OUTER}.")}
-                fields = (one.partition(".")[0] for one in unread_paths(around, read))
-                count_unused(path, [f"{OUTER}.{one}" for one in dict.fromkeys(fields)])
-                outer = around
+            count_unused(path, [*unread_paths(row, used | _ignored(row, preset))])
+            outer = _count_around(path, preset, row, outer)
         blanks += [number] * blank
         yield number, record, parts
     if blanks:
@@ -358,14 +357,45 @@ def _records(
         )
 
 
+def _ignored(row: Row, preset: Preset) -> set[str]:
+    """Return the fields of a record that are not named: those of the preset, and an index.
+
+    An ignored object whose fields are read is named if it is a text.
+    """
+    texts = {name for name in preset.objects() if isinstance(row.get(name), str)}
+    is_index = isinstance(row, Cells) and str(row.get("")).isdecimal()
+    return {*preset.ignored, SYSTEM, *([""] if is_index else ())} - texts
+
+
+def _count_around(path: str | Path, preset: Preset, row: Row, counted: object) -> object:
+    """Count the fields of the object around a record that are not read; return the object.
+
+    Nothing is done for the object that was `counted` last.
+    """
+    around = row.get(OUTER)
+    if around and around is not counted and OUTER not in preset.ignored:
+        read = {one[2:] for one in preset.every_path() if one.startswith(f"{OUTER}.")}
+        fields = (one.partition(".")[0] for one in unread_paths(around, read))
+        count_unused(path, [f"{OUTER}.{one}" for one in dict.fromkeys(fields)])
+    return around or counted
+
+
 def _named_fields(fields_of: Mapping[str, str], used: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the (field, path) of what was read from a record."""
-    for path in sorted(used - {""}):
+    for path in sorted(used):
         if (above := path_above(fields_of, path)) == path:
             yield fields_of[path], path
         elif above:
             is_context = path.removeprefix(f"{above}.") in CONTEXTS_BESIDE
             yield "contexts" if is_context else fields_of[above], path
+
+
+def _unread_messages(row: Row, preset: Preset, response: str) -> Iterator[str]:
+    """Yield the fields with messages that are neither a turn of the question nor the answer."""
+    for field in ("query", "response"):
+        place, value = find_value(row, preset.paths(field))
+        if {*other_messages(value)} - {response, ""}:
+            yield f"{place}: other messages"
 
 
 def _check_no_contexts(row: Row, preset: Preset, used: set[str]) -> None:

@@ -17,6 +17,7 @@ from exampp.formats.rag_values import (
     check_dotted_path,
     documents_of,
     find_value,
+    flat,
     holds_text,
     id_of,
     ids_of,
@@ -102,21 +103,24 @@ def _first(row: Row, preset: Preset, paths: Paths, used: set[str]) -> tuple[str,
     path, value = find_value(row, paths, in_lists=True)
     for one in paths if preset.checks_paths and not path else ():
         check_dotted_path(row, one)
-    used.add(path)
+    used |= {path} - {""}
     return path, value
 
 
-def unread_paths(value: Any, used: set[str], path: str = "") -> Iterator[str]:
+def unread_paths(value: Any, used: set[str], path: str | None = None) -> Iterator[str]:
     """Yield the paths of non-empty values that were not read, without list indexes."""
-    inside = f"{path}." if path else ""
-    if not path or any(one.startswith(inside) for one in used):
-        rows = value if isinstance(value, list) else [value]
-        for row in rows:
-            for key in row if isinstance(row, dict) else ():
+    inside = "" if path is None else f"{path}."
+    shown = path or '""'
+    if path is None or any(one.startswith(inside) for one in used):
+        for row in flat(value):
+            if not isinstance(row, dict):
+                yield from () if is_empty(row) else (shown,)
+                continue
+            for key in row:
                 if f"{inside}{key}" not in used and key != OUTER:
                     yield from unread_paths(row[key], used, f"{inside}{key}")
     elif not is_empty(value):
-        yield path
+        yield shown
 
 
 def read_record(
@@ -183,7 +187,7 @@ def _items(
         key, inside = find_value(one, preset.item_text)
         text = message_text(inside, f"{field}.{key}") if key else message_text(one, field)
         key, weight = find_value(row if isinstance(value, str) else one, preset.item_weight)
-        used |= {key} if isinstance(value, str) else set()
+        used |= {key} - {""} if isinstance(value, str) else set()
         if isinstance(row, Cells) and isinstance(weight, str):
             weight = real(weight, key)
         if key and (isinstance(weight, bool) or not isinstance(weight, int | float)):
@@ -301,7 +305,8 @@ def _contexts_beside(
     for path in preset.paths("response"):
         value = row.get(path)
         if is_dialogue(value):
-            holders, names = replies_of(value), {name for one in value for name in one}
+            holders = replies_of(value)
+            names = {name for one in value if isinstance(one, dict) for name in one}
             others = {name for name in names if normalize_name(name) not in CONTEXTS_BESIDE}
             if others != names:
                 used |= {f"{path}.{name}" for name in others}

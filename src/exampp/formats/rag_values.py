@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeGuard
 
@@ -85,13 +85,13 @@ def _field_of(value: Any, key: str) -> Any:
     """Return a field of an object or of every object in a list; None if missing."""
     if not isinstance(value, list):
         return value.get(key) if isinstance(value, dict) else None
-    flat = _flat(value)
-    if not any(isinstance(one, dict) and key in one for one in flat):
+    many = flat(value)
+    if not any(isinstance(one, dict) and key in one for one in many):
         return None
-    return [one.get(key) if isinstance(one, dict) else None for one in flat]
+    return [one.get(key) if isinstance(one, dict) else None for one in many]
 
 
-def _flat(value: Any) -> list[Any]:
+def flat(value: Any) -> list[Any]:
     """Return the elements of nested lists, or the value itself."""
     if not isinstance(value, list):
         return [value]
@@ -111,7 +111,7 @@ def check_dotted_path(row: Mapping[str, Any], path: str, *, is_required: bool = 
             value = inside
             place.append(key)
             continue
-        many = _flat(value)
+        many = flat(value)
         is_absent = isinstance(value, dict) and (key in value or not (place and is_required))
         if is_absent or all(_is_missing(one) or is_empty(one) for one in many):
             return
@@ -192,6 +192,18 @@ def replies_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
     """Return the messages of the system after the last one of the user."""
     users = [place for place, one in enumerate(messages) if _role(one) in _USERS]
     return [one for one in messages[users[-1] if users else 0 :] if _role(one) in _SYSTEMS]
+
+
+def other_messages(value: Any) -> Iterator[str]:
+    """Yield the texts of chat messages after the last question, and of those without a role."""
+    if not is_dialogue(value):
+        return
+    users = [place for place, one in enumerate(value) if _role(one) in _USERS]
+    for place, one in enumerate(value):
+        is_reply = _role(one) in _SYSTEMS and place > max(users, default=place)
+        if is_reply or not _role(one):
+            with suppress(InputError):
+                yield message_text(one, "")
 
 
 def _turns(messages: Sequence[Any], field: str) -> str:
@@ -333,7 +345,8 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
         return message_text([value] if _role(value) else value, field, is_question=is_question)
     present = [key for key in keys if find_value(value, [key])[0]]
     if not present and len(value) == 1 and isinstance(next(iter(value.values())), str):
-        present = [one for one in value if normalize_name(one) not in _OTHER_TEXTS]
+        others = {*_OTHER_TEXTS, *names_of("answer" if is_question else "question")}
+        present = [one for one in value if normalize_name(one) not in others]
     texts = {
         opened_text(value[key], keys, f"{field}.{key}", is_question=is_question) for key in present
     }
@@ -411,7 +424,7 @@ def documents_of(
         return (), 0
     many = value if isinstance(value, list) else [value]
     if any(isinstance(one, list) and all(isinstance(of, dict) for of in one) for one in many):
-        many = _flat(many)
+        many = flat(many)
     if ids is not None and (not isinstance(ids, list) or len(ids) != len(many)):
         count = len(ids) if isinstance(ids, list) else "no list of"
         raise InputError(f"{len(many)} texts, but {count} ids", field=field)

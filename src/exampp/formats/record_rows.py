@@ -191,17 +191,23 @@ def _rows_of_maps(value: Row) -> list[Row]:
     if not isinstance(queries, dict) or not isinstance(relevant, dict):
         return []
     texts = corpus if isinstance(corpus, dict) else {}
-    named = {one for docs in relevant.values() if isinstance(docs, list | dict) for one in docs}
+    named = {str(one) for docs in relevant.values() for one in _keys(docs)}
     used = ("queries", "relevant_docs", "qrels")
     others = {key: one for key, one in value.items() if key not in used}
+    others["relevant_docs"] = {key: one for key, one in relevant.items() if key not in queries}
     others["corpus"] = {key: one for key, one in texts.items() if key not in named}
     rows: list[Row] = []
     for key, text in queries.items():
-        docs = relevant.get(key) or []
-        known = [{"id": one, "text": texts[one]} for one in docs if isinstance(texts.get(one), str)]
-        row = {"query_id": key, "query": text, "relevant_ids": [*docs], "reference_contexts": known}
+        ids = _keys(relevant.get(key) or [])
+        known = [{"id": one, "text": texts[one]} for one in map(str, ids) if one in texts]
+        row = {"query_id": key, "query": text, "relevant_ids": ids, "reference_contexts": known}
         rows.append({**row, OUTER: others})
     return rows
+
+
+def _keys(value: Any) -> list[Any]:
+    """Return the ids in a list, an object or a single value."""
+    return [*value] if isinstance(value, list | dict) else [value]
 
 
 def _column(value: Any) -> list[Any]:

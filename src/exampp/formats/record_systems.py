@@ -129,9 +129,10 @@ def rows_of_columns(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator
         before = [one for one in [*row][:first] if one not in preset.every_path()]
         if len(before) == 1 and not find_value(row, preset.paths("query"))[0]:
             rest[preset.paths("query")[0]] = rest.pop(before[0])
-        for name, match in names.items():
-            if match is not None and row[name]:
-                yield number, Cells({**rest, **match.groupdict(), answer: row[name]})
+        of_systems = [(name, match) for name, match in names.items() if match is not None]
+        # a row without any answer is refused where it is read
+        for name, match in [one for one in of_systems if row[one[0]]] or of_systems[:1]:
+            yield number, Cells({**rest, **match.groupdict(), answer: row[name]})
 
 
 def named_by_key(preset: Preset, rows: Sequence[tuple[int, Row]]) -> Preset:

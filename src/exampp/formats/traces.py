@@ -13,14 +13,14 @@ from tokenize import NL, STRING, TokenError, generate_tokens
 from typing import Any, NamedTuple
 
 from exampp.formats.preset import OUTER, Fields, Paths, Preset, Spans
-from exampp.formats.rag_values import find_value, holds_text
+from exampp.formats.rag_values import find_value, flat, holds_text
 
 Row = Mapping[str, Any]
 _CARRIED = ("query_id", "reference", "relevant", "relevant_ids")
 """Fields of a record that the root of a trace has, or else another of its spans."""
 _TYPED = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue")
 """Names of a value in OTLP, by its type."""
-_SIDE_BY_SIDE = re.compile(r"""["']\s+["']""")
+_SIDE_BY_SIDE = re.compile(r"""["']\s*["']""")
 
 
 def joined_preset(preset: Preset) -> Preset:
@@ -69,11 +69,21 @@ def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) ->
         row, found, used = _row_of_trace(preset, spans, of_trace)
         unused = (one for one in of_trace if not any(one is other for other in used))
         results = (*preset.paths("contexts"), *preset.paths("response"))
-        kinds = (find_value(one, spans.kind)[1] for one in unused if find_value(one, results)[0])
-        of_root = find_value(used[0], preset.paths("contexts"))[0]
+        with_results = (
+            one for one in unused if _has_content(find_value(one, results, in_lists=True)[1])
+        )
+        kinds = (find_value(one, spans.kind)[1] for one in with_results)
+        of_root = find_value(used[0], preset.paths("contexts"), in_lists=True)[0]
         is_unread = of_root and of_root not in dict(found).values()
         others = [*map(_name_of_kind, kinds), *([of_root] if is_unread else [])]
         yield Trace(numbered[0][0], row, of_trace, found, others)
+
+
+def _has_content(value: Any) -> bool:
+    """Return whether a value, or a value inside, is neither empty nor 0."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    return any(map(_has_content, value)) if isinstance(value, list) else bool(value)
 
 
 def _name_of_kind(kind: Any) -> str:
@@ -85,8 +95,7 @@ def _with_children(rows: Iterable[tuple[int, Row]], name: str) -> Iterator[tuple
     """Yield the spans, each before the spans in its field `name`."""
     for number, row in rows:
         yield number, row
-        inside = row.get(name) if name else None
-        children = inside if isinstance(inside, list) else []
+        children = flat(row.get(name)) if name else []
         yield from _with_children(
             ((number, one) for one in children if isinstance(one, dict)), name
         )
@@ -110,7 +119,8 @@ def _row_of_trace(
     if root in retrieved and not answer_path.startswith(f"{OUTER}."):
         answer_path, response = "", None
     paths = preset.paths("contexts")
-    documents = [document for span in retrieved for document in _documents(span, preset, paths)]
+    of_spans = [(span, _documents(span, preset, paths)) for span in retrieved]
+    documents = [document for _, some in of_spans for document in some]
     if not retrieved:  # a field of the root's output may have the documents, or anything else
         paths = tuple(one for one in paths if one not in preset.paths("response"))
         retrieved, keys = [root], preset.document_text
@@ -132,7 +142,8 @@ def _row_of_trace(
         **{f"variant {at}": find_value(root, one)[1] for at, one in enumerate(preset.variants)},
     }
     found |= {name: path for name, path, _, _ in carried}
-    used = [root, *retrieved, *(span for _, _, span, _ in carried)]
+    with_documents = (span for span, some in of_spans if some)
+    used = [root, *with_documents, *(span for _, _, span, _ in carried)]
     return row, [(name, path) for name, path in found.items() if path], used
 
 
@@ -162,7 +173,7 @@ def _documents(span: Row, preset: Preset, paths: Paths) -> list[Any]:
     # the whole output comes before a field of each document, which may have another type
     path, value = find_value(span, paths)
     value = value if path else find_value(span, paths, in_lists=True)[1]
-    documents = value if isinstance(value, list) else [] if value is None else [value]
+    documents = [] if value is None else flat(value)
     opened = (find_value(one, ("kwargs", "document", "node"))[1] or one for one in documents)
     # an object instead of a list may be anything
     keys = preset.document_text
@@ -174,8 +185,10 @@ def _documents(span: Row, preset: Preset, paths: Paths) -> list[Any]:
 
 def literal(text: str) -> Any:
     """Return a literal list, object or quoted text; otherwise the text itself."""
-    if text.lstrip()[:1] in ("{", "[", '"'):
-        for read_value in (json.loads, _python_literal):
+    start = text.lstrip()[:1]
+    if start in ("{", "[", '"'):
+        # Python joins texts side by side, which are none alone
+        for read_value in (json.loads,) if start == '"' else (json.loads, _python_literal):
             with suppress(ValueError, SyntaxError, TokenError, MemoryError, RecursionError):
                 return read_value(text.strip())
     return text
@@ -215,11 +228,12 @@ def _opened(value: Any, keys: Sequence[str]) -> Any:
 def nested_names(value: Any) -> Any:
     """Return a value with dotted keys as nested objects and numbered keys as lists.
 
-    Lists of keys and typed values, as in OTLP, become objects.
+    Lists of keys and typed values, as in OTLP, become objects, and so do lists of such lists.
     """
     if isinstance(value, list):
-        if value and all(isinstance(one, dict) and {*one} == {"key", "value"} for one in value):
-            return nested_names({one["key"]: _typed(one["value"]) for one in value})
+        pairs = flat(value)
+        if pairs and all(map(_is_pair, pairs)):
+            return nested_names({one["key"]: _typed(one["value"]) for one in pairs})
         return [*map(nested_names, value)]
     if not isinstance(value, dict):
         return value
@@ -234,6 +248,12 @@ def nested_names(value: Any) -> Any:
     if nested and all(key.isdecimal() for key in nested):
         return [nested_names(nested[key]) for key in sorted(nested, key=int)]
     return {key: nested_names(one) for key, one in nested.items()}
+
+
+def _is_pair(value: Any) -> bool:
+    return (
+        isinstance(value, dict) and {*value} == {"key", "value"} and isinstance(value["key"], str)
+    )
 
 
 def _typed(value: Any) -> Any:

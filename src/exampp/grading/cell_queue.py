@@ -97,6 +97,14 @@ def _replies(
         raise Unfinished(f"{why}; {len(left)} of {len(cells)} cells have no grade")
 
 
+class _Queued(NamedTuple):
+    """A cell, the future of its value, and the group whose cells may be in one batch."""
+
+    cell: PendingCells
+    future: Future[Any]
+    group: Hashable
+
+
 class CellQueue:
     """Grades of cells for several threads, with a cache.
 
@@ -128,15 +136,18 @@ class CellQueue:
 
     def _start(self) -> None:
         self._sending, self._access = threading.Lock(), threading.Lock()
-        self._waiting: dict[Hashable, tuple[PendingCells, Future[Any]]] = {}
+        self._waiting: dict[Hashable, _Queued] = {}
 
     @cached_property
     def executor(self) -> ThreadPoolExecutor:
         """The thread that sends batches for event loops."""
         return ThreadPoolExecutor(1, "exampp-scorer")
 
-    def put(self, cells: Mapping[Hashable, PendingCells]) -> dict[Hashable, Any]:
-        """Queue the cells that are neither cached nor queued; return values and futures by key."""
+    def put(self, cells: Mapping[Hashable, PendingCells], group: Hashable) -> dict[Hashable, Any]:
+        """Queue the cells that are neither cached nor queued; return values and futures by key.
+
+        A batch has the cells of one group: no prompt has items of two.
+        """
         found = {}
         with self._access:
             for key, cell in cells.items():
@@ -145,7 +156,7 @@ class CellQueue:
                 else:
                     future: Future[Any] = Future()
                     self._values[key] = future
-                    self._waiting[key] = cell, future
+                    self._waiting[key] = _Queued(cell, future, group)
                 found[key] = self._values[key]
         return found
 
@@ -153,24 +164,35 @@ class CellQueue:
         """Grade all queued cells; returns when no cell that was queued before is open."""
         with self._sending:
             with self._access:
-                batch, self._waiting = self._waiting, {}
-            if not batch:
-                return
-            cells = [cell for cell, _ in batch.values()]
-            grades: dict[int, Grade] = {}
-            failure: Exception = Unfinished("grading was interrupted")
+                waiting, self._waiting = self._waiting, {}
+            batches: dict[Hashable, dict[Hashable, _Queued]] = {}
+            for key, one in waiting.items():
+                batches.setdefault(one.group, {})[key] = one
             try:
-                if self._grading is None:
-                    self._grading = self._open_grading()
-                grade_cells(self._grading, cells, grades.__setitem__)
-            except Exception as error:
-                failure = error
+                for batch in batches.values():
+                    self._send_batch(batch)
             finally:
                 with self._access:
-                    for number, (key, (_, future)) in enumerate(batch.items()):
-                        self._settle(key, future, grades.get(number) or failure)
-                    while len(self._values) > self._most:
-                        self._values.popitem(last=False)
+                    for key, one in waiting.items():
+                        if not one.future.done():
+                            self._settle(key, one.future, Unfinished("grading was interrupted"))
+
+    def _send_batch(self, batch: Mapping[Hashable, _Queued]) -> None:
+        cells = [one.cell for one in batch.values()]
+        grades: dict[int, Grade] = {}
+        failure: Exception = Unfinished("grading was interrupted")
+        try:
+            if self._grading is None:
+                self._grading = self._open_grading()
+            grade_cells(self._grading, cells, grades.__setitem__)
+        except Exception as error:
+            failure = error
+        finally:
+            with self._access:
+                for number, (key, one) in enumerate(batch.items()):
+                    self._settle(key, one.future, grades.get(number) or failure)
+                while len(self._values) > self._most:
+                    self._values.popitem(last=False)
 
     def _settle(self, key: Hashable, future: Future[Any], result: Grade | Exception) -> None:
         """Give a result to the threads that wait for a cell, and cache a final one."""

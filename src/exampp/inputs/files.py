@@ -588,7 +588,7 @@ def _without_repetitions(
         joined = known.joined(one)
         if joined is not None:
             first[one.system, one.query_id] = earlier, joined
-        elif earlier != number:
+        elif earlier != number or known != one:
             on_error(duplicate_error(f"the question {brief(one.query)}", earlier, path, number))
     yield from first.values()
 
@@ -604,7 +604,7 @@ def _first_record(source: GivenFile) -> Row | None:
 
 def _stated_preset(source: GivenFile) -> Preset | None:
     """Return the preset that the user named, or None."""
-    preset = preset_of(source.kind or "")
+    preset = preset_of(source.kind) if source.kind else None
     if preset is not None and preset.normalize_names and _is_readable(source.path):
         with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
             systems = system_fields(record_rows.first_record(source.path))

@@ -175,7 +175,7 @@ def _scores(
     by_query: dict[str, list[str]] = {}
     for query_id, text in zip(queries, texts, strict=True):
         by_query.setdefault(query_id, []).append(text)
-    found = scorer.score_queries(by_query, part=part)
+    found = scorer.score_all(by_query, part=part)
     left = {query_id: iter(scores) for query_id, scores in found.items()}
     return [next(left[query_id]) for query_id in queries]
 

@@ -124,11 +124,11 @@ class Scores(Result):
             )
             for number, one in enumerate(self.texts, 1)
         ]
-        notes = [f"Graded by {self.grader}."]
+        caption, notes = f"Scores for query {self.query_id}, graded by {self.grader}", []
         if reason := next((one.reason for one in self.texts if one.reason), ""):
             cells = counted(sum(one.unparsed + one.failed for one in self.texts), "cell")
             notes.append(f"{cells} without a grade, the first: {reason}.")
-        return {"scores": Table.of(columns, rows, f"Scores for query {self.query_id}", notes)}
+        return {"scores": Table.of(columns, rows, caption, notes)}
 
     def records(self) -> Mapping[str, Table]:
         """Return a row per text, and a row per text and item."""

@@ -84,6 +84,18 @@ _MORE: Mapping[str, Mapping[str, str]] = {
     "passage": {"extra": _JSON},
     "generation": {"settings": _JSON, "items": _POSITIVE, "at": _TIME},
     "lease": {"until": _FINITE},
+    "client": {
+        **dict.fromkeys(("requests", "cells"), _POSITIVE),
+        "rate": "{0} > 0",
+        "active": _FLAG,
+        "at": _TIME,
+    },
+    "client_request": {
+        "cells": _POSITIVE,
+        "at": _TIME,
+        "report": "{0} IS NULL OR {0} BETWEEN 0 AND 1",
+        "scores": _JSON,
+    },
     "run": {
         **dict.fromkeys(
             ("asked", "cells", "tokens_read", "tokens_cached", "tokens_written", "requests"),

@@ -31,13 +31,15 @@ from exampp.store.sql import (
     storage_fault,
     write_all,
 )
-from exampp.store.upgrading import BEFORE, BEFORE_DIGEST, upgrade
+from exampp.store.upgrading import EARLIER, upgrade
 
 APPLICATION_ID = 0x4558414D  # "EXAM"
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """The number of the schema (`PRAGMA user_version`)."""
-DIGEST = "af801df089b61fdccaf81e75eccb915e"
+DIGEST = "738b7afeb39352ea1c949448b8bd920a"
 """The digest of the schema, which is faster to compare than the schema."""
+_ADDED = "client"
+"""Word in the statements of tables that earlier versions did not have."""
 _OBJECTS = (
     "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master "
     # implied indices of primary keys, and the statistics of ANALYZE
@@ -362,16 +364,16 @@ def _prepare(connection: GuardedConnection, path: Path) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     # a process killed during creation leaves an empty database
     empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    is_before = (application, version) == (APPLICATION_ID, BEFORE)
+    is_before = application == APPLICATION_ID and version in EARLIER
     if is_before:
-        is_before = schema_digest(objects(connection)) == BEFORE_DIGEST
+        is_before = schema_digest(objects(connection)) == EARLIER[version]
     elif not empty:
         _check_version(application, version, path)
     if not (empty or is_before):
         check_schema(connection, str(path))
     connection.execute("ROLLBACK")
     if is_before:
-        upgrade(connection, SCHEMA_VERSION)
+        upgrade(connection, SCHEMA_VERSION, [one for one in statements() if _ADDED in one])
     if empty:
         _make_schema(connection)
     connection.checksums = Checksums()

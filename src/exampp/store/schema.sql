@@ -350,6 +350,40 @@ CREATE TABLE batch_request (
 
 CREATE INDEX batch_request_of ON batch_request (batch);
 
+-- Programs that use the exam as a service, with limits of what they may use (NULL: none) and what
+-- they used. A request is recorded before it is answered. `split` is the sealed part that a system
+-- was submitted to, and `ladder` the fingerprint of how it is scored. `report` is set if the answer
+-- depended on the system: with its scores by query as a new best, without them as a failure.
+
+CREATE TABLE client (
+    client INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    digest TEXT NOT NULL,
+    rate INTEGER NOT NULL,
+    most_requests INTEGER,
+    most_cells INTEGER,
+    requests INTEGER NOT NULL DEFAULT 0,
+    cells INTEGER NOT NULL DEFAULT 0,
+    active INTEGER NOT NULL DEFAULT 1,
+    at TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE client_request (
+    request INTEGER PRIMARY KEY,
+    client INTEGER NOT NULL REFERENCES client,
+    action TEXT NOT NULL,
+    cells INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    split INTEGER REFERENCES split,
+    ladder TEXT,
+    report REAL,
+    scores TEXT
+) STRICT;
+
+CREATE INDEX client_request_of ON client_request (client, at);
+
+CREATE INDEX client_request_sealed ON client_request (split, ladder) WHERE split IS NOT NULL;
+
 -- What was done once, with the fingerprint of its input.
 
 CREATE TABLE step (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sqlite3
 from asyncio import CancelledError, timeout
@@ -28,6 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from exampp.errors import CollectionBusy, ExamError, InputError, environment_fault
 from exampp.web import pages
 from exampp.web.access import Access, needed_action
+from exampp.web.bodies import BODY_SECONDS, replayed, stated_bytes, whole_body
 from exampp.web.decision_process import DecisionProcess
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import (
@@ -51,8 +51,6 @@ READING = (
 YEAR = 31_536_000
 BODY_BYTES = 1 << 20
 """Maximum bytes of a request body."""
-BODY_SECONDS = 30.0
-"""Seconds that a request body may take to arrive."""
 COMPRESSION = 5
 """Level of compression: higher ones take twice the time for a few percent."""
 POLICY = (
@@ -230,17 +228,17 @@ class Gate:
     async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         answer = self._refusal(scope, headers) or self._entrance(scope, headers)
         if answer is None and scope["path"] in UPLOADS:
-            if _stated_bytes(headers) > UPLOAD_BYTES:
+            if stated_bytes(headers) > UPLOAD_BYTES:
                 answer = _refused(TOO_LARGE, UPLOAD_TOO_LARGE)
             receive = _limited(receive)
         elif answer is None:
             try:
                 async with timeout(BODY_SECONDS):
-                    body = await _body(receive, headers)
+                    body = await whole_body(receive, headers, BODY_BYTES)
                 if body is None:
                     answer = _refused(TOO_LARGE, "The request is too large.")
                 else:
-                    receive = _replayed(body, receive)
+                    receive = replayed(body, receive)
             except TimeoutError:
                 answer = _refused(TOO_SLOW, "The request took too long.")
         await (answer or self.app)(scope, receive, send)
@@ -328,29 +326,6 @@ def _refused(status: HTTPStatus, text: str, title: str = "") -> Response:
     )
 
 
-def _stated_bytes(headers: Headers) -> float:
-    """Return the length of a body that its head states; infinite if it is not a number."""
-    stated = headers.get("content-length", "0")
-    return int(stated) if stated.isdecimal() else math.inf
-
-
-async def _body(receive: Receive, headers: Headers) -> bytes | None:
-    """Return the body of a request; None if it is too long."""
-    if _stated_bytes(headers) > BODY_BYTES:
-        return None
-    body = bytearray()
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            break
-        body += message.get("body", b"")
-        if len(body) > BODY_BYTES:
-            return None
-        more = message.get("more_body", False)
-    return bytes(body)
-
-
 def _limited(receive: Receive) -> Receive:
     """Return a channel that passes an upload on in parts, up to its limits."""
     left = UPLOAD_BYTES
@@ -371,18 +346,6 @@ def _limited(receive: Receive) -> Receive:
         return message
 
     return limited
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that replays the body before any further messages."""
-    waiting = [body]
-
-    async def again() -> Message:
-        if waiting:
-            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
-        return await receive()
-
-    return again
 
 
 # ---- a path in front of all addresses ------------------------------------------------------------

@@ -95,7 +95,7 @@ def serve(
     believed. `access_log` is a file of requests. Raises InputError if the extra `web` is not
     installed, the port is in use, or an option is wrong.
     """
-    _check_installed()
+    check_installed()
     from exampp.web.app import import_pages
     from exampp.web.live_collection import LiveCollection
 
@@ -248,7 +248,7 @@ def prepare(
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    address = f"http://{_shown(host)}:{port}"
+    address = f"http://{shown_host(host)}:{port}"
     if access.public:
         # a proxy that other machines reach has TLS; one for trials on this machine rarely has
         is_local = is_loopback(access.public[0].partition(":")[0])
@@ -256,13 +256,14 @@ def prepare(
     return Served(Server(config), listener, access, address + access.prefix)
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """Raise InputError if a module of the extra `web` is missing."""
     for name in NEEDED:
         try:
             import_module(name)
         except ModuleNotFoundError:
             raise InputError(
-                f"the pages need {name}, which is not installed",
+                f"the server needs {name}, which is not installed",
                 hint=f"Install it: {install_command('web')}",
             ) from None
 
@@ -288,7 +289,8 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _shown(host: str) -> str:
+def shown_host(host: str) -> str:
+    """Return a host as it is written in an address."""
     if host in ("0.0.0.0", "::"):
         return socket.gethostname()
     return f"[{host}]" if is_address(host) and ":" in host else host

@@ -1,0 +1,65 @@
+"""Clients of the exam as a service: their limits, and what they used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from exampp.errors import InputError
+
+RATE = 60
+"""Default of the requests that a client may send in a minute."""
+MOST = 2**53
+"""The largest limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a client; None: no limit.
+
+    `rate` is the number of requests in any 60 seconds. `requests` and `cells` limit all requests
+    together.
+
+    Raises:
+        InputError: A limit is negative, or no number.
+    """
+
+    rate: int = RATE
+    requests: int | None = None
+    cells: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "requests", "cells"):
+            value = getattr(self, name)
+            least = 1 if name == "rate" else 0
+            if value is not None and not least <= value <= MOST:
+                raise InputError(f"must be {least} or more, not {value}", field=f"--{name}")
+
+
+class ServiceClient(NamedTuple):
+    """A client: the limits, what it used, and whether its token is valid."""
+
+    name: str
+    limits: Limits
+    requests: int
+    cells: int
+    sealed: int
+    active: bool
+    added: str
+
+
+class SealedUse(NamedTuple):
+    """A sealed part that clients submitted systems to.
+
+    `depending` answers depended on their submission; `reports` of these gave a new best score, the
+    last of them `report`. `queries` are those with sealed items, 0 before the first report.
+    """
+
+    bank: str
+    sealed_at: str
+    submissions: int
+    depending: int
+    reports: int
+    report: float | None
+    queries: int
+    last: str
