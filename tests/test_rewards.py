@@ -101,11 +101,11 @@ def test_trl_itself_calls_it(scorer: Scorer) -> None:
     torch = pytest.importorskip("torch")
     reward = trl_reward(scorer)
     fake = SimpleNamespace(
-        accelerator=SimpleNamespace(device="cpu", gather=lambda one: one),
-        reward_funcs=[reward],
-        reward_processing_classes=[None],
-        reward_func_names=[trainer.get_callable_name(reward)],
-        state=None,
+        accelerator=SimpleNamespace(device="cpu", gather=lambda one: one, is_main_process=False),
+        reward_funcs=[reward, lambda prompts, **_: [0.0] * len(prompts)],
+        reward_processing_classes=[None, None],
+        reward_func_names=[trainer.get_callable_name(reward), "another"],
+        state=SimpleNamespace(global_step=0),
         environments=None,
         _log_completion_extra=None,
         _log_metric=None,
@@ -115,8 +115,8 @@ def test_trl_itself_calls_it(scorer: Scorer) -> None:
     rows = [{"prompt": SKY, "query_id": "q1"}] * 2
     prompts, completions = [SKY] * 2, [GOOD, "broken"]
     found = calculate(fake, rows, prompts, completions, [[1]] * 2)
-    assert found[0].tolist() == [0.5]
-    assert torch.isnan(found[1]).all()
+    assert found[0].tolist() == [0.5, 0.0]
+    assert torch.isnan(found[1]).tolist() == [True, False]
     assert not trainer.is_async_callable(reward)
 
 
