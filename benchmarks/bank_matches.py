@@ -1,7 +1,7 @@
-"""How right the comparison of banks is: planted banks, matchers without a model, intervals.
+"""Measure the comparison of banks: planted banks, matchers without a model, intervals.
 
 python benchmarks/bank_matches.py [--only planted matchers intervals effects real] [--draws 1000]
-    [--data ../shared/data]
+    [--seed 38] [--data ../shared/data]
 
 planted    Banks made of a bank of TREC DL 2019, so that recall and precision are known: a part of
            it, paraphrases, noise from other queries, items split in two, items merged. Matched by a
@@ -9,8 +9,9 @@ planted    Banks made of a bank of TREC DL 2019, so that recall and precision ar
 matchers   Precision and recall of the matchers on pairs of two banks that were read and labelled
            (labels/bank_matches.tsv), weighted to all pairs. The pairs were drawn by the cosine of
            their texts, with numpy.random.default_rng(381), before they were read.
-intervals  How often the intervals hold the mean over endless queries: 40 banks of 20 queries. And
-           how often a bank is called lower than the best one, where all are equally good.
+intervals  How often the intervals hold the mean over endless queries: 40 banks of 5 to 40 queries,
+           from several populations of queries and items. And how often a bank is called lower
+           than the best one, where all are equally good.
 effects    How often intervals of Kendall's tau between the leaderboards of two banks hold its mean
            over exams of as many queries.
 real       Two banks and the nuggets of TREC DL 2019, and questions and nuggets of TREC CAR Y3.
@@ -24,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,7 +50,7 @@ from exampp.stats.rank_correlation import kendall
 LABELS = Path(__file__).parent / "labels" / "bank_matches.tsv"
 PARTS = ("planted", "matchers", "intervals", "effects", "real")
 Facets = Mapping[str, frozenset[str]]
-"""What each item asks for, by its id."""
+"""The facets that each item asks for, by its id."""
 
 
 def read_bank(path: Path) -> list[BankEntry]:
@@ -200,28 +202,85 @@ def matchers(data: Path) -> None:
 # ---- intervals -----------------------------------------------------------------------------------
 
 
-def intervals(draws: int, banks: int = 40, queries: int = 20, items: int = 10) -> None:
-    """Recall per query is binomial, with a chance that differs between queries (beta)."""
-    random = np.random.default_rng(38)
-    print(f"\nintervals: {banks} banks of {queries} queries, {draws} draws")
-    for evenness in (2, 8):
-        means = np.linspace(0.1, 0.9, banks)
-        hits, widths = np.zeros((2, banks))
-        for _ in range(draws):
-            chances = random.beta(
-                (means * evenness)[:, None], ((1 - means) * evenness)[:, None], (banks, queries)
-            )
-            for bank, values in enumerate(random.binomial(items, chances) / items):
-                found = mean_share(values)
-                low, high = found.low or 0.0, found.high or 1.0
-                hits[bank] += low <= means[bank] <= high
-                widths[bank] += high - low
-        share = hits / draws
-        print(
-            f"unevenness of a beta of {evenness}: {share.mean():.3f} of all, {share.min():.3f} to "
-            f"{share.max():.3f} by bank, mean width {widths.mean() / draws:.3f}",
-            flush=True,
+class Population(NamedTuple):
+    """Recall per query of banks, whose mean differs: `sizes` weighted reference items in a query.
+
+    `items` and `queries` are standard deviations of their difficulty (logits). Of the items,
+    `shared` are asked for by every bank; of the queries, `bare` have no item of a bank. One in five
+    items that a bank asks for is asked for in part.
+    """
+
+    name: str
+    items: float
+    queries: float
+    shared: float = 0.0
+    bare: float = 0.0
+    sizes: tuple[int, int] = (3, 15)
+
+    def draw(self, random: np.random.Generator, strength: Floats, queries: int) -> Floats:
+        """The recall of each bank in each query, [banks, queries]."""
+        most = self.sizes[1]
+        size = random.integers(self.sizes[0], most + 1, (queries, 1))
+        weights = random.integers(1, 4, (queries, most)) * (np.arange(most) < size)
+        logits = strength[:, None, None] + random.normal(
+            0, self.queries, (len(strength), queries, 1)
         )
+        logits = logits + random.normal(0, self.items, (queries, most))
+        hits = random.random(logits.shape) < 1 / (1 + np.exp(-logits))
+        credit = hits * np.where(random.random(hits.shape) < 0.2, 0.5, 1.0)
+        credit = np.where(random.random((queries, most)) < self.shared, 1.0, credit)
+        recall = (credit * weights).sum(axis=2) / weights.sum(axis=1)
+        return np.where(random.random(recall.shape) < self.bare, 0.0, recall)
+
+
+class Beta(NamedTuple):
+    """Recall of 10 items is binomial, with a chance that differs between queries."""
+
+    name: str
+    evenness: float
+
+    def draw(self, random: np.random.Generator, strength: Floats, queries: int) -> Floats:
+        """The recall of each bank in each query, [banks, queries]."""
+        mean = 1 / (1 + np.exp(-strength))[:, None]
+        shape = len(strength), queries
+        chances = random.beta(mean * self.evenness, (1 - mean) * self.evenness, shape)
+        return random.binomial(10, chances) / 10
+
+
+POPULATIONS = (
+    Beta("beta, uneven queries", 2),
+    Beta("beta, even queries", 8),
+    Population("items and queries alike", 0.3, 0.3),
+    Population("items uneven", 1.5, 1.0),
+    Population("half of the items shared", 1.5, 1.0, shared=0.5),
+    Population("queries very uneven", 1.0, 3.0),
+    Population("a fifth of the queries bare", 1.0, 1.0, shared=0.2, bare=0.2),
+    Population("2 to 4 reference items", 1.5, 1.5, shared=0.2, sizes=(2, 4)),
+)
+
+
+def intervals(draws: int, seed: int, banks: int = 40) -> None:
+    """Means of recall are estimated from 40,000 queries."""
+    random = np.random.default_rng(seed)
+    strength = np.linspace(-3.5, 3.5, banks)
+    print(f"\nintervals: {banks} banks, {draws} draws; of all, and lowest and highest by bank")
+    for population in POPULATIONS:
+        many = [population.draw(random, strength, 2000).mean(axis=1) for _ in range(20)]
+        means = np.mean(many, axis=0)
+        for queries in (5, 10, 20, 40):
+            hits, widths = np.zeros((2, banks))
+            for _ in range(draws):
+                for bank, values in enumerate(population.draw(random, strength, queries)):
+                    found = mean_share(values)
+                    low, high = found.low or 0.0, 1.0 if found.high is None else found.high
+                    hits[bank] += low <= means[bank] <= high
+                    widths[bank] += high - low
+            share = hits / draws
+            print(
+                f"{population.name:28} {queries:2} queries: {share.mean():.3f} ({share.min():.3f} "
+                f"to {share.max():.3f}), mean width {widths.mean() / draws:.3f}",
+                flush=True,
+            )
 
 
 def false_statements(draws: int, banks: int = 40, queries: int = 20, items: int = 10) -> None:
@@ -301,10 +360,11 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", default=PARTS)
     parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=38, help="of the intervals")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     options = parser.parse_args()
     if "intervals" in options.only:
-        intervals(options.draws)
+        intervals(options.draws, options.seed)
         false_statements(options.draws)
     if "effects" in options.only:
         effects(options.draws // 2)

@@ -42,7 +42,7 @@ def by_words(item: Item, passage: Passage) -> int:
 
 
 def answers(book: Gradebook, queries: set[str]) -> NDArray[np.bool_]:
-    """Whether each cell counts as an answer; cells without a grade do not."""
+    """Return whether each cell counts as an answer; cells without a grade do not."""
     parts = [one.ratings[: one.pool_size] for one in book.queries if one.query_id in queries]
     return np.concatenate([(part >= MIN_RATING).ravel() for part in parts])
 

@@ -1,4 +1,4 @@
-"""How long a corrected leaderboard takes, and how much memory: 100 systems, 200 queries, 10 items.
+"""Measure time and memory of a corrected leaderboard: 100 systems, 200 queries, 10 items.
 
     python benchmarks/corrected_speed.py [--systems 100] [--queries 200] [--labels 400]
 

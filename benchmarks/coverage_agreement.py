@@ -1,4 +1,4 @@
-"""How often the intervals of `exampp analyze agreement` hold the true value: nominal 95 %.
+"""Measure the coverage of the intervals of `exampp analyze agreement`: nominal 95 %.
 
 python benchmarks/coverage_agreement.py [--samples 2000] [--queries 25 43] [--graded FILE]
 

@@ -1,4 +1,4 @@
-"""How often the check for a favoured system is wrong, and which favours it finds.
+"""Measure how often the check for a favoured system is wrong, and the favours that it finds.
 
     python benchmarks/favoured_system.py [--draws 1000] [--seed 0] [--shapes NAME ...]
 

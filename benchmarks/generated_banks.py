@@ -1,4 +1,4 @@
-"""How many usable questions a small model writes: as text, and kept to a schema by the server.
+"""Count the usable questions that a small model writes, as text and by a schema of the server.
 
     PYTHONPATH=tests python benchmarks/generated_banks.py WHEEL_OR_GGUF [--queries FILE]
         [--count 43] [--tokens 600] [--seed 0] [--temperature 0] [--ways text auto]

@@ -1,4 +1,4 @@
-"""How long it takes to preview an edit of a bank, and to rank the cells that people should decide.
+"""Time the preview of an edit of a bank, and the ranking of the cells to decide.
 
 python benchmarks/impact.py                    100 systems x 200 queries x 500 passages x 10 items
 python benchmarks/impact.py graded.jsonl.gz    a file of graded passages
@@ -24,7 +24,7 @@ from exampp.review.impact import Baseline
 from exampp.review.queue import most_influential_cells
 
 RATINGS = (0.45, 0.15, 0.1, 0.1, 0.12, 0.08)
-"""How often each rating from 0 to 5 is given."""
+"""Frequencies of the ratings from 0 to 5."""
 
 
 def made_book(systems: int, queries: int, passages: int, items: int) -> Gradebook:

@@ -1,4 +1,4 @@
-"""How often the intervals of rank correlations hold the truth, by simulation.
+"""Measure the coverage of the intervals of rank correlations, by simulation.
 
 The truth is the mean of the correlation over exams of as many queries, found from many such exams.
 Populations are made up (systems whose expected scores follow the official order more or less,
@@ -45,7 +45,7 @@ Random = np.random.Generator
 STATISTICS = ("spearman", "kendall", "tau_ap")
 LEVEL = 0.95
 DRAWS = 50
-"""How many different draws of queries are made for samples of one size."""
+"""Number of different draws of queries for samples of one size."""
 
 
 class Population(NamedTuple):
@@ -56,7 +56,7 @@ class Population(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How populations are made: noise and official error in units of the systems' spread."""
+    """A population: noise and official error in units of the systems' spread."""
 
     systems: int
     queries: int
@@ -199,7 +199,7 @@ CURVES: dict[str, Callable[[Floats], Floats]] = {
     "S": lambda share: np.log((share + 0.01) / (1.01 - share)) / 1.8,
     "steps": lambda share: 1.2 * np.floor(3.999 * share) + 0.15 * share,
 }
-"""How the expected scores rise with the share of systems that are worse."""
+"""Shapes of expected scores, by the share of systems that are worse."""
 
 
 def made_up(kind: Kind, random: Random) -> Population:

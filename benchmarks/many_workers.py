@@ -54,7 +54,7 @@ class SleepingWorkers:
         """Nothing is asked."""
 
     def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
-        """What comes next."""
+        """Return the next event, or None after some seconds."""
         try:
             return self._events.get(timeout=seconds) if seconds else self._events.get_nowait()
         except Empty:

@@ -43,7 +43,7 @@ PAGES = (
     *("/lists/grid", "/compare", "/query?id=q0", "/search?q=tides", "/agreement", "/trust"),
 )
 WAITING = ("Being counted", "being read", "being computed")
-"""What a page says that is not whole yet."""
+"""The text of a page that is not complete yet."""
 PATIENCE = 900.0
 """Seconds after which a page that is still being read is given up."""
 

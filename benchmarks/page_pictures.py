@@ -35,7 +35,7 @@ A4 = 718
 
 @dataclass(frozen=True)
 class View:
-    """How a page is looked at: CSS pixels wide, and what its reader has set."""
+    """A view of a page: its width in CSS pixels, and the settings of its reader."""
 
     width: int
     scale: float = 1
@@ -99,9 +99,9 @@ MEASURED = """() => {
   }
   return found;
 }"""
-"""What is measured in a page: width, text that is cut off, controls upon each other."""
+"""Measures of a page: width, text that is cut off, controls upon each other."""
 RULES = {"runOnly": ["color-contrast", "target-size"], "resultTypes": ["violations"]}
-"""What axe is asked: contrast of text and size of targets."""
+"""Rules of axe: contrast of text and size of targets."""
 
 
 def addresses(path: Path) -> dict[str, str]:
@@ -130,7 +130,11 @@ def addresses(path: Path) -> dict[str, str]:
         "edits": "/history?what=edits",
         "search": "/search?q=a",
         "plots": "/plots",
-        **{name: f"/{name}" for name in ("write", "grade", "duplicates", "banks", "people")},
+        **{
+            name: f"/{name}"
+            for name in ("write", "grade", "duplicates", "banks", "people", "abstention")
+        },
+        **{f"banks-{name}": f"/banks?show={name}" for name in ("new", "pairs")},
         "nowhere": "/nowhere",
     }
     with exampp.Collection(path) as collection:

@@ -41,7 +41,7 @@ WEIGHT = """() => {
 """Bytes of the page, and with all its files; compressed and not."""
 COMPUTED = """() => document.readyState === "complete"
   && !document.body.innerText.includes("Computing the results")"""
-"""Whether a page is complete; while it reloads itself, its document is empty at first."""
+"""A page is complete if this is true; while it reloads, its document is empty at first."""
 
 
 def visit(browser: Browser, address: str, path: str) -> tuple[list[Any], list[Any]]:

@@ -1,4 +1,4 @@
-"""How far the series of every plot differ for colour-blind readers.
+"""Measure the difference of the series of every plot for colour-blind readers.
 
 PYTHONPATH=tests:tests/results python benchmarks/plot_colours.py
 

@@ -93,7 +93,7 @@ def grade(path: str, commits: str) -> None:
 
 @dataclass(frozen=True)
 class Site:
-    """Where people reach the server: its address, directly or by a proxy with TLS."""
+    """The address of the server, direct or by a proxy with TLS."""
 
     port: int
     host: str

@@ -1,4 +1,4 @@
-"""What every command takes as an exam grows: CPU seconds, peak memory, and the exponent of growth.
+"""Measure commands as an exam grows: CPU seconds, peak memory, and the exponent of growth.
 
 python benchmarks/scaling.py [--only status evaluate] [--over queries systems] [--repeat 3]
 
@@ -87,7 +87,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "review decisions": ("review", "exam.exam", "decisions"),
     "people": ("people", "exam.exam"),
 }
-"""What is run, in the folder of an exam; whatever is called new is made before it, or by it.
+"""Commands to run in the folder of an exam; a file called new is made before it, or by it.
 
 Not here: `serve` is measured by `review_load.py` and `million_passages.py`; `bank generate`,
 `finetune` and `attacks --build` take what the model takes; `citations` and `reproduce` read other

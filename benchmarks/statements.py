@@ -1,4 +1,4 @@
-"""How often the statements about results are wrong, by simulation.
+"""Measure how often statements about results are wrong, by simulation.
 
     python benchmarks/statements.py [--draws 1000] [--seed 0] [--only TEXT]
 

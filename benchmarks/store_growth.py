@@ -1,4 +1,4 @@
-"""What the store takes per grade and per passage as a shard grows, without a grader.
+"""Measure the time of the store per grade and passage as a shard grows, without a grader.
 
 python benchmarks/store_growth.py [--passages 1000000] [--items 10]
 

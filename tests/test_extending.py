@@ -179,7 +179,7 @@ def test_a_preset_of_a_package_is_detected_and_named(exam: Path, kind: str | Non
     ("declared", "fault"),
     [
         ("name = 'mine'\n[fields]\nquery = ['a']\nresponse = ['b']", "its name is 'mine'"),
-        ("name = 'bad'\n[fields]\nquery = ['a']", "neither contexts nor a response"),
+        ("name = 'bad'\n[fields]\ncontexts = ['a']", "names neither the question, nor"),
         ("name = 'bad'\nsystem_columns = '('", "is not a preset of RAG files"),
         ("name =", "invalid TOML"),
     ],

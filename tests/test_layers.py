@@ -82,6 +82,7 @@ ON_TOP = (
     "analysis.report",
     "analysis.reproduce",
     "analysis.sensitivity",
+    "analysis.turns",
     "analysis.verdict",
     "analysis.versions",
     "bank_matches",

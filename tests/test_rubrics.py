@@ -280,3 +280,30 @@ def test_pages_show_turns_and_items_to_avoid(path: Path) -> None:
         assert page.all("h1")[0].text == "Is it safe?"
         page = read(client.get("/query", id="c").text)
         assert page.all("h1")[0].text == ASKED
+
+
+def test_cover_by_turn(tmp_path: Path) -> None:
+    """Items: c has two of turn 1 (weights 3 and 1), one of turn 2, one of all; s one of turn 1."""
+    rows = [
+        {"query_id": "c", "nugget": "alpha", "weight": 3, "turn": 1},
+        {"query_id": "c", "nugget": "beta", "turn": 1},
+        {"query_id": "c", "nugget": "gamma", "turn": 2},
+        {"query_id": "c", "nugget": "delta"},
+        {"query_id": "s", "nugget": "alpha", "turn": 1},
+        {"query_id": "s", "nugget": "omega", "weight": -5, "turn": 2},
+    ]
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries={"c": "user: A\nassistant: B\nuser: C", "s": "single"})
+        exam.import_files(lines(tmp_path / "bank.jsonl", *rows))
+        exam.add(responses={"few": {"c": "alpha gamma"}, "most": {"c": "alpha beta", "s": "alpha"}})
+        exam.grade(ScriptedGrader(rate), prompt="nugget-self-rating", model="scripted")
+        found = exam.grades().items()
+        table = found.tables()["turns"]
+    assert [one.heading for one in table.columns] == ["system", "turn 1", "turn 2", "conversation"]
+    # turn 1: few (3/4 + 0) / 2, most (1 + 1) / 2; turn 2 and the conversation have items of c alone
+    assert [list(row) for row in table.rows] == [["most", 1.0, 0.0, 0.0], ["few", 0.375, 1.0, 0.0]]
+    assert list(table.notes) == [
+        "Means over the queries with items of a turn: turn 1 (3 items of 2 queries), turn 2 (1 "
+        "item of 1 query), conversation (1 item of 1 query)."
+    ]
+    assert [row[:4] for row in found.records()["turns"].rows] == list(table.rows)

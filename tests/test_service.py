@@ -176,6 +176,18 @@ def test_strange_answers_have_defined_scores(opened: ExamService, bot: Identifie
         opened.grade_answer(bot, "q00", "a" * 100_001)
 
 
+def test_an_answer_without_words_scores_0_and_is_not_graded(path: Path) -> None:
+    opened = ExamService(path, lambda exam: exam.scorer("draft"))
+    try:
+        bot = identified(opened, sealed_exam.client(path))
+        for answer in ("...", "\x10", "\u2014 ?!", "\U0001f600"):
+            assert opened.grade_answer(bot, "q00", answer).score == 0
+        assert opened.submit(bot, dict.fromkeys(words_of(path, "sealed"), "...")).score == 0
+        assert opened.budget(bot).cells == 0
+    finally:
+        opened.close()
+
+
 def test_edits_of_the_bank_count_at_once(path: Path, opened: ExamService, bot: Identified) -> None:
     assert len(opened.grade_answer(bot, "q00", "new").items) == 2
     with exampp.open(path) as exam:
@@ -508,7 +520,7 @@ def test_the_rate_is_of_any_minute(path: Path, opened: ExamService) -> None:
 def test_more_requests_than_can_wait_are_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_WAITING", 2)
+    monkeypatch.setattr(module, "MOST_OF_CLIENT", 2)
     going, end = threading.Semaphore(0), threading.Event()
 
     def rate(item: object, passage: object) -> int:
@@ -519,15 +531,23 @@ def test_more_requests_than_can_wait_are_refused(
     opened = ExamService(path, lambda exam: exam.scorer(rate, name="words", scale=(0, 5)))
     try:
         bot = identified(opened, sealed_exam.client(path))
-        with ThreadPoolExecutor(2) as threads:
+        with ThreadPoolExecutor(3) as threads:
             graded = [threads.submit(opened.grade_answer, bot, "q00", text) for text in "ab"]
             going.acquire(timeout=60)
             while opened.budget(bot).requests < 2:
                 pass
             with pytest.raises(Unavailable, match="too many requests"):
                 opened.grade_answer(bot, "q00", "c")
+            # nobody is kept out by another client alone
+            other = identified(opened, sealed_exam.client(path, "other"))
+            graded.append(threads.submit(opened.grade_answer, other, "q00", "c"))
+            while opened.budget(other).requests < 1:
+                pass
+            monkeypatch.setattr(module, "MOST_WAITING", 3)
+            with pytest.raises(Unavailable, match="too many requests"):
+                opened.grade_answer(other, "q00", "d")
             end.set()
-            assert [one.result().score for one in graded] == [1.0, 1.0]
+            assert [one.result().score for one in graded] == [1.0, 1.0, 1.0]
         assert opened.grade_answer(bot, "q00", "c").score == 1.0
         assert opened.budget(bot).requests == 3
     finally:

@@ -1,4 +1,4 @@
-"""How often the intervals of corrected leaderboards hold, and what a sample of labels is worth.
+"""Measure the coverage of corrected leaderboards, and the worth of a sample of labels.
 
     python benchmarks/campaigns/corrected.py GRADED [--count 1000] [--seed 1] [-m P@20 ...]
         [--labels 100 ...] [--design uniform ...] [--over pool] [--equal]
@@ -103,7 +103,7 @@ def with_equal_systems(book: Gradebook) -> Gradebook:
 
 
 def truth_of(book: Gradebook, units: Population) -> Floats:
-    """What people say of every unit: [units], of items [systems, units]."""
+    """Return people's labels of every unit: [units], of items [systems, units]."""
     if units.unit == "passage":
         return np.nan_to_num(units.judged)
 
@@ -144,7 +144,7 @@ def redrawn(units: Population, truth: Floats, seed: int) -> tuple[Population, Fl
 
 
 class Tally:
-    """What was found over all draws of one setting."""
+    """The findings over all draws of one setting."""
 
     def __init__(self) -> None:
         self.means: dict[str, list[float]] = {}
@@ -174,7 +174,7 @@ class Setting(NamedTuple):
 def one_draw(
     units: Population, truth: Floats, scores: Floats, setting: Setting, over: Scope, seed: int
 ) -> Iterator[tuple[str, float]]:
-    """What one sample shows, against the truth."""
+    """Compare the result of one sample with the truth."""
     pi = inclusion_probabilities(units, SampleDesign(setting.labels, setting.design, seed))
     numbers = _numbers(units, seed)
     at = np.flatnonzero(numbers < pi)

@@ -66,7 +66,7 @@ class Counting(Grader):
         return self._inner.settings
 
     def answer(self, asks: Iterable[Request]) -> Iterator[tuple[Request, Reply]]:
-        """What the inner one answers."""
+        """Yield the answers of the inner grader."""
         for ask, reply in self._inner.answer(asks):
             try:
                 yield ask, reply
@@ -255,7 +255,7 @@ def interrupted(way: str, action: Callable[[], object], share: float, full: floa
 
 
 def check(collection: exampp.Collection, given: Given) -> list[str]:
-    """What is wrong after an interrupt."""
+    """List the faults after an interrupt."""
     wrong = []
     if collection.connection.in_transaction:
         wrong.append("in a transaction")

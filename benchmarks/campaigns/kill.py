@@ -121,7 +121,7 @@ def decide(folder: Path, _: int) -> int:
 
 
 def edit_beside(folder: Path, _: int) -> int:
-    """What a second writer does: an edit of the other query's bank."""
+    """Edit the bank of the other query, as a second writer."""
     code = command("bank", "edit", COLLECTION, "add", "q2", "Is it a pole?", "--author", "b")
     return 0 if code(folder, 0) in (0, 2) else 1
 
@@ -325,7 +325,7 @@ def lost(before: Mapping[str, list[str]], now: Mapping[str, list[str]]) -> list[
 
 
 def end_of(folder: Path) -> dict[str, Any]:
-    """What an undisturbed end is compared by: rows, and the files beside the collection."""
+    """Return the rows, and the files beside the collection, to compare with an undisturbed end."""
     found: dict[str, Any] = {
         name: held
         for name, held in rows(folder, (*PASSING, *KEYS)).items()
@@ -353,7 +353,7 @@ def _content(path: Path) -> str | int:
 
 
 def reader(folder: Path, _: int) -> int:
-    """What a reader does while others write; a collection may not be there yet."""
+    """Read while others write; the collection may not exist yet."""
     if not (folder / COLLECTION).exists():
         return 0
     return command("status", COLLECTION)(folder, 0)  # type: ignore[return-value]

@@ -35,7 +35,7 @@ from exampp.prompts import load_grading_prompt as load_prompt
 
 SECONDS = 5.0
 MEBIBYTES = 1400
-"""What reading may take beyond what the process has taken at its most before."""
+"""Memory that reading may take beyond the earlier peak of the process."""
 Read = Callable[[exampp.Collection, Path], object]
 
 
@@ -48,7 +48,7 @@ class Sample(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What should not have been."""
+    """A fault: input, place and text."""
 
     seed: int
     sample: str

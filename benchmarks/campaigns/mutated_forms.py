@@ -45,12 +45,14 @@ from support.forms import FORMS, Contents, contents
 
 import exampp
 from exampp.errors import ExamError
-from exampp.formats.traces import literal
+from exampp.formats.literals import literal
 from exampp.store.connection import connect_memory
 
 SECONDS = 5.0
 SHORTEST = 6
 """Characters of texts that are looked for: shorter ones occur by chance."""
+LONG = 300
+"""Characters of an answer that may be cut into passages; spaces and line breaks count as one."""
 AMBIGUOUS = frozenset({"LangSmith, examples of a data set"})
 """Forms that are another form without one of their fields."""
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -66,7 +68,7 @@ Reported = set[str]
 
 
 class Finding(NamedTuple):
-    """What should not have been."""
+    """A fault: input, place and text."""
 
     seed: int
     form: str
@@ -253,6 +255,8 @@ def wrong(name: str, data: bytes, held: Contents, passages: str, report: Any) ->
     before, expected, role_of, reported = expected_of(name)
     after = fields_of(text)
     everything = text + "\n".join(one for _, one in after)
+    is_long = any(len(one) > LONG for _, one in after)
+    everything = " ".join(everything.split()) if is_long else everything
     found = roles_of(held, FORMS[name].expected)
     stored = passages + "\n".join(one for some in found.values() for one in some)
     is_replaced = "\0" in text and bool(report.replaced)
@@ -261,6 +265,7 @@ def wrong(name: str, data: bytes, held: Contents, passages: str, report: Any) ->
         for one in texts:
             for line in one.splitlines():
                 said = line.removeprefix("user: ").removeprefix("assistant: ")
+                said = " ".join(said.split()) if is_long else said
                 if said not in everything and not ({*"\\\ufffd"} & {*text} or is_replaced):
                     yield f"{role} {line!r} is not in the file"
             names, was = names_of(one, after), names_of(one, before)

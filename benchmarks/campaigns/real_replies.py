@@ -40,7 +40,7 @@ REASONS = {
     ("several", "text"): "several numbers are no text without a number",
     ("no verdict", "text"): "a count, a quantity, a year: no text without a number",
 }
-"""Why a reading may differ, by its rule and by whether it is that of the papers' words."""
+"""Reasons why a reading may differ, by its rule and by its use of the papers' words."""
 
 
 class Row(NamedTuple):
@@ -75,7 +75,7 @@ def _graded(grade: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
 
 @cache
 def reading(prompt: str, reply: str, mode: str) -> Outcome:
-    """What exampp reads."""
+    """Return the reading of exampp."""
     asked = load_grading_prompt(prompt)
     return read_reply(asked.reading, reply, lowest=asked.lowest, highest=asked.highest, mode=mode)
 
@@ -88,7 +88,7 @@ def by_the_papers(prompt: str, reply: str) -> int:
 
 
 def count(folder: Path) -> tuple[Counter[Row], dict[Row, str], int, int]:
-    """How many replies have which three ratings, an example each; all; and misses of `rubric`."""
+    """Count replies by their three ratings, with an example each; all; and misses of `rubric`."""
     rows: Counter[Row] = Counter()
     examples: dict[Row, str] = {}
     number = missed = 0

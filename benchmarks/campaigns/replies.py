@@ -586,7 +586,7 @@ FAMILIES: Mapping[str, int] = {
     "real": 6,
     "soup": 3,
 }
-"""How often a reply comes of which family; a grammar without it leaves it out."""
+"""Frequencies of the families of replies; a grammar without one leaves it out."""
 
 ODD = (
     "\0",
@@ -605,13 +605,13 @@ RUNS = (
     *("- ", "{}", '{"a":', "</b>", "<b ", "<think>", "<think ", "think_", "<|a|>", "a-", "a'"),
     *("not ", "so ", "wait, ", "I rate it ", "(a) ", "a: ", "[[", "```", "\\boxed"),
 )
-"""What long runs are made of; none holds a digit or a number word."""
+"""Parts of long runs; none has a digit or a number word."""
 
 SOUP = """I you it this the a an my rate give rating score grade final answer is of out to or and
     scale star points because so but not no yes maybe if says at least question means wait deserves
     0 1 2 3 4 5 four 4/5 0-5 3.5 -1 10 1914 4th 5% $3 . , ; : ? ! - / | ( ) " ' = -> * > { } [ ]
     <rating> </rating>"""
-"""What is thrown together at random: a number that is not in it may not be read."""
+"""Parts that are joined at random: no number that is not in them may be read."""
 
 LENGTHS = (10, 100, 1_000, 30_000)
 LONGEST_RUN = 1_000_000
@@ -736,7 +736,7 @@ def formed(drawn: Drawn, family: str) -> tuple[str, str, Allowed]:
 
 
 def dressed(reply: str, allowed: Allowed, drawn: Drawn) -> tuple[str, str, Allowed]:
-    """How a reply was dressed, the dressed reply, and what may be read from that.
+    """A dressed reply, the way it was dressed, and the ratings that may be read from it.
 
     What changes no word changes nothing; a long run or an odd character may make it unreadable,
     and turn a text that holds no number into another one.
@@ -796,7 +796,7 @@ def build(kind: Kind, chance: random.Random, real: Sequence[str] = ()) -> Built:
 
 
 class Tally:
-    """What came of the replies of one kind."""
+    """The outcome of the replies of one kind."""
 
     def __init__(self) -> None:
         self.replies = self.raised = self.slow = self.wrong = self.lost = 0
@@ -840,12 +840,12 @@ class Tally:
 
     @property
     def failed(self) -> bool:
-        """Whether anything must not be as it is."""
+        """Return whether anything is wrong."""
         return bool(self.raised or self.slow or self.wrong or self.lost or self.useful < USEFUL)
 
 
 def reading(kind: Kind, built: Built) -> Outcome:
-    """What exampp reads."""
+    """Return the reading of exampp."""
     return read_reply(
         kind.reading,
         built.reply,
@@ -859,7 +859,7 @@ def reading(kind: Kind, built: Built) -> Outcome:
 
 
 def sound(outcome: Outcome, kind: Kind) -> bool:
-    """Whether state and rating go together, and the rating is on the scale."""
+    """Return whether state and rating fit, and the rating is on the scale."""
     if outcome.rating is None:
         return outcome.state is not State.GRADED
     return outcome.state is State.GRADED and 0 <= outcome.rating <= kind.highest

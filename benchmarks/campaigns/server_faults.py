@@ -82,7 +82,7 @@ def grades(collection: Path) -> Grades:
 
 
 def compare(calm: Grades, torn: Grades) -> int:
-    """How many cells have another grade, or none that should have one; prints the states."""
+    """Count cells with another grade, or without one that should have one; print the states."""
     states = Counter(state for state, _ in torn.values())
     wrong = sum(1 for cell, found in torn.items() if found[0] == 0 and found != calm[cell])
     print(f"  {len(torn)} cells, {states[0]} graded, {states.total() - states[0]} without a grade")

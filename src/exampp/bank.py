@@ -85,7 +85,7 @@ _UNDONE_BY: Mapping[str, str] = {
     SAME: "Mark the items as different: exampp bank edit ... different ITEM OTHER",
     DIFFERENT: "Mark the items as the same: exampp bank edit ... same ITEM OTHER",
 }
-"""How to take back an edit that `undo` does not, by its operation."""
+"""The way to take back an edit that `undo` does not, by its operation."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

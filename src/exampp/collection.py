@@ -9,7 +9,7 @@ with exampp.Collection.create("my.exam") as collection:
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 from exampp.errors import InputError
 from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
+from exampp.inputs.systems import Systems
 from exampp.records.cascade import UNSURE_WITHIN
 from exampp.records.gradebook import check_decisions
 from exampp.records.graders import (
@@ -25,6 +26,7 @@ from exampp.records.graders import (
     RatingScale,
     choose_grader,
     fitting_graders,
+    same_but_for_kind,
 )
 from exampp.records.inputs import CACHED_CELLS, PASSAGE_TOKENS
 from exampp.records.selection import SEARCH_KINDS, SearchKind
@@ -427,22 +429,19 @@ class Collection:
         grader: str | None = None,
     ) -> MatchedBanks:
         """Match the items of banks with those of the bank `reference`; see `compare_banks`."""
-        from exampp.analysis.banks import match_banks
-        from exampp.store.bank import read_bank
+        from exampp.grades.matching import match_stored_banks
 
-        check_lists(banks=banks)
-        known = [str(bank) for bank, *_ in self.banks().rows]
-        wanted = (reference, *(banks or known))
-        if unknown := next((one for one in wanted if one not in known), None):
-            hint = f"It has {', '.join(known)}"
-            raise InputError(f"the collection has no bank {unknown!r}", hint=hint)
-        entries = {name: list(read_bank(self.connection, name)) for name in dict.fromkeys(wanted)}
-        books = partial(self.grades, grader)
-        return match_banks(reference, entries, matcher, lambda name: books(bank=name).gradebook)
+        def grades_of(bank: str) -> Iterator[Grades]:
+            kinds = item_kinds(self.connection, bank)
+            for one in self._same_but_for_kind(grader):
+                if one.kind in kinds:
+                    yield self._grades(one, bank)
+
+        return match_stored_banks(self.connection, reference, banks, matcher, grades_of)
 
     def compare_banks(
         self,
-        reference: str,
+        reference: str | None = None,
         banks: Sequence[str] = (),
         *,
         matcher: str = "text",
@@ -450,10 +449,12 @@ class Collection:
         k: int | None = None,
         best: int = 0,
         shared: bool = False,
+        min_rating: int | None = None,
     ) -> BankComparison:
         """Compare banks with the bank `reference` of the same queries, without a model.
 
-        For other matches, see `exampp.bank_matches.collect_matches` and `Grades.banks`.
+        Without a `reference`, return the matches that `grader` made in this collection; see
+        `exampp.bank_matches.collect_matches` and `Grades.banks`.
 
         Args:
             reference: The reference bank.
@@ -463,11 +464,15 @@ class Collection:
             k: Count only the first k items of each bank and query.
             best: Choose so many items of each query from all banks by greedy choice.
             shared: Leave out queries of which no other bank has items.
+            min_rating: Lowest rating that is the same, in matches that a grader made.
 
         Raises InputError for an unknown bank or matcher, or if nothing can be compared.
         """
         from exampp.analysis.banks import compare_banks
 
+        if reference is None:
+            grades = self._grades(self._same_but_for_kind(grader)[0], None)
+            return grades.banks(k=k, best=best, shared=shared, min_rating=min_rating)
         matched = self.matched_banks(reference, banks, matcher, grader)
         return compare_banks(matched, k=k, best=best, shared=shared)
 
@@ -707,6 +712,14 @@ class Collection:
         if fitting_graders(with_grades, **choice):
             return with_grades
         return tuple(one.identity for one in known)
+
+    def _same_but_for_kind(self, grader: str | None) -> list[GraderIdentity]:
+        """Return the grader that matches, with those that differ in their kind of item alone."""
+        known = self._rated(grader=grader)
+        fitting = fitting_graders(known, grader=grader)
+        if not fitting or not all(same_but_for_kind(fitting[0], one) for one in fitting):
+            fitting = [choose_grader(known, grader=grader)]
+        return [one for one in known if same_but_for_kind(fitting[0], one)]
 
     # ---- choosing grades ------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ import secrets
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -53,8 +54,8 @@ LONGEST_ANSWER = 100_000
 """Maximum characters of an answer."""
 MOST_LISTED = 1000
 """Maximum number of queries in a list."""
-MOST_WAITING = 64
-"""Maximum number of requests that are graded or wait for it at once."""
+MOST_WAITING, MOST_OF_CLIENT = 64, 16
+"""Maximum number of requests that are graded or wait for it at once, of all clients and of one."""
 SECONDS = 1.0
 """Submissions are answered after whole multiples of this time: replies about sealed items take
 different times.
@@ -365,7 +366,7 @@ class ExamService:
         self._open_scorer = open_scorer
         # SQLite connections belong to one thread
         self._store = ThreadPoolExecutor(1, "exampp-clients")
-        self._waiting = threading.BoundedSemaphore(MOST_WAITING)
+        self._waiting, self._counting = Counter[int](), threading.Lock()
         try:
             self._collection = self._stored(lambda: Collection(path))
             self._exam = self._stored(self._read)
@@ -431,14 +432,17 @@ class ExamService:
         return self._stored(admit)
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
+    def _place(self, client: Identified) -> Iterator[None]:
         """Limit the requests that are graded or wait for it."""
-        if not self._waiting.acquire(blocking=False):
-            raise Unavailable("too many requests are being graded")
+        with self._counting:
+            if self._waiting.total() >= MOST_WAITING or self._waiting[client.key] >= MOST_OF_CLIENT:
+                raise Unavailable("too many requests are being graded")
+            self._waiting[client.key] += 1
         try:
             yield
         finally:
-            self._waiting.release()
+            with self._counting:
+                self._waiting[client.key] -= 1
 
     # ---- public items ---------------------------------------------------------------------------
 
@@ -485,7 +489,7 @@ class ExamService:
     ) -> tuple[_Exam, list[dict[str, TextScore]]]:
         """Grade the answers of systems to the same queries by the public items."""
         queries = list(systems[0])
-        texts = {one: [system[one] for system in systems] for one in queries}
+        texts = {one: [_with_words(system[one]) for system in systems] for one in queries}
 
         def count(exam: _Exam) -> int:
             for query_id in queries:
@@ -494,7 +498,7 @@ class ExamService:
 
         for system in systems:
             _check_answers(system)
-        with self._place():
+        with self._place(client):
             exam, _ = self._admit(client, action, count)
             found = exam.score(texts, exam.part)
         graded = [one for scores in found.values() for one in scores if one.passages]
@@ -586,7 +590,7 @@ class ExamService:
                 exam.query_id(query_id)
             return exam.scorer.count_cells(_sealed_texts(exam, answers), part="sealed")
 
-        with self._place():
+        with self._place(client):
             exam, request = self._admit(client, "submit", count, sealed=True)
             try:
                 scores = _sealed_scores(exam, answers)
@@ -631,6 +635,11 @@ def _check_answers(answers: Answers) -> None:
             )
 
 
+def _with_words(answer: str) -> str:
+    """Return the answer, or an empty one if it has no word: it is not graded, and scores 0."""
+    return answer if any(map(str.isalnum, answer)) else ""
+
+
 def _check_complete(answers: Answers, queries: Mapping[str, object]) -> None:
     if absent := sorted(set(queries) - set(answers)):
         raise InputError(
@@ -656,7 +665,7 @@ def _compared(exam: _Exam, query_id: str, one: TextScore, other: TextScore) -> C
 
 
 def _sealed_texts(exam: _Exam, answers: Answers) -> dict[str, list[str]]:
-    return {one: [answers[one]] for one in exam.sealed if one in answers}
+    return {one: [_with_words(answers[one])] for one in exam.sealed if one in answers}
 
 
 def _sealed_scores(exam: _Exam, answers: Answers) -> Floats:

@@ -121,7 +121,7 @@ def test_items_match_that_the_same_passages_cover(tmp_path: Path) -> None:
             return 5 * (str(passage)[-1] in covers.get(str(item), ""))
 
         exam.grade(rate, name="judge", bank="manual")
-        with pytest.raises(InputError, match=r"bank 'other' has no grades.*--bank other"):
+        with pytest.raises(InputError, match=r"bank 'other' have no grades by judge.*--bank other"):
             exam.compare_banks("manual", matcher="coverage")
         exam.grade(rate, name="judge", bank="other")
         found = exam.compare_banks("manual", matcher="coverage")
@@ -178,6 +178,73 @@ def test_ungraded_pairs_leave_out_their_query(tmp_path: Path) -> None:
         found = matches.grades("scripted").banks()
     assert scores(found)["other"].recall.value == 0.5
     assert "left out of a bank: other (1)" in str(found)
+
+
+MIXED = {"q1": [{"question": "about ab"}, {"nugget": "about c"}], "q2": [{"nugget": "about e"}]}
+
+
+def test_a_bank_of_questions_and_nuggets_is_matched_as_a_whole(tmp_path: Path) -> None:
+    """Recall of q1: "about ab" weighs 1 of 2, and "about c" of nuggets the other half."""
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries={"q1": "one", "q2": "two"}, bank=MIXED, bank_name="manual")
+        exam.add(bank={"q1": ["about c"], "q2": ["about e"]}, bank_name="some")
+        exam.add(bank={"q1": [{"nugget": "about ab"}]}, bank_name="other")
+        matches = collect_matches(tmp_path / "my.matches.exam", exam, "manual")
+        texts = exam.compare_banks("manual")
+    recall = {"some": (1 / 2 + 1) / 2, "other": (1 / 2 + 0) / 2}
+    with matches:
+        for kind in ("question", "nugget"):
+            grader = ScriptedGrader(truth)
+            matches.grade(grader, prompt="item-match", model="scripted", kind=kind)
+        graded = matches.compare_banks(grader="item-match")
+        for found in (texts, matches.compare_banks(grader="text"), graded):
+            assert {one.bank: one.recall.value for one in found.rows} == recall
+            assert {one.bank: one.precision.value for one in found.rows} == {"some": 1, "other": 1}
+            assert not any("left out" in one for one in found.notes)
+            assert {(one.bank, one.text) for one in found.pairs} == {
+                ("some", "about c"),
+                ("some", "about e"),
+                ("other", "about ab"),
+            }
+        # either of both graders leads to the whole
+        nuggets = matches.grades("item-match", kind="nugget")
+        assert scores(nuggets.banks())["some"].recall == scores(graded)["some"].recall
+        pair = next(one for one in graded.pairs if one.text == "about e")
+        assert graded.notes[0] == "Items are matched by scripted:item-match."
+        nuggets.decisions.decide("q2", pair.reference_id, f"some#{pair.item_id}", 0, author="ada")
+        decided = matches.compare_banks(grader="item-match")
+        assert scores(decided)["some"].recall.value == 1 / 4
+        assert any("1 person decided 1 pair" in one for one in decided.notes)
+
+
+def test_kinds_that_a_grader_did_not_match_are_named(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries={"q1": "one", "q2": "two"}, bank=MIXED, bank_name="manual")
+        exam.add(bank={"q1": ["about c"]}, bank_name="some")
+        matches = collect_matches(tmp_path / "my.matches.exam", exam, "manual")
+    with matches:
+        grader = ScriptedGrader(truth)
+        matches.grade(grader, prompt="item-match", model="scripted", kind="question")
+        found = matches.compare_banks(grader="item-match")
+    assert found.rows[0].recall.value == 0
+    assert any("did not match 2 nuggets of the reference bank" in one for one in found.notes)
+
+
+def test_passages_that_cover_items_of_all_kinds_match_them(tmp_path: Path) -> None:
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries={"q1": "one"}, bank={"q1": [{"question": "about a"}]}, bank_name="manual")
+        exam.add(bank={"q1": [{"nugget": "tell of a"}, {"nugget": "of b"}]}, bank_name="other")
+        exam.add(passages={"pa": "a", "pb": "b"}, runs={"s": {"q1": ["pa", "pb"]}})
+
+        def says(item: object, passage: object) -> int:
+            return 5 * (str(getattr(item, "text", ""))[-1] == getattr(passage, "text", ""))
+
+        exam.grade(says, name="judge", kind="question", bank="manual")
+        with pytest.raises(InputError, match="nuggets of the bank 'other' have no grades"):
+            exam.compare_banks("manual", matcher="coverage")
+        exam.grade(says, name="judge", kind="nugget", bank="other")
+        (row,) = exam.compare_banks("manual", matcher="coverage").rows
+    assert (row.recall.value, row.precision.value) == (1, 1 / 2)
 
 
 def test_the_lists_of_many_banks(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ PRESET = "[fields]\nquery = ['a']\n"
         ("gate.toml", "collection = \n", 1, "line 1"),
         ("gate.toml", 'collection = "x"\nrequire = ["AP>0"]\nalpha = 1.5\n', 1, "alpha must be"),
         ("mine.toml", f"{PRESET}contexts = ['b']\n", 0, "mine.toml is a valid preset"),
-        ("mine.toml", PRESET, 1, "neither contexts nor a response"),
+        ("mine.toml", "[fields]\ncontexts = ['b']\n", 1, "names neither the question, nor"),
         ("queries.tsv", "q1\twhat is a tide\n", 1, "the file has the format queries"),
         ("mine.toml", '[fields]\nqueri = ["a"]\n', 1, "queri"),
     ],

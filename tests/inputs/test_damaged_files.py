@@ -65,6 +65,7 @@ def _maps(relevant: object) -> str:
 
 
 ONLY_ANSWER = Contents(answers={"log": (SAID,)})
+REPLY = {"role": "assistant", "content": SAID}
 BOTH = FORMS["OTLP"].expected
 CASES = {
     "attributes of a span in a list of lists": Case(_otlp_in_lists(), BOTH),
@@ -127,6 +128,48 @@ CASES = {
         lines({"item": {"question": ASKED, "reference": KEY}, "sample": SAID}),
         Contents(references=(KEY,)),
         ("sample",),
+    ),
+    "replies in a list of their own": Case(
+        lines(
+            {
+                "user_input": [{"role": "user", "content": ASKED}, [REPLY, REPLY]],
+                "retrieved_contexts": [CATS, LIGHT],
+            }
+        ),
+        Contents(contexts={"log": (CATS, LIGHT)}),
+        ("user_input: other messages",),
+    ),
+    "a number instead of a role": Case(
+        lines(
+            {
+                "conversations": [
+                    {"from": "human", "value": ASKED},
+                    {"from": "gpt", "value": SAID},
+                    {"from": 1, "value": LIGHT},
+                ]
+            }
+        ),
+        ONLY_ANSWER,
+        ("conversations: other messages",),
+    ),
+    "a text in a list instead of an object": Case(
+        lines(
+            {
+                "item": {"question": ASKED, "reference": KEY},
+                "sample": {"model": "gpt", "output": [SAID]},
+            }
+        ),
+        Contents(references=(KEY,)),
+        ("sample.output",),
+    ),
+    "a reference beside an answer under another name": Case(
+        csv_table(
+            [f"evaluated_model_{name}" for name in ("input", "o_output", "gold_answer")],
+            [ASKED, SAID, KEY],
+        ),
+        Contents(references=(KEY,)),
+        ("evaluated_model_o_output",),
+        "log.csv",
     ),
     "texts in a column without a name": Case(
         csv_table(["", "question", "model_answer"], [LIGHT, ASKED, SAID]),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import pytest
-import test_rag_files
 from support import car_files, exams, forms
 
 import exampp
@@ -252,14 +251,11 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "umbrela": ("f", lines({"query": Q1, "passage": P1, "judgment": 3, "result_status": 1})),
     **{
         form.kind: (form.name, form.content)
-        for form in reversed(forms.FORMS.values())
+        for form in (*reversed(forms.FORMS.values()), forms.FORMS["usual names"])
         if form.kind
     },
-    **{
-        name: (f"rag{Path(file).suffix}", content)
-        for file, content, name, *_ in reversed(test_rag_files.SAMPLES.values())
-    },
-    "trulens": ("f", lines(test_rag_files.TRULENS)),
+    "mt-bench-answers": ("f", lines({"question_id": "q1", "model_id": "alpha", "choices": [
+        {"index": 0, "turns": ["Reefs."]}]})),
     "tqa": ("f", json.dumps([{"globalID": "L_1", "lessonName": "rocks", "questions": {
         "nonDiagramQuestions": {"NDQ_1": {
             "beingAsked": {"processedText": "Geologists study"},
@@ -314,7 +310,7 @@ MADE: dict[str, Callable[[Path], Path]] = {
 }
 ON_THE_EXAM = (
     *("run", "ranx", "qrels", "ranx-qrels", "decisions", "responses", "texts", "umbrela"),
-    "report-decisions",
+    *("report-decisions", "mt-bench-answers"),
 )
 """Kinds that name queries, passages and items that must be there."""
 
@@ -377,11 +373,14 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
         report = opened.import_files(path)
         if layout.kind in presets():
             holds = {
-                "healthbench": "plain-bank",
-                "langsmith-examples": "plain-bank",
-                "judgment-lists": "qrels",
-            }.get(layout.kind, "responses")
-            assert {"queries", holds} <= {file.kind for file in report.files}
+                "healthbench": {"queries", "plain-bank"},
+                "langsmith-examples": {"queries", "plain-bank"},
+                "judgment-lists": {"queries", "qrels"},
+                "dragun": {"plain-bank"},
+                "mt-bench": {"queries"},
+                "mt-bench-answers": {"responses"},
+            }.get(layout.kind, {"queries", "responses"})
+            assert holds <= {file.kind for file in report.files}
         else:
             assert [file.kind for file in report.files] == [layout.kind]
         assert report.changes > 0

@@ -11,6 +11,7 @@ import pytest
 from support.forms import (
     ASKED,
     CATS,
+    DRAGUN,
     EVENTS,
     FORMS,
     HEALTHBENCH,
@@ -22,8 +23,10 @@ from support.forms import (
     SAMPLE,
     Contents,
     contents,
+    csv_table,
     digest,
     lines,
+    table,
     whole,
 )
 
@@ -40,6 +43,13 @@ def test_a_form_is_read_rightly(tmp_path: Path, empty_exam: exampp.Collection, n
     (tmp_path / form.name).write_text(form.content)
     report = empty_exam.import_files(tmp_path / form.name)
     assert contents(empty_exam, tmp_path) == form.expected
+    assert not form.query_id or [*empty_exam.query_texts()] == [form.query_id]
+    ranked = (
+        [line.split()[2] for line in (tmp_path / "out.run").read_text().splitlines()]
+        if form.ids
+        else []
+    )
+    assert ranked[: len(form.ids)] == [*form.ids]
     unread = [field for fields in report.unread.values() for field in fields]
     assert unread == [*form.unread]
     # the preset that was detected is the one that can be named
@@ -340,7 +350,7 @@ def test_conversations_of_one_question_differ_by_their_ids(
     assert empty_exam.query_texts() == {"a": ASKED, "b": ASKED, "c": transcript}
     assert [*report.unread.values()] == [{"messages.contexts": 1}]
     (tmp_path / "cut.jsonl").write_text(lines({"id": "d", "messages": [asked]}))
-    with pytest.raises(InputError, match=r"cut\.jsonl:1.*missing results of a system"):
+    with pytest.raises(InputError, match=r"cut\.jsonl:1, messages: the conversation ends with"):
         empty_exam.import_files(tmp_path / "cut.jsonl")
 
 
@@ -364,3 +374,101 @@ def test_the_answer_of_a_run_is_its_first_sampling(
     report = empty_exam.import_files(tmp_path / "log.jsonl")
     assert contents(empty_exam, tmp_path) == Contents(answers={"log": (SAID,)})
     assert [*report.unread.values()] == [{"spec": 1, "final_report": 1, "spans: sampling": 1}]
+
+
+def test_answers_of_mt_bench_join_the_questions_by_id(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    """All turns of a model are one answer; several samples of one model are not."""
+    answers = [
+        {
+            "question_id": 81,
+            "answer_id": "x",
+            "model_id": "gpt-4",
+            "choices": [{"index": 0, "turns": [SAID, LIGHT]}],
+            "tstamp": 1.5,
+        }
+    ]
+    answers.append({**answers[0], "question_id": 111, "choices": [{"index": 0, "turns": [SAID]}]})
+    form = FORMS["MT-bench, questions"]
+    (tmp_path / form.name).write_text(form.content)
+    (tmp_path / "gpt-4.jsonl").write_text(lines(*answers))
+    with pytest.raises(InputError, match=r"query '81' is not in the collection"):
+        empty_exam.import_files(tmp_path / "gpt-4.jsonl")
+    report = empty_exam.import_files(tmp_path / "gpt-4.jsonl", tmp_path / form.name)
+    assert [*report.unread.values()] == [{"reference": 1}]
+    assert contents(empty_exam, tmp_path) == form.expected._replace(
+        contexts={"gpt-4": (f"{SAID}\n\n{LIGHT}", SAID)}
+    )
+    choices = [{"index": at, "turns": [SAID]} for at in range(2)]
+    (tmp_path / "two.jsonl").write_text(lines({**answers[0], "choices": choices}))
+    with pytest.raises(InputError, match=r"two\.jsonl:1, choices.turns: has 2 texts instead of"):
+        empty_exam.import_files(tmp_path / "two.jsonl")
+
+
+def test_rubrics_of_dragun_are_weighted_questions(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    (tmp_path / "t1.json").write_text(whole(DRAGUN))
+    empty_exam.import_files(tmp_path / "t1.json")
+    assert [(i.kind, i.text, i.weight, i.answers) for i in empty_exam.bank().items("t1")] == [
+        ("question", ASKED, 4.0, (KEY, "water")),
+        ("question", "Why?", 1.0, (KEY,)),
+    ]
+    rubric = {**DRAGUN["rubrics"][0], "importance": "D: Unknown"}
+    (tmp_path / "t2.json").write_text(json.dumps({"topic_id": "t2", "rubrics": [rubric]}))
+    with pytest.raises(
+        InputError, match=r"rubrics\[0\].importance: must be a number, not 'D: Unknown'"
+    ):
+        empty_exam.import_files(tmp_path / "t2.json")
+
+
+def test_files_of_ragelo_belong_together(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    (tmp_path / "queries.csv").write_text(f"qid,query\n0,{ASKED}\n")
+    (tmp_path / "documents.csv").write_text(f"qid,did,document_text\n0,d1, {CATS}\n0,d2, {LIGHT}\n")
+    (tmp_path / "answers.csv").write_text(f'qid,agent,answer\n0, a1,"{SAID}"\n0, a2,"{SAID}"\n')
+    names = ("answers.csv", "documents.csv", "queries.csv")
+    empty_exam.import_files(*(tmp_path / name for name in names))
+    answered = {"a1": (SAID,), "a2": (SAID,)}
+    assert contents(empty_exam, tmp_path) == Contents(answers=answered)
+    assert {str(thing): count for thing, count in empty_exam.contents().rows}["passages"] == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        # the first turn is missing, a turn occurs twice, turn 2 is missing
+        (({"turn": 2}, {"turn": 3}), ":1, turn: is turn 2 of a conversation; its earlier turns"),
+        (({"turn": 1}, {"turn": 1}), ":2, conversation_id: continues the conversation 'c' of line"),
+        (({"turn": 1}, {"turn": 3}), ":2, conversation_id: continues the conversation 'c' of line"),
+    ],
+)
+def test_conversations_with_missing_turns_are_refused(
+    tmp_path: Path, empty_exam: exampp.Collection, rows: Sequence[dict[str, Any]], said: str
+) -> None:
+    turns = [
+        {"conversation_id": "c", "question": f"Why {at}?", "answer": SAID, "model": "m", **row}
+        for at, row in enumerate(rows)
+    ]
+    (tmp_path / "log.jsonl").write_text(lines(*turns))
+    with pytest.raises(InputError, match=f"log.jsonl{said}"):
+        empty_exam.import_files(tmp_path / "log.jsonl")
+
+
+def test_turns_of_two_systems_and_of_tables(tmp_path: Path, empty_exam: exampp.Collection) -> None:
+    """Each system has its own conversation; without numbers the order of the file counts."""
+    header = ["conversation_id", "question", "system", "answer"]
+    rows = [["c", text, name, name * 2] for text in ("Hi", ASKED) for name in "ab"]
+    (tmp_path / "log.csv").write_text(csv_table(header, *rows))
+    empty_exam.import_files(tmp_path / "log.csv")
+    asked = [f"user: Hi\nassistant: {name}\nuser: {ASKED}" for name in ("aa", "bb")]
+    assert sorted(empty_exam.query_texts().values()) == ["Hi", *asked]
+
+
+def test_records_in_a_cell_of_a_table_are_read(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    """The table that `mlflow.search_traces` returns, as CSV."""
+    (tmp_path / "log.csv").write_text(table(MLFLOW))
+    empty_exam.import_files(tmp_path / "log.csv", kind="mlflow-traces")
+    assert contents(empty_exam, tmp_path) == FORMS["MLflow, traces"].expected

@@ -9,289 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.forms import FORMS
+from support.forms import (
+    ASKED,
+    CATS,
+    DEEPEVAL,
+    FORMS,
+    LIGHT,
+    PROMPTFOO_RAG,
+    RAGAS,
+    RETRIEVER,
+    ROOT,
+    SAID,
+    digest,
+    events,
+    lines,
+)
 
 import exampp
 from exampp.errors import InputError
-from exampp.formats import rag, tables
+from exampp.formats import tables
 from exampp.formats.preset import presets
-from exampp.formats.record_rows import first_record
-from exampp.store.bank import bank_names
-
-ASKED, LIGHT, CATS, SAID = "What do plants need?", "Plants need light.", "Cats sleep.", "Light."
-RAGAS = {
-    "user_input": ASKED,
-    "retrieved_contexts": [CATS, LIGHT],
-    "response": SAID,
-    "reference": "light",
-    "reference_contexts": [LIGHT],
-}
-OLDER = {
-    "question": ASKED,
-    "contexts": [CATS, LIGHT],
-    "answer": SAID,
-    "ground_truth": "light",
-}
-DEEPEVAL = {
-    "input": ASKED,
-    "actual_output": SAID,
-    "expected_output": "light",
-    "retrieval_context": [CATS, {"context": LIGHT, "source": "d1"}],
-    "context": [CATS],
-}
-TURNS = [{"speaker": "user", "text": ASKED}]
-CHAT = [
-    {"speaker": "user", "text": "Hi"},
-    {"speaker": "agent", "text": "Hello"},
-    *TURNS,
-]
-MTRAG = {
-    "conversation_id": "c",
-    "task_id": "c<::>2",
-    "contexts": [
-        {"document_id": "d0", "text": CATS, "score": float("nan")},
-        {"document_id": "d1", "text": LIGHT},
-    ],
-    "input": TURNS,
-    "targets": [{"text": "light"}],
-    "predictions": [{"text": SAID}],
-}
-LANGSMITH = {
-    "inputs": {"question": ASKED},
-    "outputs": {
-        "answer": SAID,
-        "documents": [
-            {"page_content": CATS},
-            {"page_content": LIGHT, "metadata": {"source": "d1"}},
-        ],
-    },
-    "reference_outputs": {"answer": "light"},
-}
-ROOT = {
-    "name": "chain",
-    "context": {"trace_id": "t", "span_id": "a"},
-    "span_kind": "CHAIN",
-    "parent_id": None,
-    "attributes": {"input": {"value": ASKED}, "output.value": SAID},
-}
-RETRIEVER = {
-    "name": "search",
-    "context": {"trace_id": "t", "span_id": "b"},
-    "span_kind": "RETRIEVER",
-    "parent_id": "a",
-    "attributes": {
-        "input.value": "plants need",
-        "retrieval.documents.1.document.content": LIGHT,
-        "retrieval.documents.1.document.id": "d1",
-        "retrieval.documents.0.document.content": CATS,
-    },
-}
-NESTED = {
-    **RETRIEVER,
-    "attributes": {
-        "retrieval": {
-            "documents": [
-                {"document": {"content": CATS}},
-                {"document": {"id": "d1", "content": LIGHT}},
-            ]
-        }
-    },
-}
-
-PROMPTFOO: dict[str, Any] = {
-    "vars": {"query": ASKED, "context": [CATS, LIGHT]},
-    "prompt": {"raw": "Answer {{query}}", "label": "Answer {{query}}"},
-    "promptIdx": 0,
-    "testIdx": 0,
-    "provider": {"id": "openai:gpt-4o", "label": ""},
-    "response": {"output": SAID, "tokenUsage": {"total": 12}},
-    "success": True,
-    "error": None,
-}
-PROMPTFOO_FILE = {
-    "evalId": "eval-1",
-    "results": {
-        "version": 3,
-        "prompts": [{"raw": "Answer {{query}}", "label": "Answer {{query}}"}],
-        "results": [PROMPTFOO],
-        "stats": {"successes": 1},
-    },
-    "config": {"tests": []},
-}
-OBSERVATIONS: list[dict[str, Any]] = [
-    {
-        "id": "o1",
-        "traceId": "t",
-        "type": "SPAN",
-        "name": "rag",
-        "startTime": "2026-05-01T10:00:00.000Z",
-        "parentObservationId": None,
-        "input": {"question": ASKED},
-        "output": {"answer": SAID},
-    },
-    {
-        "id": "o2",
-        "traceId": "t",
-        "type": "RETRIEVER",
-        "name": "search",
-        "startTime": "2026-05-01T10:00:00.100Z",
-        "parentObservationId": "o1",
-        "input": "plants need",
-        "output": [
-            {"page_content": CATS, "metadata": {}},
-            {"page_content": LIGHT, "metadata": {"source": "d1"}},
-        ],
-    },
-]
-BASE = "ai.observability"
-
-
-def event(kind: str, attributes: dict[str, Any], parent: str, version: str = "v1") -> Any:
-    return {
-        "event_id": kind,
-        "record": {"name": kind},
-        "record_attributes": {
-            f"{BASE}.span_type": kind,
-            f"{BASE}.record_id": f"r-{version}",
-            **{f"{BASE}.{name}": value for name, value in attributes.items()},
-        },
-        "resource_attributes": {f"{BASE}.app_name": "rag", f"{BASE}.app_version": version},
-        "trace": {"trace_id": f"t-{version}", "parent_id": parent, "span_id": kind},
-    }
-
-
-def events(version: str = "v1", said: str = SAID) -> list[Any]:
-    root = {"record_root.input": ASKED, "record_root.output": said}
-    retrieved = {"retrieval.query_text": "need", "retrieval.retrieved_contexts": [CATS, LIGHT]}
-    return [
-        event("record_root", root, "", version),
-        event("retrieval", retrieved, "record_root", version),
-    ]
-
-
-AUTORAG = {
-    "qid": "7",
-    "query": ASKED,
-    "retrieval_gt": [["d1"]],
-    "generation_gt": ["light"],
-    "retrieved_contents": [CATS, LIGHT],
-    "retrieved_ids": ["d0", "d1"],
-    "generated_texts": SAID,
-}
-TRULENS = {
-    "app_name": "rag",
-    "app_version": "v1",
-    "record_id": "r1",
-    "input": ASKED,
-    "output": SAID,
-    "tags": "",
-}
-
-
-def lines(*rows: Any) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def digest(text: str) -> str:
-    return hashlib.md5(text.encode()).hexdigest()
-
-
-# name, content, kind, id of the question, ids of what was retrieved
-SAMPLES = {
-    "ragas": ("rag.jsonl", lines(RAGAS), "ragas", "", ("", "")),
-    "ragas, as an array": ("rag.json", json.dumps([RAGAS], indent=1), "ragas", "", ("", "")),
-    "ragas, its older names": (
-        "rag.jsonl",
-        lines(
-            {"question": ASKED, "contexts": [CATS, LIGHT], "answer": SAID, "ground_truth": "light"}
-        ),
-        "ragas",
-        "",
-        ("", ""),
-    ),
-    "ragas, as a table": (
-        "rag.csv",
-        "user_input,retrieved_contexts,response,reference\n"
-        f"{ASKED},\"['{CATS}', '{LIGHT}']\",{SAID},light\n",
-        "ragas",
-        "",
-        ("", ""),
-    ),
-    "DeepEval": ("rag.json", json.dumps([DEEPEVAL]), "deepeval", "", ("", "d1")),
-    "DeepEval, as a table": (
-        "rag.csv",
-        f"input,actual_output,expected_output,retrieval_context\n{ASKED},{SAID},light,{CATS}|{LIGHT}\n",
-        "deepeval",
-        "",
-        ("", ""),
-    ),
-    "MTRAG": ("rag.jsonl", lines(MTRAG), "mtrag", "c<::>2", ("d0", "d1")),
-    "LangSmith": ("rag.jsonl", lines(LANGSMITH), "langsmith", "", ("", "d1")),
-    "OpenInference": ("rag.jsonl", lines(ROOT, RETRIEVER), "openinference", "", ("", "d1")),
-    "promptfoo": ("rag.json", json.dumps(PROMPTFOO_FILE, indent=2), "promptfoo", "", ("", "")),
-    "promptfoo, on one line": ("rag.json", json.dumps(PROMPTFOO_FILE), "promptfoo", "", ("", "")),
-    "promptfoo, as lines": ("rag.jsonl", lines(PROMPTFOO), "promptfoo", "", ("", "")),
-    "Langfuse, as lines": ("rag.jsonl", lines(*OBSERVATIONS), "langfuse", "", ("", "d1")),
-    "Langfuse, a trace": (
-        "rag.json",
-        json.dumps({"id": "t", "name": "rag", "observations": OBSERVATIONS}, indent=2),
-        "langfuse",
-        "",
-        ("", "d1"),
-    ),
-    "Langfuse, a page": (
-        "rag.json",
-        json.dumps({"data": OBSERVATIONS, "meta": {"limit": 50}}),
-        "langfuse",
-        "",
-        ("", "d1"),
-    ),
-    "Langfuse, as stored": (
-        "rag.jsonl",
-        lines(
-            *(
-                {
-                    "trace_id": one["traceId"],
-                    "parent_observation_id": one["parentObservationId"] or "",
-                    "start_time": one["startTime"],
-                    "type": one["type"],
-                    "input": json.dumps(one["input"]),
-                    "output": json.dumps(one["output"]),
-                }
-                for one in OBSERVATIONS
-            )
-        ),
-        "langfuse",
-        "",
-        ("", "d1"),
-    ),
-    "AutoRAG": ("rag.jsonl", lines(AUTORAG), "autorag", "7", ("d0", "d1")),
-    "TruLens, events": ("rag.jsonl", lines(*events()), "trulens-events", "", ("", "")),
-    "answers": (
-        "rag.csv",
-        "Question;Model answer;Context 1;Context 2;Ground Truth\n"
-        f"{ASKED};{SAID};{CATS};{LIGHT};light\n",
-        "answers",
-        "",
-        ("", ""),
-    ),
-    "answers, as JSON": (
-        "rag.jsonl",
-        lines({"query_id": 7, "Query": ASKED, "retrievedDocuments": [CATS, LIGHT], "Answer": SAID}),
-        "answers",
-        "7",
-        ("", ""),
-    ),
-    "OpenInference, nested": ("rag.jsonl", lines(NESTED, ROOT), "openinference", "", ("", "d1")),
-}
-WITHOUT_REFERENCE = (
-    "OpenInference",
-    "promptfoo",
-    "Langfuse",
-    "TruLens, events",
-    "answers, as JSON",
-)
-"""Starts of the names of samples from which no item is made; their queries are graded."""
 
 
 def runs(exam: exampp.Collection, folder: Path) -> dict[str, list[str]]:
@@ -303,32 +40,21 @@ def runs(exam: exampp.Collection, folder: Path) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", SAMPLES)
-def test_contexts_are_a_system_and_the_answer_is_another(
+@pytest.mark.parametrize("name", ["ragas", "Langfuse, observations"])
+def test_answers_and_contexts_are_graded(
     tmp_path: Path, empty_exam: exampp.Collection, name: str
 ) -> None:
-    file, content, kind, query, ids = SAMPLES[name]
-    (tmp_path / file).write_text(content)
-    assert rag.detect_preset(first_record(tmp_path / file), {})[0] == presets()[kind]
-    empty_exam.import_files(tmp_path / file)
-    assert empty_exam.query_texts() == {query or digest(ASKED): ASKED}
-    expected = [given or digest(text) for given, text in zip(ids, (CATS, LIGHT), strict=True)]
-    # TruLens names the app and its version, the others leave the name to the file
-    system = "rag/v1" if kind == "trulens-events" else "rag"
-    assert runs(empty_exam, tmp_path) == {f"{system}:contexts": expected, system: [digest(SAID)]}
-    has_items = not name.startswith(WITHOUT_REFERENCE)
-    assert bool(bank_names(empty_exam.connection, "question")) == has_items
-    if has_items:
-        (entry,) = empty_exam.bank().texts().entries
-        assert [(item.text, item.answers) for item in entry.items] == [(ASKED, ("light",))]
-    empty_exam.import_files(tmp_path / file)
+    """The reference makes an item; without one the queries are graded."""
+    (tmp_path / "log.jsonl").write_text(FORMS[name].content)
+    empty_exam.import_files(tmp_path / "log.jsonl")
+    has_items = bool(FORMS[name].expected.references)
     empty_exam.grade(
         lambda _, passage: 5 if "ight" in passage.text else 0,
         name="mine",
         kind=None if has_items else "query",
     )
     board = empty_exam.grades().evaluate(["Cover@2"] if has_items else ["Success@2"])
-    assert {row.system: row.mean for row in board.rows} == {system: 1, f"{system}:contexts": 1}
+    assert {row.system: row.mean for row in board.rows} == {"log": 1, "log:contexts": 1}
 
 
 def test_contexts_of_a_reference_are_relevant_passages(
@@ -391,10 +117,9 @@ def test_a_preset_of_traces_says_where_documents_have_their_text(
 
 
 def test_every_kind_may_be_named(tmp_path: Path, empty_exam: exampp.Collection) -> None:
-    # the table of records of TruLens has no contexts
-    kinds = {sample[2] for sample in SAMPLES.values()} | {"trulens"}
-    kinds |= {form.kind for form in FORMS.values() if form.kind}
-    assert kinds == {*presets()}
+    # the answers of MT-bench are to questions of the collection
+    kinds = {form.kind for form in FORMS.values() if form.kind}
+    assert kinds | {"mt-bench-answers"} == {*presets()}
     (tmp_path / "rag.jsonl").write_text(lines(RAGAS))
     empty_exam.import_files(tmp_path / "rag.jsonl", kind="ragas")
     assert len(empty_exam.query_texts()) == 1
@@ -447,14 +172,10 @@ def test_a_preset_of_the_user_reads_the_files_of_any_program(
         ("", "is not a preset of RAG files: Object missing required field `fields`"),
         ("[fields", "invalid TOML"),
         ("fields = 3", "fields: is not a preset of RAG files: Expected `object`, got `int`"),
-        ('[fields]\ncontexts = ["c"]', "fields: .* missing required field `query`"),
-        ("[fields]\nquery = []", "fields.query: .*Expected `array` of length >= 1"),
+        ('[fields]\ncontexts = ["c"]', "fields: the preset names neither the question, nor"),
+        ('[fields]\nquery = []\nquery_id = ["q"]', "fields: the preset names neither the question"),
         ('[fields]\nquery = "q"', "fields.query: .*Expected `array`, got `str`"),
         ('[fields]\nquerry = ["q"]', "fields: .*unknown field `querry`"),
-        (
-            '[fields]\nquery = ["q"]',
-            "fields: the preset names neither contexts nor a response. Add one",
-        ),
         ('rank = 1\n[fields]\nquery = ["q"]', "unknown field `rank`"),
         ('system = ["s"]\n[fields]\nquery = ["q"]', r"system\[0\]: .*Expected `array`, got `str`"),
         ('spans = {}\n[fields]\nquery = ["q"]', "spans: .* missing required field `trace`"),
@@ -472,13 +193,13 @@ def test_a_wrong_preset_is_a_sentence(
 
 
 def test_systems_are_named_by_their_fields_or_by_variants(tmp_path: Path) -> None:
-    other = {**PROMPTFOO, "provider": {"id": "local", "label": "my model"}}
+    other = {**PROMPTFOO_RAG, "provider": {"id": "local", "label": "my model"}}
     other["response"] = {"output": "Water."}
-    (tmp_path / "rag.jsonl").write_text(lines(PROMPTFOO, other))
+    (tmp_path / "rag.jsonl").write_text(lines(PROMPTFOO_RAG, other))
     (tmp_path / "events.jsonl").write_text(lines(*events(), *events("v2", "Water.")))
     (tmp_path / "records.csv").write_text(
         "app_name,app_version,record_id,input,output\n"
-        f"rag,v1,r1,{ASKED},{SAID}\nrag,v2,r2,{ASKED},Water.\n"
+        f'rag,v1,r1,{ASKED},"{SAID}"\nrag,v2,r2,{ASKED},Water.\n'
     )
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.import_files(tmp_path / "rag.jsonl")
@@ -696,10 +417,10 @@ def test_what_is_no_fault_is_read(tmp_path: Path, empty_exam: exampp.Collection)
 def test_a_file_that_is_cut_off_says_on_which_line(
     tmp_path: Path, empty_exam: exampp.Collection, name: str
 ) -> None:
-    file, content, kind, *_ = SAMPLES[name]
-    (tmp_path / file).write_text(content[: len(content) * 2 // 3])
-    with pytest.raises(InputError, match=rf"{file}:\d+: broken JSON"):
-        empty_exam.import_files(tmp_path / file, kind=kind)
+    form = FORMS[name]
+    (tmp_path / form.name).write_text(form.content[: len(form.content) * 2 // 3])
+    with pytest.raises(InputError, match=rf"{form.name}:\d+: broken JSON"):
+        empty_exam.import_files(tmp_path / form.name, kind=form.kind)
     assert empty_exam.query_texts() == {}
 
 
@@ -718,20 +439,20 @@ def test_a_column_with_an_endless_number_is_no_context(
     tmp_path: Path, empty_exam: exampp.Collection
 ) -> None:
     name = f"Context {'9' * 5000}"
-    (tmp_path / "a.csv").write_text(f"question,response,{name}\n{ASKED},{SAID},{CATS}\n")
+    (tmp_path / "a.csv").write_text(f'question,response,{name}\n{ASKED},"{SAID}",{CATS}\n')
     empty_exam.import_files(tmp_path / "a.csv", kind="answers")
     assert runs(empty_exam, tmp_path) == {"a": [digest(SAID)]}
 
 
 def test_answers_that_nobody_gave_are_keys(tmp_path: Path) -> None:
-    (tmp_path / "qa.csv").write_text(f"question,answer\n{ASKED},{SAID}\n")
+    (tmp_path / "qa.csv").write_text(f'question,answer\n{ASKED},"{SAID}"\n')
     with exampp.create(tmp_path / "my.exam") as exam:
         report = exam.import_files(tmp_path / "qa.csv")
         assert "'answer' is read as correct answers" in report.remarks[0]
         assert ("systems", 0) in [row[:2] for row in exam.contents().rows]
         exam.import_files(tmp_path / "qa.csv", kind="answers")
         assert runs(exam, tmp_path) == {"qa": [digest(SAID)]}
-    (tmp_path / "bank.csv").write_text(f"query_id,question,answer\nq1,{ASKED},{SAID}\n")
+    (tmp_path / "bank.csv").write_text(f'query_id,question,answer\nq1,{ASKED},"{SAID}"\n')
     with exampp.create(tmp_path / "two.exam") as exam:
         report = exam.import_files(tmp_path / "bank.csv")
         assert [one.kind for one in report.files] == ["plain-bank"]

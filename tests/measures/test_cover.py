@@ -18,12 +18,18 @@ from hypothesis import strategies as st
 from support.gradebooks import Cells, dl19, make_book, make_query, make_ranking
 
 import exampp
+from exampp.analysis.changes import VersionScores
+from exampp.analysis.compare import compare_systems
+from exampp.analysis.gate import EarlierScores, GateSettings, judge_systems, scores_of
+from exampp.analysis.significance import Significance, SignificanceSettings, significance
 from exampp.errors import InputError
+from exampp.measures.board import Leaderboard
 from exampp.measures.cover import EXAM, POLICIES, RUBRIC, Missing, cover, longest_ranking
 from exampp.measures.exams import SubtopicChoice, interleave
 from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.measures.names import Measure
 from exampp.measures.qrels import exam_labels
+from exampp.measures.requirements import parse_requirement
 from exampp.measures.values import Mean, MeasureColumn, MeasuredSystems
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
@@ -636,6 +642,71 @@ def test_a_measure_without_cutoff_reads_all_passages_of_queries_that_only_avoid(
     long = make_query([[0], [5]], make_ranking("a", [0, 1]), weights=[-1.0], query_id="q2")
     board = evaluate_gradebook(make_book(short, long), ["Avoided"])
     assert [row.mean for row in board.rows if row.system == "a"] == [0.0]
+
+
+def test_grades_that_miss_of_items_to_avoid_are_no_missing_cells_of_cover() -> None:
+    """Of 2 wanted items all cells are graded, of the item to avoid 1 of 2."""
+    rows: Cells = [[5, 0, N], [0, 0, 0]]
+    query = make_query(rows, make_ranking("a", [0, 1]), weights=[1.0, 1.0, -1.0], query_id="q1")
+    plain = make_query([[0], [0]], make_ranking("a", [0, 1]), query_id="q2")
+    book = make_book(query, plain)
+    alone = {one.measure.name: one for one in cover(book, (3,), k=2).columns}
+    beside = {one.measure.name: one for one in cover(book, (3,), k=2, measures=AVOIDING).columns}
+    assert beside["Cover"].missing_cells == alone["Cover"].missing_cells == (0.0,)
+    assert beside["Cover"].low is None
+    assert beside["Cover"].high is None
+    # q2 has nothing to avoid: 1 of 2 cells; with the wanted ones of both queries, 1 of 8
+    assert beside["Avoided"].missing_cells == (1 / 2,)
+    assert beside["Points"].missing_cells == (1 / 8,)
+    assert beside["Avoided"].bounds() == [(0.0, 1.0)]
+    # q1: (1 - 1) / 2 to 1 / 2; q2: 0
+    assert beside["Points"].bounds() == [(0.0, 0.25)]
+    assert beside["Avoided"].ungraded == (0.5,)
+    assert beside["Cover"].ungraded == (0.0,)
+
+
+def test_a_mean_of_points_below_0_counts_as_0_everywhere() -> None:
+    """Of bad: (-7/8 + 0) / 2; of good: (5/8 + 1) / 2. Differences are not clipped."""
+    rows = [[5, 0, 0, 0], [0, 5, 0, 4], [0, 0, 4, 0]]
+    first = make_query(
+        rows,
+        make_ranking("good", [0]),
+        make_ranking("bad", [1, 2]),
+        weights=[5.0, 3.0, -8.0, -2.0],
+        query_id="q1",
+    )
+    second = make_query([[5], [0]], make_ranking("good", [0]), make_ranking("bad", [1]))
+    book = make_book(first, replace(second, query_id="q2"))
+    board = evaluate_gradebook(book, ["Points@2"], 3)
+    means = {"good": 0.8125, "bad": 0.0}
+    assert {row.system: row.mean for row in board.rows if row.system in means} == means
+    assert {row.system: row.mean.mean for row in significance_of(book, board).systems} == means
+    assert min(row.low or 0.0 for row in significance_of(book, board).systems) == 0.0
+    compared = compare_systems(book, "good", "bad", "Points@2", min_rating=3)
+    assert [one.mean for one in compared.means] == [0.8125, 0.0]
+    assert compared.pair.difference.value == -0.4375 - 0.8125
+    assert any("below 0 counts as 0" in one for one in compared.tables()["total"].notes)
+    settings = GateSettings(min_rating=3)
+    gate = judge_systems(book, [parse_requirement("Points@2>=0.1")], settings=settings)
+    assert {row.system: row.mean for row in gate.rows} == means
+    assert {row.low for row in gate.rows if row.system == "bad"} == {0.0}
+    before = EarlierScores("last", scores_of(board), system="good")
+    against = [parse_requirement("Points@2>=baseline-0.1")]
+    (row,) = judge_systems(book, against, before, systems=["bad"], settings=settings).rows
+    assert (row.mean, row.baseline, row.difference) == (0.0, 0.8125, -1.25)
+    assert "a mean below 0 counts as 0" in row.why
+    # a bound that every system meets is named
+    (row,) = judge_systems(
+        book, [parse_requirement("Points@2>=0")], systems=["bad"], settings=settings
+    ).rows
+    assert (row.verdict, row.mean) == ("passed", 0.0)
+    assert "no mean of Points@2 is below 0" in row.why
+    stored = VersionScores.of_file("last", scores_of(board), clipped=True)
+    assert dict(zip(stored.systems, stored.means, strict=True)) == means
+
+
+def significance_of(book: Gradebook, board: Leaderboard) -> Significance:
+    return significance(book, board.columns[0], board.column_systems, SignificanceSettings())
 
 
 def test_labels_ignore_items_to_avoid() -> None:

@@ -83,3 +83,20 @@ def test_uneven_queries_widen_the_interval() -> None:
     assert uneven.low < even.low < 0.5
     assert mean_share(np.ones(1)).why
     assert mean_share(np.ones(0)).value is None
+
+
+def test_the_limits_of_three_equal_shares_by_hand() -> None:
+    """A third of a query of value 0 (or 1) adds 0.3 * 0.25 to the squares."""
+    # of 7/3 freedoms: the variance 0.0321 gives 23.3 trials; Student's quantile is 4.302653
+    found = mean_share(np.full(3, 0.5))
+    assert found.low == pytest.approx(0.167433, abs=1e-6)
+    assert found.high == pytest.approx(0.832567, abs=1e-6)
+
+
+def test_good_queries_leave_room_for_one_that_fails() -> None:
+    """The lower limit counts a query of value 0, the upper one of value 1, which is nearer."""
+    # variance (0.025 + 10/31 * 0.85 ** 2) * 3/28, 46.1 trials; Student's quantile 2.262157
+    found = mean_share(np.tile([0.8, 0.9], 5))
+    assert found.low == pytest.approx(0.6968, abs=1e-4)
+    # here the variance adds only 10/31 * 0.15 ** 2
+    assert found.high == pytest.approx(0.8873, abs=1e-4)

@@ -40,7 +40,8 @@ class Contents(NamedTuple):
 class Form(NamedTuple):
     """A file of a program: name, content, kind, what is in it, and the fields that are not read.
 
-    `holds` names the parts: a(nswer), c(ontexts), r(eference); a `Contents` says other ones.
+    `holds` names the parts: a(nswer), c(ontexts), r(eference); a `Contents` says other ones. `ids`
+    are those of the contexts, and `query_id` that of the query, if they are not made of the texts.
     """
 
     name: str
@@ -49,6 +50,8 @@ class Form(NamedTuple):
     holds: str | Contents
     unread: Sequence[str] = ()
     system: str = "log"
+    ids: Sequence[str] = ()
+    query_id: str = ""
 
     @property
     def expected(self) -> Contents:
@@ -1654,6 +1657,343 @@ FORMS |= {
 }  # fmt: skip
 
 
+DRAGUN: dict[str, Any] = {
+    "topic_id": "t1",
+    "rubrics": [
+        {"question_id": "t1-1", "question_text": ASKED, "importance": "A: Have to Know",
+         "short_answers": [{"answer_id": "t1-1-1", "answer_text": KEY, "references": ["x"]},
+                           {"answer_id": "t1-1-2", "answer_text": "water"}]},
+        {"question_id": "t1-2", "question_text": "Why?", "importance": "C: Nice to Know",
+         "short_answers": [{"answer_id": "t1-2-1", "answer_text": KEY}]},
+    ],
+}  # fmt: skip
+RAGTIME = {
+    "metadata": {"team_id": "t", "topic_id": "1", "run_id": "r", "run_desc": "d"},
+    "nugget_bank": [
+        {"question": ASKED, "aggregator_type": "OR",
+         "answers": [{"answer": KEY, "references": ["d1"]}]},
+        {"question": "Why?", "aggregator_type": "OR", "answers": []},
+    ],
+}  # fmt: skip
+IN_TURN = (
+    {"conversation_id": "c", "turn": 2, "question": ASKED, "answer": SAID,
+     "contexts": [CATS, LIGHT]},
+    {"conversation_id": "c", "turn": 1, "question": "Hi", "answer": "Hello"},
+)  # fmt: skip
+
+FORMS |= {
+    "TREC DRAGUN, a rubric": Form(
+        "log.json", whole(DRAGUN), "dragun", Contents((), references=(KEY, "water", KEY))
+    ),
+    "TREC RAGTIME, a bank": Form("log.jsonl", lines(RAGTIME), "", Contents((), references=(KEY,))),
+    "TREC RAGTIME, a bank on many lines": Form(
+        "log.json", whole(RAGTIME), "", Contents((), references=(KEY,))
+    ),
+    "MT-bench, questions": Form(
+        "question.jsonl",
+        lines({"question_id": 81, "category": "writing", "turns": [ASKED, "Why?"]},
+              {"question_id": 111, "category": "math", "turns": ["How?"], "reference": [KEY]}),
+        "mt-bench",
+        Contents((f"user: {ASKED}\nuser: Why?", "How?")),
+        ["reference"],
+    ),
+    "RAGElo, queries": Form("queries.csv", f"qid,query\n0,{ASKED}\n", "", Contents()),
+    "a dictionary of one query": Form("log.json", json.dumps({"q-text": ASKED}), "", Contents()),
+    "a record per turn": Form(
+        "log.jsonl",
+        lines(*IN_TURN),
+        "ragas",
+        Contents(
+            (TRANSCRIPT, "Hi"),
+            {"log:contexts": (CATS, LIGHT)} | {"log": (SAID, "Hello")},
+        ),
+    ),
+}  # fmt: skip
+
+
+RAGAS = {**ROW, "reference_contexts": [LIGHT]}
+OLDER = {
+    "question": ASKED,
+    "contexts": [CATS, LIGHT],
+    "answer": SAID,
+    "ground_truth": KEY,
+}
+DEEPEVAL = {
+    "input": ASKED,
+    "actual_output": SAID,
+    "expected_output": KEY,
+    "retrieval_context": [CATS, {"context": LIGHT, "source": "d1"}],
+    "context": [CATS],
+}
+MTRAG = {
+    "conversation_id": "c",
+    "task_id": "c<::>2",
+    "contexts": [
+        {"document_id": "d0", "text": CATS, "score": float("nan")},
+        {"document_id": "d1", "text": LIGHT},
+    ],
+    "input": [{"speaker": "user", "text": ASKED}],
+    "targets": [{"text": KEY}],
+    "predictions": [{"text": SAID}],
+}
+LANGSMITH = {
+    "inputs": {"question": ASKED},
+    "outputs": {
+        "answer": SAID,
+        "documents": [
+            {"page_content": CATS},
+            {"page_content": LIGHT, "metadata": {"source": "d1"}},
+        ],
+    },
+    "reference_outputs": {"answer": KEY},
+}
+ROOT = {
+    "name": "chain",
+    "context": {"trace_id": "t", "span_id": "a"},
+    "span_kind": "CHAIN",
+    "parent_id": None,
+    "attributes": {"input": {"value": ASKED}, "output.value": SAID},
+}
+RETRIEVER = {
+    "name": "search",
+    "context": {"trace_id": "t", "span_id": "b"},
+    "span_kind": "RETRIEVER",
+    "parent_id": "a",
+    "attributes": {
+        "input.value": "plants need",
+        "retrieval.documents.1.document.content": LIGHT,
+        "retrieval.documents.1.document.id": "d1",
+        "retrieval.documents.0.document.content": CATS,
+    },
+}
+NESTED = {
+    **RETRIEVER,
+    "attributes": {
+        "retrieval": {
+            "documents": [
+                {"document": {"content": CATS}},
+                {"document": {"id": "d1", "content": LIGHT}},
+            ]
+        }
+    },
+}
+
+PROMPTFOO_RAG: dict[str, Any] = {
+    "vars": {"query": ASKED, "context": [CATS, LIGHT]},
+    "prompt": {"raw": "Answer {{query}}", "label": "Answer {{query}}"},
+    "promptIdx": 0,
+    "testIdx": 0,
+    "provider": {"id": "openai:gpt-4o", "label": ""},
+    "response": {"output": SAID, "tokenUsage": {"total": 12}},
+    "success": True,
+    "error": None,
+}
+PROMPTFOO_FILE = {
+    "evalId": "eval-1",
+    "results": {
+        "version": 3,
+        "prompts": [{"raw": "Answer {{query}}", "label": "Answer {{query}}"}],
+        "results": [PROMPTFOO_RAG],
+        "stats": {"successes": 1},
+    },
+    "config": {"tests": []},
+}
+OBSERVATIONS: list[dict[str, Any]] = [
+    {
+        "id": "o1",
+        "traceId": "t",
+        "type": "SPAN",
+        "name": "rag",
+        "startTime": "2026-05-01T10:00:00.000Z",
+        "parentObservationId": None,
+        "input": {"question": ASKED},
+        "output": {"answer": SAID},
+    },
+    {
+        "id": "o2",
+        "traceId": "t",
+        "type": "RETRIEVER",
+        "name": "search",
+        "startTime": "2026-05-01T10:00:00.100Z",
+        "parentObservationId": "o1",
+        "input": "plants need",
+        "output": [
+            {"page_content": CATS, "metadata": {}},
+            {"page_content": LIGHT, "metadata": {"source": "d1"}},
+        ],
+    },
+]
+BASE = "ai.observability"
+
+
+def event(kind: str, attributes: dict[str, Any], parent: str, version: str = "v1") -> Any:
+    return {
+        "event_id": kind,
+        "record": {"name": kind},
+        "record_attributes": {
+            f"{BASE}.span_type": kind,
+            f"{BASE}.record_id": f"r-{version}",
+            **{f"{BASE}.{name}": value for name, value in attributes.items()},
+        },
+        "resource_attributes": {f"{BASE}.app_name": "rag", f"{BASE}.app_version": version},
+        "trace": {"trace_id": f"t-{version}", "parent_id": parent, "span_id": kind},
+    }
+
+
+def events(version: str = "v1", said: str = SAID) -> list[Any]:
+    root = {"record_root.input": ASKED, "record_root.output": said}
+    retrieved = {"retrieval.query_text": "need", "retrieval.retrieved_contexts": [CATS, LIGHT]}
+    return [
+        event("record_root", root, "", version),
+        event("retrieval", retrieved, "record_root", version),
+    ]
+
+
+AUTORAG = {
+    "qid": "7",
+    "query": ASKED,
+    "retrieval_gt": [["d1"]],
+    "generation_gt": [KEY],
+    "retrieved_contents": [CATS, LIGHT],
+    "retrieved_ids": ["d0", "d1"],
+    "generated_texts": SAID,
+}
+TRULENS = {
+    "app_name": "rag",
+    "app_version": "v1",
+    "record_id": "r1",
+    "input": ASKED,
+    "output": SAID,
+    "tags": "",
+}
+PROMPTFOO_UNREAD = (
+    *("prompt.raw", "promptIdx", "testIdx", "response.tokenUsage", "success"),
+    *("$.evalId", "$.config", "$.version", "$.prompts", "$.stats"),
+)
+FOUND_IDS = (digest(CATS), "d1")
+JUDGED_LIGHT = Contents(
+    contexts={"log:contexts": (CATS, LIGHT)},
+    answers={"log": (SAID,)},
+    references=(KEY,),
+    judgments=((digest(LIGHT), 1),),
+)
+
+FORMS |= {
+    "ragas": Form("log.jsonl", lines(RAGAS), "ragas", JUDGED_LIGHT),
+    "ragas, as an array": Form("log.json", json.dumps([RAGAS], indent=1), "ragas", JUDGED_LIGHT),
+    "ragas, its older names": Form("log.jsonl", lines(OLDER), "ragas", "acr"),
+    "ragas, as a table": Form(
+        "log.csv", table({**ROW, "retrieved_contexts": str([CATS, LIGHT])}), "ragas", "acr"
+    ),
+    "DeepEval, test cases": Form(
+        "log.json",
+        json.dumps([DEEPEVAL]),
+        "deepeval",
+        JUDGED_LIGHT._replace(judgments=((digest(CATS), 1),)),
+        ids=FOUND_IDS,
+    ),
+    "DeepEval, test cases as a table": Form(
+        "log.csv",
+        table({"input": ASKED, "actual_output": SAID, "expected_output": KEY,
+               "retrieval_context": f"{CATS}|{LIGHT}"}),
+        "deepeval",
+        "acr",
+    ),
+    "MTRAG, a task": Form(
+        "log.jsonl", lines(MTRAG), "mtrag", "acr", ["conversation_id"],
+        ids=("d0", "d1"), query_id="c<::>2",
+    ),
+    "LangSmith": Form("log.jsonl", lines(LANGSMITH), "langsmith", "acr", ids=FOUND_IDS),
+    "Phoenix, spans": Form(
+        "log.jsonl", lines(ROOT, RETRIEVER), "openinference", "ac", ids=FOUND_IDS
+    ),
+    "Phoenix, spans with nested fields": Form(
+        "log.jsonl", lines(NESTED, ROOT), "openinference", "ac", ids=FOUND_IDS
+    ),
+    "promptfoo": Form("log.json", whole(PROMPTFOO_FILE), "promptfoo", "ac", PROMPTFOO_UNREAD),
+    "promptfoo, on one line": Form(
+        "log.json", json.dumps(PROMPTFOO_FILE), "promptfoo", "ac", PROMPTFOO_UNREAD
+    ),
+    "promptfoo, as lines": Form(
+        "log.jsonl", lines(PROMPTFOO_RAG), "promptfoo", "ac", PROMPTFOO_UNREAD[:5]
+    ),
+    "Langfuse, observations": Form(
+        "log.jsonl",
+        lines(*OBSERVATIONS),
+        "langfuse",
+        "ac",
+        ["id", "name", "startTime"],
+        ids=FOUND_IDS,
+    ),
+    "Langfuse, a trace": Form(
+        "log.json",
+        json.dumps({"id": "t", "name": "rag", "observations": OBSERVATIONS}, indent=2),
+        "langfuse",
+        "ac",
+        ["id", "name", "startTime", "$.id", "$.name"],
+        ids=FOUND_IDS,
+    ),
+    "Langfuse, a page of observations": Form(
+        "log.json",
+        json.dumps({"data": OBSERVATIONS, "meta": {"limit": 50}}),
+        "langfuse",
+        "ac",
+        ["id", "name", "startTime", "$.meta"],
+        ids=FOUND_IDS,
+    ),
+    "Langfuse, observations as stored": Form(
+        "log.jsonl",
+        lines(
+            *(
+                {
+                    "trace_id": one["traceId"],
+                    "parent_observation_id": one["parentObservationId"] or "",
+                    "start_time": one["startTime"],
+                    "type": one["type"],
+                    "input": json.dumps(one["input"]),
+                    "output": json.dumps(one["output"]),
+                }
+                for one in OBSERVATIONS
+            )
+        ),
+        "langfuse",
+        "ac",
+        ["start_time"],
+        ids=FOUND_IDS,
+    ),
+    "AutoRAG": Form(
+        "log.jsonl",
+        lines(AUTORAG),
+        "autorag",
+        JUDGED_LIGHT._replace(judgments=(("d1", 1),)),
+        ids=("d0", "d1"),
+        query_id="7",
+    ),
+    "TruLens, events": Form(
+        "log.jsonl",
+        lines(*events()),
+        "trulens-events",
+        "ac",
+        ["event_id", "record", "trace.span_id"],
+        system="rag/v1",
+    ),
+    "numbered contexts": Form(
+        "log.csv",
+        "Question;Model answer;Context 1;Context 2;Ground Truth\n"
+        f"{ASKED};{SAID};{CATS};{LIGHT};{KEY}\n",
+        "answers",
+        "acr",
+    ),
+    "usual names": Form(
+        "log.jsonl",
+        lines({"query_id": 7, "Query": ASKED, "retrievedDocuments": [CATS, LIGHT], "Answer": SAID}),
+        "answers",
+        "ac",
+        query_id="7",
+    ),
+}  # fmt: skip
+
+
 def contents(exam: exampp.Collection, folder: Path) -> Contents:
     """Return what a collection holds; answers are the rankings of a system of one passage."""
     counts = {str(thing): count for thing, count in exam.contents().rows}
@@ -1688,6 +2028,7 @@ def contents(exam: exampp.Collection, folder: Path) -> Contents:
 SOURCES = {
     "ragas": "docs.ragas.io",
     "DeepEval": "confident-ai/deepeval",
+    "AutoRAG": "Marker-Inc-Korea/AutoRAG",
     "Phoenix": "Arize-ai/phoenix",
     "OTLP": "open-telemetry/opentelemetry-proto, Arize-ai/openinference",
     "OpenTelemetry": "open-telemetry/opentelemetry-python, ConsoleSpanExporter",
@@ -1710,6 +2051,10 @@ SOURCES = {
     "promptflow": "microsoft/promptflow",
     "Bedrock": "docs.aws.amazon.com/bedrock",
     "OpenAI": "platform.openai.com/docs/guides/supervised-fine-tuning",
+    "MT-bench": "lm-sys/FastChat, llm_judge",
+    "TREC DRAGUN": "trec-dragun/resources",
+    "TREC RAGTIME": "trec-ragtime.github.io; autojudge-base",
+    "RAGElo": "zetaalphavector/RAGElo",
     "ShareGPT": "lm-sys/FastChat",
     "OpenAI evals": "platform.openai.com/docs/guides/evals, openai/evals",
     "lm-eval": "EleutherAI/lm-evaluation-harness",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,31 @@ def test_lists_lead_to_the_pages_that_judge(client: Client) -> None:
     assert "/judge/all?by=item&amp;query=q1" in missing
     new = client.get("/banks", show="new").text
     assert "/judge/all?by=passage&amp;query=q1" in new
+
+
+def test_people_decide_matches_with_items_of_all_kinds(tmp_path: Path) -> None:
+    """The page shows the grades on questions; a nugget of the reference bank is decided, too."""
+    kinds = {"q1": [{"question": "What causes tides?"}, {"nugget": "The moon causes tides"}]}
+    other = {"q1": [{"nugget": "The moon causes tides"}]}
+    with exampp.create(tmp_path / "my.exam") as made:
+        made.add(queries={"q1": "tides"}, bank=kinds, bank_name="manual")
+        made.add(bank=other, bank_name="other")
+        collect_matches(tmp_path / "matches.exam", made, "manual").close()
+    with live.visiting(tmp_path / "matches.exam") as client:
+
+        def pairs() -> str:
+            return client.get("/banks", show="pairs").text
+
+        text = wait_for(pairs, lambda text: "asks for 50%" in text)
+        assert "/cell?query=q1" in text
+        with exampp.open(tmp_path / "matches.exam") as opened:
+            found = opened.compare_banks()
+        (pair,) = found.pairs
+        assert found.rows[0].recall.value == 0.5
+        form = {"query": "q1", "item": pair.reference_id, "passage": f"other#{pair.item_id}"}
+        assert client.post("/banks/decide", {**form, "same": "false"}).status == 303
+        wait_for(pairs, lambda text: "by people" in text)
+        (address,) = re.findall(r'href="(/cell[^"]*)"', pairs())
+        assert client.get(unescape(address)).status == 200
+    with exampp.open(tmp_path / "matches.exam") as opened:
+        assert opened.compare_banks().rows[0].recall.value == 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
-from support import live, pages
+from support import live, pages, sealed_exam
 from support.live import Answer, Client
 
 from exampp import Collection
@@ -301,3 +301,20 @@ def test_the_queue_is_shared_among_the_assessors_alone() -> None:
     for name in ("bob", "ann"):
         people.add(name, "assessor")
     assert (alone, request.people) == (("olga",), ("ann", "bob"))
+
+
+def test_owners_see_the_programs_and_what_they_asked_of_the_sealed_part(tmp_path: Path) -> None:
+    path = sealed_exam.make(tmp_path / "my.exam")
+    with live.serving(path, assessors=("ann",)) as served:
+        served.access.people.add("zoe", "owner")
+        served.access.people.add("bob", "assessor")
+        owner, assessor = Client(served).enter("zoe"), Client(served).enter("bob")
+        assert "Programs" not in owner.get("/people").text
+        token = sealed_exam.client(path, "nightly")
+        with sealed_exam.service(path) as opened:
+            bot = sealed_exam.identified(opened, token)
+            opened.submit(bot, sealed_exam.answers(sealed_exam.words_of(path, "sealed")))
+        shown = owner.get("/people").text
+        assert "nightly" in shown
+        assert "Submissions to the sealed part" in shown
+        assert "nightly" not in assessor.get("/people").text

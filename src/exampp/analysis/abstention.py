@@ -84,7 +84,7 @@ class Abstention(Result):
 
     @property
     def headline(self) -> str:
-        """What the best system does with answerable and unanswerable queries."""
+        """Describe how the best system treats answerable and unanswerable queries."""
         best = next(iter(self.rows), None)
         if best is None:
             return "No system has responses."

@@ -26,7 +26,7 @@ from exampp.measures.board import Leaderboard
 from exampp.records.wording import counted
 from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column
+from exampp.results.view import Cell, Column, interval_text
 from exampp.stats.estimate import SAMPLES, Estimate, EstimateRows, Floats
 from exampp.stats.generalizability import crossed, erho2
 from exampp.stats.rank_correlation import (
@@ -67,11 +67,12 @@ class BankEffects(Result):
 
     @property
     def headline(self) -> str:
-        """How the first bank orders systems beside the reference bank, and what both gain."""
+        """Describe the agreement of the first bank, and the gain of both together."""
         alone, bank, both = self.rows[:3]
         gain = _gain(alone, bank, both)
         effect = "unknown" if gain is None else f"{gain:+.3f}"
-        tau = "undefined" if bank.tau is None else _shown(bank.tau)
+        known = bank.tau is not None and bank.tau.value is not None
+        tau = interval_text(bank.tau, 3) if bank.tau and known else "undefined"
         return (
             f"{bank.bank} and {self.reference} order systems with Kendall's tau {tau}; together "
             f"they change the reliability of the order by {effect}."
@@ -102,14 +103,6 @@ def _gain(alone: BankEffect, bank: BankEffect, both: BankEffect) -> float | None
         return None
     first, second, together = (float(one or 0.0) for one in values)
     return together - max(first, second)
-
-
-def _shown(one: Estimate) -> str:
-    if one.value is None:
-        return "undefined"
-    if one.low is None or one.high is None:
-        return f"{one.value:.3f}"
-    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
 
 
 def bank_effects(

@@ -36,7 +36,7 @@ from exampp.records.items import joined_groups
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, programs_only
+from exampp.results.view import Cell, Column, interval_text, programs_only
 from exampp.stats.estimate import Estimate, Floats
 from exampp.stats.item_matches import (
     DIFFERENT,
@@ -83,7 +83,8 @@ class MatchedBanks:
     """Banks whose items are matched with those of a reference bank.
 
     `matcher` is one of `items.matches.MATCHERS`, or the name of a grader. `without` are queries of
-    the banks that the reference bank does not have, by bank. `people` decided pairs.
+    the banks that the reference bank does not have, by bank. `people` decided pairs. `left_out`
+    counts reference items of the `left_out_kind`, which the grader did not match.
     """
 
     reference: str
@@ -93,6 +94,8 @@ class MatchedBanks:
     without: Mapping[str, int] = field(default_factory=dict)
     people: int = 0
     automatic: MatchedBanks | None = None
+    left_out: int = 0
+    left_out_kind: str = ""
 
 
 class BankScore(NamedTuple):
@@ -171,19 +174,19 @@ def match_banks(
     reference: str,
     banks: Mapping[str, Iterable[BankEntry]],
     matcher: str = "text",
-    book_of: Callable[[str], Gradebook] | None = None,
+    books_of: Callable[[str], Sequence[Gradebook]] | None = None,
 ) -> MatchedBanks:
     """Match the items of all banks with those of the bank `reference`, without a model.
 
     Items of one subtopic are matched if all items have a subtopic, else those of one query.
-    Reference items of weight 0 are left out. `book_of` returns the grades of a bank, for the
-    matcher `coverage`.
+    Reference items of weight 0 are left out. `books_of` returns the grades of a bank, by kind of
+    item, for the matcher `coverage`.
 
     Raises:
         InputError: The matcher is unknown, there is no other bank, or no common query.
     """
     matchers = (*MATCHERS, COVERAGE)
-    if matcher not in matchers or (matcher == COVERAGE and book_of is None):
+    if matcher not in matchers or (matcher == COVERAGE and books_of is None):
         hint = f"Use one of {', '.join(matchers)}"
         raise InputError(f"unknown way to match {matcher!r}", hint=hint)
     others = tuple(name for name in banks if name != reference)
@@ -194,8 +197,10 @@ def match_banks(
         )
     items = {name: [one for entry in banks[name] for one in entry.items] for name in banks}
     match = MATCHERS.get(matcher)
-    if match is None and book_of is not None:
-        match = by_coverage({k: v for n, of in items.items() for k, v in _covered(of, book_of(n))})
+    if match is None and books_of is not None:
+        match = by_coverage(
+            {k: v for n, of in items.items() for k, v in _covered(n, of, books_of(n))}
+        )
     by_subtopic = all(one.subtopic_id for of in items.values() for one in of)
     units = {name: _by_unit(of, by_subtopic) for name, of in items.items()}
     queries = []
@@ -218,18 +223,24 @@ def match_banks(
     )
 
 
-def _covered(items: Iterable[Item], book: Gradebook) -> Iterator[tuple[int, frozenset[str]]]:
+def _covered(
+    bank: str, items: Sequence[Item], books: Sequence[Gradebook]
+) -> Iterator[tuple[int, frozenset[str]]]:
     """Yield the passages that cover each item, with the `id()` of its record."""
-    if not book.is_graded:
+    graded = {book.grader.kind for book in books if book.is_graded}
+    if ungraded := next((one.kind for one in items if one.kind not in graded), ""):
+        kind = f" --kind {ungraded}" if graded else ""
+        by = f" by {books[0].grader.name}" if books else ""
         raise InputError(
-            f"the bank {book.bank!r} has no grades by {book.grader.name}",
-            hint=f"Grade the passages: exampp grade COLLECTION --bank {book.bank}",
+            f"the {ungraded}s of the bank {bank!r} have no grades{by}",
+            hint=f"Grade the passages: exampp grade COLLECTION --bank {bank}{kind}",
         )
-    threshold = book.grader.threshold(None)
     covered = {
         (query.query_id, item): frozenset(
-            query.passage_ids[at] for at in np.flatnonzero(query.ratings[:, column] >= threshold)
+            query.passage_ids[at]
+            for at in np.flatnonzero(query.ratings[:, column] >= book.grader.threshold(None))
         )
+        for book in books
         for query in book.queries
         for column, item in enumerate(query.item_ids)
     }
@@ -334,10 +345,11 @@ class BankComparison(Result):
         recall = _share(first.recall)
         if len(self.rows) == 1:
             missing = sum(not one.banks for one in self.missing)
+            rest = f"No item asks for {counted(missing, 'reference item')}."
             return (
                 f"{first.bank} asks for {recall} of {self.reference}; {_share(first.precision)} of "
-                f"its items ask for something in it. No item asks for "
-                f"{counted(missing, 'reference item')}."
+                f"its items ask for something in it. "
+                + (rest if missing else "Each reference item is asked for, at least in part.")
             )
         near = [one.bank for one in self.rows[1:] if not one.behind]
         rest = "all others are lower, beyond the uncertainty over queries"
@@ -435,11 +447,7 @@ class BankComparison(Result):
 
 
 def _share(one: Estimate) -> str:
-    if one.value is None:
-        return "an unknown share"
-    if one.low is None or one.high is None:
-        return f"{one.value:.0%}"
-    return f"{one.value:.0%} [{one.low:.0%}, {one.high:.0%}]"
+    return "an unknown share" if one.value is None else interval_text(one, 0, "%")
 
 
 def compare_banks(
@@ -628,6 +636,10 @@ def _notes(matched: MatchedBanks, found: BankComparison, level: float) -> Iterat
         yield note(f"banks-by-{matched.matcher}")
     else:
         yield note("banks-by-grader", grader=matched.matcher)
+    if matched.left_out:
+        kind = matched.left_out_kind
+        items = counted(matched.left_out, kind)
+        yield note("banks-kind", grader=matched.matcher, items=items, kind=kind)
     ungraded = {one.bank: one.ungraded for one in found.rows if one.ungraded}
     if ungraded:
         names = ", ".join(f"{bank} ({count})" for bank, count in ungraded.items())
@@ -695,7 +707,7 @@ def are_matches(book: Gradebook) -> bool:
 
 
 def read_matches(
-    book: Gradebook,
+    books: Sequence[Gradebook],
     reference: Iterable[BankEntry],
     texts: Mapping[str, str],
     min_rating: int | None = None,
@@ -703,37 +715,68 @@ def read_matches(
     """Return the matched banks of a collection of matches, with the decisions of people.
 
     Ratings on a scale of four are the relations; on any other, `min_rating` or more is the same.
-    `reference` are the items of its bank, `texts` those of its passages by id.
+    `books` are the grades of one grader, by kind of item. `reference` are the items of its bank,
+    `texts` those of its passages by id.
 
     Raises:
         InputError: The collection is of anything else.
     """
-    if not are_matches(book):
+    if not all(map(are_matches, books)):
         raise InputError(
             "the passages of the collection are not items of banks",
             hint="Make a collection of matches: exampp bank match COLLECTION NEW.exam, or compare "
             "banks by their texts: exampp analyze banks COLLECTION --reference BANK",
         )
     items = {(one.query_id, one.item_id): one for entry in reference for one in entry.items}
-    threshold = book.grader.threshold(min_rating)
+    first = books[0]
+    threshold = first.grader.threshold(min_rating)
+    graded = {one.grader.kind for one in books}
+    left_out = [one for one in items.values() if one.kind not in graded and one.weight > 0]
 
-    def read(of: Gradebook) -> MatchedBanks:
-        queries = tuple(_read_query(one, of, items, texts, threshold) for one in of.queries)
+    def read(of: Sequence[Gradebook]) -> MatchedBanks:
+        parts: dict[tuple[str, str | None], list[MatchedQuery]] = {}
+        people: set[str] = set()
+        for book in of:
+            for query in book.queries:
+                people |= {one for cell in query.decided for one in cell.people}
+                found = _read_query(query, book, items, texts, threshold)
+                if found.reference:
+                    parts.setdefault(found[:2], []).append(found)
         return MatchedBanks(
-            of.bank,
-            of.systems,
-            tuple(one for one in queries if one.reference),
-            _matcher(of.grader),
-            people=of.oversight.people,
+            first.bank,
+            first.systems,
+            tuple(map(_joined, parts.values())),
+            _matcher([one.grader for one in books]),
+            people=len(people),
+            left_out=len(left_out),
+            left_out_kind=left_out[0].kind if left_out else "",
         )
 
-    return replace(read(book), automatic=read(without_decisions(book)))
+    return replace(read(books), automatic=read([*map(without_decisions, books)]))
 
 
-def _matcher(grader: GraderIdentity) -> str:
-    if grader.is_draft:
+def _joined(parts: Sequence[MatchedQuery]) -> MatchedQuery:
+    """Return a query with the reference items of all parts, beside the same items of banks."""
+    starts = np.cumsum([0, *(len(one.reference) for one in parts)]).tolist()
+    return parts[0]._replace(
+        reference=tuple(item for one in parts for item in one.reference),
+        relations={
+            bank: np.hstack([one.relations[bank] for one in parts]) for bank in parts[0].relations
+        },
+        decided=[
+            (bank, row, start + column)
+            for start, one in zip(starts, parts, strict=False)
+            for bank, row, column in one.decided
+        ],
+    )
+
+
+def _matcher(graders: Sequence[GraderIdentity]) -> str:
+    first = graders[0]
+    if first.is_draft:
         return "draft"
-    return grader.name if grader.name in MATCHERS else grader_label(grader)
+    alone = len(graders) == 1 and first.short_name not in (*MATCHERS, COVERAGE)
+    return grader_label(first) if alone else first.short_name
 
 
 def _read_query(

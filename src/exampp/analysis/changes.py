@@ -37,7 +37,7 @@ from exampp.measures.board import Leaderboard, caption
 from exampp.measures.exams import Subtopics
 from exampp.measures.leaderboard import default_min_rating, evaluate
 from exampp.measures.qrels import Labelling
-from exampp.measures.values import TIE_DECIMALS, MeasureColumn, mean_of, tied_ranks
+from exampp.measures.values import TIE_DECIMALS, MeasureColumn, Values, mean_of, tied_ranks
 from exampp.records.gradebook import Gradebook, untestable
 from exampp.records.wording import counted
 from exampp.results.notes import note
@@ -136,8 +136,12 @@ class VersionScores:
         )
 
     @classmethod
-    def of_file(cls, name: str, scores: Sequence[QueryScore]) -> VersionScores:
+    def of_file(
+        cls, name: str, scores: Sequence[QueryScore], *, clipped: bool = False
+    ) -> VersionScores:
         """Return stored scores of one measure; those of no query are means.
+
+        Means of a `clipped` measure are at least 0.
 
         Raises:
             InputError: A system has two scores for a query.
@@ -153,9 +157,10 @@ class VersionScores:
         numbers = np.array([[one or 0.0 for one in row] for row in values], np.float64)
         shape = len(systems), len(query_ids)
         numbers, counts = numbers.reshape(shape), counts.reshape(shape)
+        by_query = Values(numbers, counts, clipped=clipped).averages()
         means = [
-            mean_of(row[use]).mean if query_ids else known[system, ""].value
-            for system, row, use in zip(systems, numbers, counts, strict=True)
+            mean.mean if query_ids else known[system, ""].value
+            for system, mean in zip(systems, by_query, strict=True)
         ]
         rankings = {key: one.ranking for key, one in known.items()}
         key = next((one.grader_key for one in scores), None)

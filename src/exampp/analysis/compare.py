@@ -525,6 +525,9 @@ def _notes(comparison: SystemComparison) -> Iterator[str]:
     pair = comparison.pair
     if uncounted := sum(query.difference is None for query in comparison.queries):
         yield note("queries-not-shared", queries=counted(uncounted, "query"))
+    column = comparison.column
+    if column.values.clipped and any(one.mean == 0 for one in comparison.means):
+        yield note("mean-clipped", measure=column.measure)
     exact = "all sign patterns" if pair.exact else "random sign patterns"
     if comparison.column.value_range and pair.queries:
         yield unseen_failures(pair.queries, LEVEL)

@@ -613,6 +613,8 @@ class _Bootstrap:
             self._draws[queries] = draw_resamples(queries, self.samples, self.seed)
         draws = self._draws[queries]
         scores = resample(values.values, values.counts, draws)
+        if values.clipped:
+            scores = np.maximum(scores, 0.0)
         return scores if self.decimals is None else self._ranked(scores), draws
 
     def _ranked(self, means: ArrayLike) -> Floats:
@@ -630,7 +632,8 @@ def _counting(scoring: Scoring, systems: Sequence[str]) -> Values | None:
     rows = [place[system] for system in systems]
     counts = scoring.values.counts[rows]
     count = counts.any(axis=0)
-    return Values(scoring.values.values[rows][:, count], counts[:, count])
+    values = scoring.values.values[rows][:, count]
+    return replace(scoring.values, values=values, counts=counts[:, count])
 
 
 def _why(reason: str, scores: Floats, better: Floats, known: int) -> str:

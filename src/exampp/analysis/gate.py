@@ -584,6 +584,8 @@ class _RequirementCheck:
         if requirement.relative:
             sample, within = self._compared(system, column, at), column.difference_range
         one = self._estimate(sample, within, column)
+        if not requirement.relative:
+            one = column.values.clip_estimate(one)
         if sample.same:
             one = Estimate(0.0, 0.0, 0.0)
         verdict, why = self._verdict(requirement, one, len(sample.values), column)
@@ -591,14 +593,18 @@ class _RequirementCheck:
             why.insert(0, f"{SAME_PASSAGES} for all queries")
         if undefined := undefined_queries(self.expected, column):
             why.append(f"{_some(undefined)} without a value for any system left out")
+        if column.values.clipped and not requirement.relative and requirement.holds(0.0):
+            why.append(f"no mean of {column.measure} is below 0, so 0 meets this")
+        if any(column.values.clip(one) != one for one in (sample.mean, sample.baseline)):
+            why.append("a mean below 0 counts as 0; the difference is that of the queries")
         if sample.left_out:
             why.append(f"{counted(sample.left_out, 'query')} not in the baseline left out")
         return GateRow(
             system,
             str(requirement),
             verdict,
-            mean=sample.mean if requirement.relative else one.value,
-            baseline=sample.baseline,
+            mean=column.values.clip(sample.mean) if requirement.relative else one.value,
+            baseline=column.values.clip(sample.baseline),
             difference=one.value if requirement.relative else None,
             low=one.low,
             high=one.high,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
+from exampp.analysis.turns import turns_table
 from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import (
     FEWEST_JUDGED,
@@ -70,7 +71,7 @@ USUAL_SYSTEMS = 10
 _TEXT = 48
 
 SEALED = "(sealed)"
-"""What is shown in place of the text of a sealed item."""
+"""The text shown in place of a sealed item."""
 AGAINST = "against the rest"
 AGAINST_WITHOUT = "against the rest without the outlier"
 NOT_RELEVANT = "covers what is not relevant"
@@ -179,6 +180,7 @@ class ItemAnalysis(Result):
     smaller exams against official leaderboards. `repeated` gives, by places, the items that repeat
     another one, which count once in all statistics. `lacking` is the prerequisite that is missing,
     `unjudged` why items are not compared with judgments, if it is the choice of graded cells.
+    `turns` is Cover by turn, if items belong to turns of conversations.
     """
 
     scores: ItemScores
@@ -195,6 +197,7 @@ class ItemAnalysis(Result):
     officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     lacking: str = ""
     unjudged: str = ""
+    turns: Table | None = None
 
     @property
     def statistic(self) -> str:
@@ -253,6 +256,8 @@ class ItemAnalysis(Result):
         shown = {"exam": self._exam()}
         if self.look:
             shown |= {"items": self._worst(limit), "leaderboard": self._systems()}
+        if self.turns:
+            shown["turns"] = self.turns
         if self.officials:
             shown["choices"] = choices_table(self.choices, self.name)
         return shown
@@ -272,6 +277,8 @@ class ItemAnalysis(Result):
             "exam": self._exam(),
             "systems": replace(self._systems(), caption=self.caption),
         }
+        if self.turns:
+            shown["turns"] = self.turns
         if self.officials:
             shown["choices"] = choices_table(self.choices, self.name)
         return {name: table.keyed(self.grader_key) for name, table in shown.items()}
@@ -528,6 +535,7 @@ def analyze(
         officials=officials,
         lacking=missing.cause if missing else "",
         unjudged=book.ungraded_by_target,
+        turns=turns_table(scores, texts),
     )
 
 

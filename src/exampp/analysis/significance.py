@@ -163,7 +163,8 @@ def significance(
     """
     check_testable(book)
     means = column.values.averages()
-    order = best_first(systems, means)
+    # means that are clipped alike may differ
+    order = best_first(systems, replace(column.values, clipped=False).averages())
     values, counts = column.values.values[order], column.values.counts[order]
     n = len(order)
     permutations = settings.permutations or enough_permutations(n * (n - 1) // 2, settings.alpha)
@@ -179,11 +180,13 @@ def significance(
     pairs = compared_pairs(book, [systems[at] for at in order], column, tested)
     intervals = mean_tests(values, counts, column.value_range, level)
     rows = [
-        SystemRow(
-            *(systems[at], means[at], one.estimate.low, one.estimate.high, letters),
-            one.estimate.no_interval,
+        SystemRow(systems[at], means[at], one.low, one.high, letters, one.no_interval)
+        for at, one, letters in zip(
+            order,
+            [column.values.clip_estimate(one.estimate) for one in intervals],
+            _letters(pairs, n, settings),
+            strict=True,
         )
-        for at, one, letters in zip(order, intervals, _letters(pairs, n, settings), strict=True)
     ]
     return Significance(
         column=column,

@@ -225,7 +225,7 @@ def banks(
     Example: exampp analyze banks teams.exam --reference main
     """
     with exampp.Collection(collection) as opened:
-        known = [str(name) for name, *_ in opened.banks().rows]
+        known = list(dict.fromkeys(str(name) for name, *_ in opened.banks().rows))
         if reference is None and (len(known) > 1 or not opened.graders):
             hint = f"Name it with --reference: {', '.join(known)}"
             raise InputError("no reference bank", file=collection, hint=hint)
@@ -238,14 +238,16 @@ def banks(
                 display,
             )
             return
-        if reference is None:
-            found = opened.grades(grader).banks(
-                k=k, best=best, shared=shared, min_rating=min_rating
-            )
-        else:
-            found = opened.compare_banks(
-                reference, bank or (), matcher=by, grader=grader, k=k, best=best, shared=shared
-            )
+        found = opened.compare_banks(
+            reference,
+            bank or (),
+            matcher=by,
+            grader=grader,
+            k=k,
+            best=best,
+            shared=shared,
+            min_rating=min_rating,
+        )
     if table is None and display.style not in ("tsv", "csv"):
         show(found, display)
         return

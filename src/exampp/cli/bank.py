@@ -615,11 +615,16 @@ def match_banks(
         exampp.Collection(collection) as opened,
         collect_matches(matches, opened, reference, bank or (), by, grader) as made,
     ):
-        counts = {str(thing): count for thing, count in made.contents().rows}
-        items, queries, systems = (counts[one] for one in ("passages", "queries", "systems"))
-        print_line(f"{systems} banks, {queries} queries, {items} items to match with {reference}")
+        counts = {str(thing): int(str(count)) for thing, count in made.contents().rows}
+        nouns = {"systems": "bank", "queries": "query", "passages": "item"}
+        sizes = ", ".join(counted(counts[thing], noun) for thing, noun in nouns.items())
+        print_line(f"{sizes} to match with {reference}")
+        kinds = dict.fromkeys(str(kind) for _, kind, *_ in made.banks().rows)
     model = ("--grader", "openai", "--model", "MODEL", "--prompt", "item-match")
-    print_line(f"Next:\n  {command('grade', matches, *model)}")
+    print_line("Next:")
+    for kind in kinds:
+        only = ("--kind", kind) * (len(kinds) > 1)
+        print_line(f"  {command('grade', matches, *model, *only)}")
     print_line(f"  {command('analyze', 'banks', matches)}")
 
 

@@ -147,7 +147,7 @@ STORED: Mapping[str, str] = {
     "serve": CONTINUES,
     "import": "An import is all or nothing; run it again",
 }
-"""What an interrupted command has stored; commands that are not here store nothing by parts."""
+"""Parts that an interrupted command has stored; other commands store nothing by parts."""
 GARBAGE = 100_000
 """New objects between two searches for reference cycles."""
 COMPLETING = "_EXAMPP_COMPLETE"

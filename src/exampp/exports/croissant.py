@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.exports.exam import export_time
-from exampp.formats.data_sets import part_of
+from exampp.formats.data_sets import JUDGMENT_COLUMNS, part_of
 from exampp.formats.lines import encode_text
 from exampp.formats.output import writing
 from exampp.items.edits import version_of
@@ -45,7 +45,7 @@ _CONTEXT: dict[str, Any] = {
 _FIELDS = {
     "queries.jsonl": ("_id", "text"),
     "corpus.jsonl": ("_id", "title", "text"),
-    "qrels": ("query-id", "corpus-id", "score"),
+    "qrels": JUDGMENT_COLUMNS,
     "bank.jsonl": ("query_id",),
 }
 """The described fields of each file; items are objects inside a line of the bank."""

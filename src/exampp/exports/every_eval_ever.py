@@ -203,7 +203,8 @@ def _uncertainty(column: MeasureColumn, *, testable: bool) -> list[dict[str, Any
     method = "Student's t over queries" if within is None else "Gaffke's limits over queries"
     tests = mean_tests(column.values.values, column.values.counts, within, LEVEL)
     for one, mean, test in zip(found, means, tests, strict=True):
-        low, high = test.estimate.low, test.estimate.high
+        estimate = column.values.clip_estimate(test.estimate)
+        low, high = estimate.low, estimate.high
         if mean.stderr is not None:
             one["standard_error"] = {"value": mean.stderr, "method": "analytic, over queries"}
             one["standard_deviation"] = mean.stderr * math.sqrt(mean.queries)

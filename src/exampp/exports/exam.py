@@ -1,4 +1,4 @@
-"""What an export of results reads and returns."""
+"""The input and the result of an export of results."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class GradedExam:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Exported(Result):
-    """What an export wrote, and what it left out, by reason.
+    """Counts of what an export wrote, and left out by reason.
 
     `number` counts the lines or files that hold results.
     """

@@ -66,7 +66,7 @@ class TrainingPairs:
 
     @property
     def reasons(self) -> str:
-        """What was left out, in words."""
+        """Describe the records that were left out."""
         return ", ".join(f"{why} ({count})" for why, count in self.left_out.items() if count)
 
     def _shown(self, passage_id: str) -> str:
@@ -143,7 +143,7 @@ def training_pairs(exam: GradedExam, options: ExportOptions) -> TrainingPairs:
 
 
 class _Rule(NamedTuple):
-    """What is positive and negative.
+    """Rules for positive and negative passages.
 
     A rating of `threshold` answers an item, one of `doubtful` may; a judgment of `relevant` is
     positive; rankings count to `depth`; `kinds` are those of the systems' passages.

@@ -309,6 +309,7 @@ FORMAT = Format(
     lambda path, how: read(path, how.on_error),
     write,
     is_spread,
+    sniffs_records=True,
     name="argue",
     shapes=(BANKS,),
     looks="NuggetBank v3: `query_id`, `nugget_bank`, `claim_bank`; the banks of RAGTIME 2026",

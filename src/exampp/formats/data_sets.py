@@ -72,7 +72,7 @@ def _read(path: Path, how: ReadOptions) -> Iterator[DataSet]:
     yield DataSet([one for one in every_query if one.query_id in names], judged)
 
 
-_HEAD = ("query-id", "corpus-id", "score")
+JUDGMENT_COLUMNS = ("query-id", "corpus-id", "score")
 
 
 PARTS = {
@@ -161,7 +161,7 @@ def _lines(path: Path, rows: Iterable[dict[str, object]]) -> int:
 def _judgments(path: Path, judgments: Iterable[Judgment]) -> int:
     count = 0
     with writing(path) as stream:
-        stream.write("\t".join(_HEAD).encode() + b"\n")
+        stream.write("\t".join(JUDGMENT_COLUMNS).encode() + b"\n")
         for one in judgments:
             cells = (one.query_id, one.passage_id)
             if any("\t" in cell or "\n" in cell for cell in cells):

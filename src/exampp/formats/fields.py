@@ -211,6 +211,7 @@ _COMPARED = 200
 """Maximum number of names in a header that are compared with the known ones."""
 
 
+@lru_cache(maxsize=4096)
 def normalize_name(name: str) -> str:
     """Return a name in the form used for comparison: lower case, words joined by underscores.
 

@@ -112,6 +112,8 @@ class Shape(NamedTuple):
 
 
 _SAMPLE = 5
+_SPREAD = 100
+"""Lines of an object that spans several."""
 _RECORD = 20
 """Fields of a record at most."""
 _LONGEST = 1 << 20
@@ -134,13 +136,17 @@ _RECORD_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FirstRecords:
-    """The first lines of a file or its rows; `keys` are those of the first object."""
+    """The first lines of a file or its rows; `keys` are those of the first object.
+
+    `start` has more of the lines if an object spans them.
+    """
 
     name: str
     lines: tuple[str, ...]
     keys: tuple[str, ...] = ()
     first_value: str = ""
     values: tuple[str, ...] = ()
+    start: str = ""
 
     @property
     def names(self) -> frozenset[str]:
@@ -174,11 +180,6 @@ class FirstRecords:
     def head(self) -> str:
         """The first line."""
         return self.lines[0]
-
-    @property
-    def start(self) -> str:
-        """The first characters."""
-        return "\n".join(self.lines)[:_START]
 
     def columns(self, separator: str | None) -> list[list[str]]:
         """Return the columns of each line."""
@@ -251,7 +252,13 @@ class FirstRecords:
 
     @property
     def has_misspelt_names(self) -> bool:
-        """Return whether half of the keys of a small object misspell field names."""
+        """Return whether half of the keys of a small object misspell field names.
+
+        The only key of a text, such as `q-text`, may have such a name as one of its words.
+        """
+        words = {*normalize_name(self.keys[0]).split("_")} if len(self.keys) == 1 else {*""}
+        if self.first_value == '"' and words & _RECORD_NAMES:
+            return False
         misspelt = sum(bool(near(one, _RECORD_NAMES)) for one in self.keys)
         return len(self.keys) <= _RECORD and 2 * misspelt >= max(1, len(self.keys))
 
@@ -293,7 +300,10 @@ def first_records(path: str | Path) -> FirstRecords:
     pair = _FIRST_PAIR.match("\n".join(lines))
     # rows from memory or from a table are never a dictionary
     first = "" if pair is None or lines_in_memory(path) else pair[2]
-    return FirstRecords(plain_name(path), lines, keys, first, values)
+    is_spread = not keys and lines[0].lstrip().startswith("{")
+    more = islice(lines_below_metadata(path), _SPREAD) if is_spread else ()
+    start = b"\n".join(line for _, line in more).decode(errors="replace") or "\n".join(lines)
+    return FirstRecords(plain_name(path), lines, keys, first, values, start[:_START])
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +316,7 @@ class Format:
         write: Writes records to a file.
         sniff: Whether a file may have this format if its first records are not JSON objects with
             known fields.
+        sniffs_records: Whether `sniff` also tests objects with known fields.
         name: Name for `--as`; plug-ins are named by their entry point.
         shapes: Fields of JSON objects in this format.
         confirm: Additional check of such objects.
@@ -322,6 +333,7 @@ class Format:
     read: Callable[[Path, ReadOptions], Iterable[Any]] | None = None
     write: Callable[[Path, Iterable[Any]], None] | None = None
     sniff: Callable[[FirstRecords], bool] | None = None
+    sniffs_records: bool = False
     name: str = ""
     shapes: tuple[Shape, ...] = ()
     confirm: Callable[[FirstRecords], bool] | None = None
@@ -345,7 +357,9 @@ class Format:
         """
         if any(one.fit(frozenset(sample.keys)) for one in self.shapes if sample.keys):
             return self.confirm is None or self.confirm(sample)
-        return self.sniff is not None and not is_record and self.sniff(sample)
+        if self.sniff is None or (is_record and not self.sniffs_records):
+            return False
+        return self.sniff(sample)
 
 
 # ---- registry ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, astuple, replace
@@ -58,11 +58,12 @@ class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Places of the question, its contexts, the answer and the reference in records.
 
-    `ids` are those of the contexts; `relevant` are passages that make up a reference; `items` is
-    the list of the items of a bank, and `judgments` that of the judged passages.
+    Without `query`, records name questions of the collection by id. `ids` are those of the
+    contexts; `relevant` are passages that make up a reference; `items` is the list of the items of
+    a bank, and `judgments` that of the judged passages.
     """
 
-    query: Annotated[Paths, msgspec.Meta(min_length=1)]
+    query: Paths = ()
     query_id: Paths = ()
     contexts: Paths = ()
     ids: Paths = ()
@@ -97,6 +98,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         document_text: Field of their text, besides the usual names.
         item_text: Field of the text of items that are objects.
         item_weight: Field of their weight.
+        item_answers: Field of their answers; such items are questions, others nuggets.
+        weights: Weights by the words of `item_weight`.
         json: Fields whose text is JSON or a Python literal, and objects that hold the text.
         ignored: Fields that are not counted as unread.
         looks: Layout, for the documentation.
@@ -125,6 +128,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document_text: Paths = ()
     item_text: Paths = ()
     item_weight: Paths = ()
+    item_answers: Paths = ()
+    weights: dict[str, float] = {}
     json: Paths = ()
     ignored: Paths = ()
     spans: Spans | None = None
@@ -141,6 +146,12 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         It is none where a known program has objects in some files and texts in others.
         """
         return not (self.opens and self.name)
+
+    @property
+    def has_questions_alone(self) -> bool:
+        """Return whether records have a question, and neither results nor references."""
+        others = {**asdict(self.fields), "query": (), "query_id": ()}
+        return bool(self.fields.query) and not any(others.values())
 
     def paths(self, field: str) -> Paths:
         """Return the paths of a field."""
@@ -293,14 +304,13 @@ def _preset(value: dict[str, Any], path: str | Path) -> Preset:
             re.compile(getattr(preset, name))
         except re.error as error:
             raise InputError(f"is not a pattern ({error})", file=path, field=name) from None
-    fields = preset.fields
-    results = fields.contexts, fields.response, fields.items, fields.judgments, fields.reference
-    if not any(results):
+    others = {**asdict(preset.fields), "query_id": ()}
+    if not (preset.fields.query or (preset.fields.query_id and any(others.values()))):
         raise InputError(
-            "the preset names neither contexts nor a response",
+            "the preset names neither the question, nor what belongs to a question by its id",
             file=path,
             field="fields",
-            hint='Add one, as in contexts = ["retrieved.text"]',
+            hint='Add query = ["question"], or query_id and response',
         )
     return preset
 

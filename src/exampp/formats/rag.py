@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress
+from itertools import accumulate, chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +44,17 @@ from exampp.formats.rag_record import (
     read_record,
     unread_paths,
 )
-from exampp.formats.rag_rows import grouped_rows, opened_rows
+from exampp.formats.rag_rows import grouped_rows, opened_rows, with_earlier_turns
 from exampp.formats.rag_values import (
     check_dotted_path,
     check_single_turn,
     find_value,
+    flat,
     is_documents,
     other_messages,
     shared_keys,
 )
-from exampp.formats.read_warnings import add_warning, count_fields, count_unused
+from exampp.formats.read_warnings import add_warning, count_fields, count_unused, is_empty
 from exampp.formats.record_rows import Cells
 from exampp.formats.record_systems import SYSTEM, named_by_key, rows_of_columns, rows_of_systems
 from exampp.formats.traces import join_spans, joined_preset
@@ -157,6 +158,7 @@ def read(
     preset = preset.with_columns(named)
     if preset.normalize_names:
         preset, rows = _without_conflicts(path, preset, rows, named, on_error)
+    rows = rows if preset.spans else [*with_earlier_turns(preset, rows)]
     if preset.contexts_may_be_gold and not (is_stated or named):
         _refuse_gold(path, rows, preset)
     records = [*_records(path, preset, rows, on_error)]
@@ -333,7 +335,8 @@ def _records(
             record, blank = read_record(row, preset, used, shared, is_bank=is_bank)
             inside = (row[name] for name in preset.objects() if isinstance(row.get(name), dict))
             for holder in () if preset.spans else (row, *inside):
-                check_single_turn(holder, record.query, number, conversations)
+                others = {n: one for n, one in holder.items() if n not in preset.paths("query")}
+                check_single_turn(others, record.query, number, conversations)
             parts = tuple(
                 part_of_system(row, preset, one, used) for one in (*preset.system, *preset.variants)
             )
@@ -345,7 +348,9 @@ def _records(
         count_unused(path, [*_unread_messages(row, preset, record.response)])
         if preset.spans is None:
             count_fields(path, _named_fields(fields_of, used))
-            count_unused(path, [*unread_paths(row, used | _ignored(row, preset))])
+            unread = unread_paths(row, used | _ignored(row, preset))
+            texts = {*_texts_instead_of_objects(row, preset)} - used
+            count_unused(path, [*unread, *sorted(texts)])
             outer = _count_around(path, preset, row, outer)
         blanks += [number] * blank
         yield number, record, parts
@@ -358,13 +363,23 @@ def _records(
 
 
 def _ignored(row: Row, preset: Preset) -> set[str]:
-    """Return the fields of a record that are not named: those of the preset, and an index.
-
-    An ignored object whose fields are read is named if it is a text.
-    """
-    texts = {name for name in preset.objects() if isinstance(row.get(name), str)}
+    """Return the fields of a record that are not named: those of the preset, and an index."""
     is_index = isinstance(row, Cells) and str(row.get("")).isdecimal()
-    return {*preset.ignored, SYSTEM, *([""] if is_index else ())} - texts
+    return {*preset.ignored, SYSTEM, *([""] if is_index else ())}
+
+
+def _texts_instead_of_objects(row: Row, preset: Preset) -> Iterator[str]:
+    """Yield the places in ignored fields where a path of the preset meets a text or a number."""
+    for path in chain(*asdict(preset.fields).values()):
+        *parents, _ = path.split(".")
+        for place in accumulate(parents if {*parents[:1]} <= {*preset.ignored} else (), _below):
+            value = find_value(row, (place,), in_lists=True)[1]
+            if not all(isinstance(one, dict) or is_empty(one) for one in flat(value)):
+                yield place
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}"
 
 
 def _count_around(path: str | Path, preset: Preset, row: Row, counted: object) -> object:

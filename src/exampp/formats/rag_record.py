@@ -50,11 +50,20 @@ _PASSAGE_IDS = ("docid", "doc_id", "docId", "document_id", "passage_id", "corpus
 _LABELS = ("rating", "relevance", "grade", "label", "judgment", "score", "rel")
 
 
+class RagItem(NamedTuple):
+    """An item of a bank; the kind is "question" or "nugget"."""
+
+    text: str
+    weight: float = 1.0
+    kind: str = "nugget"
+    answers: tuple[str, ...] = ()
+
+
 class RagRecord(NamedTuple):
     """One question to a RAG system; missing fields are empty.
 
-    `system` is empty if only the file names the system. `items` are (text, weight) of a bank,
-    `judgments` (passage, label).
+    `system` is empty if only the file names the system, `query` if the record names its question by
+    id. `judgments` are (passage, label).
     """
 
     query_id: str
@@ -64,7 +73,7 @@ class RagRecord(NamedTuple):
     references: tuple[str, ...] = ()
     relevant: tuple[SourcedText, ...] = ()
     system: str = ""
-    items: tuple[tuple[str, float], ...] = ()
+    items: tuple[RagItem, ...] = ()
     judgments: tuple[tuple[str, int], ...] = ()
     answerable: bool | None = None
 
@@ -156,8 +165,9 @@ def read_record(
     relevant += tuple(SourcedText(name, "") for name in ids_of(*first("relevant_ids")))
     items = tuple(_items(row, first("items"), preset, used))
     judgments = tuple(_judgments(row, first("judgments")))
-    if not contexts and not response:
-        _check_bank(row, preset, bool(references or relevant or items or judgments) and is_bank)
+    is_key = bool(references or relevant or items or judgments) or preset.has_questions_alone
+    if not (contexts or response or (is_key and is_bank)):
+        raise _no_result(row, preset)
     identity = query_id or text_digest(query), query
     answerable = answerability(row)
     used |= {*filter(is_answerability, row if answerable is not None else ())}
@@ -174,10 +184,8 @@ def read_record(
     return record, blank + no_text
 
 
-def _items(
-    row: Row, source: tuple[str, Any], preset: Preset, used: set[str]
-) -> Iterator[tuple[str, float]]:
-    """Yield the items of a bank: texts, or objects with a text and perhaps a weight.
+def _items(row: Row, source: tuple[str, Any], preset: Preset, used: set[str]) -> Iterator[RagItem]:
+    """Yield the items of a bank: texts, or objects with a text, perhaps a weight and answers.
 
     The weight of a single text is in its row.
     """
@@ -188,12 +196,19 @@ def _items(
         text = message_text(inside, f"{field}.{key}") if key else message_text(one, field)
         key, weight = find_value(row if isinstance(value, str) else one, preset.item_weight)
         used |= {key} - {""} if isinstance(value, str) else set()
+        weight = preset.weights.get(weight, weight) if isinstance(weight, str) else weight
         if isinstance(row, Cells) and isinstance(weight, str):
             weight = real(weight, key)
         if key and (isinstance(weight, bool) or not isinstance(weight, int | float)):
             raise InputError(f"must be a number, not {brief(weight)}", field=f"{field}.{key}")
+        answers_at, answers = find_value(one, preset.item_answers, in_lists=True)
         if text:
-            yield text, float(weight) if key else 1.0
+            yield RagItem(
+                text,
+                float(weight) if key else 1.0,
+                "question" if preset.item_answers else "nugget",
+                text_values(answers, f"{field}.{answers_at}"),
+            )
 
 
 def _judgments(row: Row, source: tuple[str, Any]) -> Iterator[tuple[str, int]]:
@@ -223,25 +238,26 @@ def _judgments(row: Row, source: tuple[str, Any]) -> Iterator[tuple[str, int]]:
         yield id_of(passage, place), int(label)
 
 
-def _check_bank(row: Row, preset: Preset, is_bank: bool) -> None:
-    """Reject a record without a result, unless its file has no result of a system at all."""
+def _no_result(row: Row, preset: Preset) -> InputError:
+    """Return the error for a record without any result of a system."""
     required = (*preset.paths("contexts"), *preset.paths("response"))
-    if is_bank:
-        return
-    failed = row.get("error")
+    place, value = find_value(row, required, in_lists=True)
     empty = [
         one
         for one in required
         if one.partition(".")[0] in row and not find_value(row, (one,), in_lists=True)[0]
     ]
-    raise InputError(
-        (
-            f"the system returned nothing: {', '.join(empty)} {'is' if len(empty) == 1 else 'are'} "
-            "empty"
-            if empty
-            else f"missing results of a system{_any_of(required)}"
-        )
-        + (f"; its error is {failed}" if isinstance(failed, str) and failed else ""),
+    if is_dialogue(value):
+        empty = [place]
+        what = "the conversation ends without a message of the system"
+    elif empty:
+        verb = "is" if len(empty) == 1 else "are"
+        what = f"the system returned nothing: {', '.join(empty)} {verb} empty"
+    else:
+        what = f"missing results of a system{_any_of(required)}"
+    failed = row.get("error")
+    return InputError(
+        f"{what}; its error is {failed}" if isinstance(failed, str) and failed else what,
         field=next(iter(empty or required), ""),
         hint="--on-error skip leaves such lines out; a query that a system does not answer "
         "counts 0",
@@ -268,7 +284,8 @@ def _query(row: Row, preset: Preset, used: set[str], source: tuple[str, Any]) ->
         if isinstance(holder, dict) and (whole := with_history(holder, query)) != query:
             query = whole
             used |= {f"{head}.{name}".lstrip(".") for name in holder if is_history(name)}
-    if not query:
+    is_named = not preset.paths("query") and find_value(row, preset.paths("query_id"))[0]
+    if not query and not is_named:
         known = ", ".join(map(str, row))
         names = preset.paths("query")
         missing = f"missing question{_any_of(names)}; fields found: {known}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,16 @@ from exampp.errors import InputError
 from exampp.formats.columns import role_of
 from exampp.formats.fields import normalize_name
 from exampp.formats.lines import OnError
+from exampp.formats.literals import decoded_json, literal, opened_fields
 from exampp.formats.preset import FIELD_OF_ROLE, NUMBERED_CONTEXT, Preset
-from exampp.formats.rag_values import decoded_json, find_value, holds_text
+from exampp.formats.rag_values import (
+    conversation_of,
+    find_value,
+    holds_text,
+    is_place_of_turn,
+)
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
-from exampp.formats.traces import literal, opened_fields
 
 Row = Mapping[str, Any]
 _ROLES = (*FIELD_OF_ROLE, "system")
@@ -67,6 +73,61 @@ def grouped_rows(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[tu
             elif is_empty(group.get(name)):
                 group[name] = value
     yield from groups.values()
+
+
+def with_earlier_turns(
+    preset: Preset, rows: Sequence[tuple[int, Row]]
+) -> Iterator[tuple[int, Row]]:
+    """Yield the rows; a turn of a conversation has the turns of other rows as its history.
+
+    The turns of one system are in the order of their numbers, or else of the file. Conversations
+    with a missing turn stay as they are.
+    """
+    parts = (*preset.system, *preset.variants)
+    conversations: dict[tuple[str, ...], list[tuple[int | None, int]]] = {}
+    for place, (_, row) in enumerate(rows):
+        name, turn = conversation_of(row)
+        if name:
+            key = name, *(str(find_value(row, paths)[1]) for paths in parts)
+            conversations.setdefault(key, []).append((turn, place))
+    history: dict[int, list[Row]] = {}
+    for turns in conversations.values():
+        order = _order_of(turns)
+        told = [_turns_of(rows[place][1], preset) for place in order]
+        questions = {repr(messages[:1]) for messages in told}
+        if len(order) > 1 and all(told) and len(questions) == len(told):
+            history |= {place: [*chain(*told[:at])] for at, place in enumerate(order)}
+    for place, (number, row) in enumerate(rows):
+        if place in history:
+            rest = {name: value for name, value in row.items() if not is_place_of_turn(name)}
+            rest["history"] = history[place]
+            row = Cells(rest) if isinstance(row, Cells) else rest
+        yield number, row
+
+
+def _order_of(turns: Sequence[tuple[int | None, int]]) -> list[int]:
+    """Return the places of the rows of a conversation in order; empty if a turn is missing."""
+    numbers = sorted(turn for turn, _ in turns if turn is not None)
+    if not numbers:
+        return [place for _, place in turns]
+    is_whole = numbers in ([*range(len(turns))], [*range(1, len(turns) + 1)])
+    return [place for _, place in sorted(turns)] if is_whole else []
+
+
+def _turns_of(row: Row, preset: Preset) -> list[Row]:
+    """Return the question of a row and its answer, or its reference, as messages.
+
+    There are none if they are not texts: a list of messages has the earlier turns.
+    """
+    _, question = find_value(row, preset.paths("query"))
+    _, answer = find_value(row, (*preset.paths("response"), *preset.paths("reference")))
+    messages: list[Row] = [
+        {"role": role, "content": text}
+        for role, text in (("user", question), ("assistant", answer))
+        if text is not None
+    ]
+    is_text = question is not None and all(isinstance(one["content"], str) for one in messages)
+    return messages if is_text else []
 
 
 def _normalized_row(row: Row) -> Row:

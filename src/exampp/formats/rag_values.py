@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeGuard
@@ -12,6 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 from exampp.errors import InputError
 from exampp.formats.columns import names_of
 from exampp.formats.fields import brief, normalize_name, text_digest
+from exampp.formats.literals import decoded_json
 from exampp.formats.read_warnings import is_empty
 from exampp.records.turns import ASSISTANT, USER, Turn, transcript, turns_of
 
@@ -151,18 +150,25 @@ def message_text(value: Any, field: str, *, is_question: bool = False) -> str:
         return message_text(inside, f"{field}.{key}", is_question=is_question)
     if not isinstance(value, list):
         raise InputError(f"must be a text, not {brief(value)}", field=field)
+    if any(_role(one) for one in value):
+        return _message(value, field, is_question=is_question)
+    return _joined_text(value, field, is_question=is_question)
+
+
+def _joined_text(value: list[Any], field: str, *, is_question: bool) -> str:
+    """Return the only text of a list, its parts, or the turns of one side in `turns`."""
     if value and all(map(_is_likelihood, value)):
         raise InputError(
             "has log-likelihoods of given choices, and no text that the model wrote",
             field=field,
             hint="Log the samples of a task in which the model writes its answer (generate_until)",
         )
-    if any(_role(one) for one in value):
-        return _message(value, field, is_question=is_question)
     parts = [message_text(one, field, is_question=is_question) for one in value]
-    if len(parts) > 1 and not all(_is_part(one) for one in value):
+    if len(parts) < 2 or all(map(_is_part, value)):
+        return "\n".join(filter(None, parts))
+    if not field.endswith("turns") or any(isinstance(one, list) for one in value):
         raise InputError(f"has {len(value)} texts instead of one", field=field)
-    return "\n".join(filter(None, parts))
+    return transcript(Turn(USER, one) for one in parts) if is_question else "\n\n".join(parts)
 
 
 def _is_likelihood(value: Any) -> bool:
@@ -196,14 +202,15 @@ def replies_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
 
 def other_messages(value: Any) -> Iterator[str]:
     """Yield the texts of chat messages after the last question, and of those without a role."""
-    if not is_dialogue(value):
-        return
-    users = [place for place, one in enumerate(value) if _role(one) in _USERS]
-    for place, one in enumerate(value):
+    messages = flat(value) if is_dialogue(value) else []
+    users = [place for place, one in enumerate(messages) if _role(one) in _USERS]
+    for place, one in enumerate(messages):
         is_reply = _role(one) in _SYSTEMS and place > max(users, default=place)
         if is_reply or not _role(one):
-            with suppress(InputError):
+            try:
                 yield message_text(one, "")
+            except InputError:
+                yield str(one)
 
 
 def _turns(messages: Sequence[Any], field: str) -> str:
@@ -236,6 +243,24 @@ def with_history(fields: Mapping[str, Any], question: str) -> str:
 def is_history(name: str) -> bool:
     """Return whether a field may have the turns of a conversation."""
     return normalize_name(name) in _HISTORY
+
+
+def conversation_of(fields: Mapping[str, Any]) -> tuple[str, int | None]:
+    """Return the conversation of a record, and the number of its turn; empty and None if unknown.
+
+    A record with its earlier turns has no place in a conversation.
+    """
+    named = {normalize_name(name): value for name, value in fields.items()}
+    if not named.keys().isdisjoint(_HISTORY):
+        return "", None
+    key = next((named[one] for one in _CONVERSATIONS if named.get(one) not in (None, "")), "")
+    turn = next((str(named[one]) for one in _TURNS if one in named), "")
+    return str(key), int(turn) if turn.isdecimal() else None
+
+
+def is_place_of_turn(name: str) -> bool:
+    """Return whether a field names the conversation of a record or the number of its turn."""
+    return normalize_name(name) in _TURNS | _CONVERSATIONS
 
 
 def is_answerability(name: str) -> bool:
@@ -276,10 +301,10 @@ def is_documents(value: Any) -> bool:
 
 def _conversation(what: str, field: str) -> InputError:
     return InputError(
-        f"{what}; exampp reads single questions",
+        f"{what}; its earlier turns are missing, or a turn occurs twice",
         field=field,
-        hint="Write one standalone question per record, such as the rewritten question, or skip "
-        "conversations with --on-error skip",
+        hint="Add records with the earlier turns (turn 1, 2, ...), or write them as `history` of "
+        "messages with role and content, or skip conversations with --on-error skip",
     )
 
 
@@ -364,21 +389,6 @@ def opened_text(value: Any, keys: Sequence[str], field: str, *, is_question: boo
         hint=f"Name the text, as in --columns {'question' if is_question else 'answer'}={field}."
         f"{next(iter(present or value), 'text')}, or write it under one of {', '.join(keys)}",
     )
-
-
-def decoded_json(text: str, field: str) -> Any:
-    """Return the decoded value of a JSON object, list or string; otherwise the text.
-
-    Raises:
-        InputError: The text starts as a JSON object, but is broken or truncated.
-    """
-    if text.lstrip()[:1] not in ("{", "[", '"'):
-        return text
-    with suppress(ValueError, RecursionError):
-        return json.loads(text)
-    if re.match(r'\s*\[?\s*\{\s*"[^"]*"\s*:', text):
-        raise InputError("is broken or truncated JSON", field=field)
-    return text
 
 
 def holds_text(value: Any, keys: Sequence[str] = ()) -> bool:

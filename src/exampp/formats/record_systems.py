@@ -21,7 +21,8 @@ _KNOWN = frozenset(name for role in SYNONYMS for name in names_of(role))
 _RESULTS = ("answer", "contexts")
 _CONTEXTS = frozenset((*names_of("contexts"), *names_of("context_ids")))
 _OF_A_SYSTEM = re.compile(
-    r"(?!gold|gt|correct|expected|reference|ideal|true|ground|human)\w+"
+    r"(?!gold|gt|correct|expected|reference|ideal|true|ground|human)"
+    r"(?!\w+_(?:gold|gt|correct|expected|reference|ideal|true|truth|human)_)\w+"
     r"_(?:answers?|responses?|outputs?)"
     r"|(?:model|system|answer|response|output)_?(?:\d+|[a-z])"
 )

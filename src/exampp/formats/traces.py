@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-import io
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain
-from tokenize import NL, STRING, TokenError, generate_tokens
 from typing import Any, NamedTuple
 
+from exampp.formats.literals import nested_names, opened_fields
 from exampp.formats.preset import OUTER, Fields, Paths, Preset, Spans
 from exampp.formats.rag_values import find_value, flat, holds_text
 
 Row = Mapping[str, Any]
 _CARRIED = ("query_id", "reference", "relevant", "relevant_ids")
 """Fields of a record that the root of a trace has, or else another of its spans."""
-_TYPED = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue")
-"""Names of a value in OTLP, by its type."""
-_SIDE_BY_SIDE = re.compile(r"""["']\s*["']""")
 
 
 def joined_preset(preset: Preset) -> Preset:
@@ -178,89 +170,3 @@ def _documents(span: Row, preset: Preset, paths: Paths) -> list[Any]:
     # an object instead of a list may be anything
     keys = preset.document_text
     return [one for one in opened if isinstance(value, list | str) or holds_text(one, keys)]
-
-
-# ---- values of spans -----------------------------------------------------------------------------
-
-
-def literal(text: str) -> Any:
-    """Return a literal list, object or quoted text; otherwise the text itself."""
-    start = text.lstrip()[:1]
-    if start in ("{", "[", '"'):
-        # Python joins texts side by side, which are none alone
-        for read_value in (json.loads,) if start == '"' else (json.loads, _python_literal):
-            with suppress(ValueError, SyntaxError, TokenError, MemoryError, RecursionError):
-                return read_value(text.strip())
-    return text
-
-
-def _python_literal(text: str) -> Any:
-    """Return the value of a literal, in which texts side by side are separate, as numpy writes."""
-    if not _SIDE_BY_SIDE.search(text):
-        return ast.literal_eval(text)
-    tokens = [one for one in generate_tokens(io.StringIO(text).readline) if one.type != NL]
-    pairs = zip(tokens, [None, *tokens], strict=False)
-    parts = (
-        ("," if before and before.type == one.type == STRING else "") + one.string
-        for one, before in pairs
-    )
-    return ast.literal_eval(" ".join(parts).strip())
-
-
-def opened_fields(row: Any, paths: Paths) -> Any:
-    """Return a record with the values of texts that are JSON or Python literals at some paths."""
-    for path in paths:
-        row = _opened(row, path.split("."))
-    return row
-
-
-def _opened(value: Any, keys: Sequence[str]) -> Any:
-    if not keys:
-        return nested_names(literal(value)) if isinstance(value, str) else value
-    if not isinstance(value, dict):
-        return value
-    if ".".join(keys) in value:
-        keys = [".".join(keys)]
-    first, *rest = keys
-    return {**value, first: _opened(value[first], rest)} if first in value else value
-
-
-def nested_names(value: Any) -> Any:
-    """Return a value with dotted keys as nested objects and numbered keys as lists.
-
-    Lists of keys and typed values, as in OTLP, become objects, and so do lists of such lists.
-    """
-    if isinstance(value, list):
-        pairs = flat(value)
-        if pairs and all(map(_is_pair, pairs)):
-            return nested_names({one["key"]: _typed(one["value"]) for one in pairs})
-        return [*map(nested_names, value)]
-    if not isinstance(value, dict):
-        return value
-    nested: dict[str, Any] = {}
-    for key, one in value.items():
-        place, (*parents, last) = nested, str(key).split(".")
-        for name in parents:
-            inside = place.setdefault(name, {})
-            place = inside if isinstance(inside, dict) else {}
-        known = place.get(last)
-        place[last] = known | one if isinstance(known, dict) and isinstance(one, dict) else one
-    if nested and all(key.isdecimal() for key in nested):
-        return [nested_names(nested[key]) for key in sorted(nested, key=int)]
-    return {key: nested_names(one) for key, one in nested.items()}
-
-
-def _is_pair(value: Any) -> bool:
-    return (
-        isinstance(value, dict) and {*value} == {"key", "value"} and isinstance(value["key"], str)
-    )
-
-
-def _typed(value: Any) -> Any:
-    """Return the value that OTLP writes under the name of its type."""
-    name, inside = find_value(value, _TYPED)
-    if not name:
-        return value
-    if name == "arrayValue":
-        return [_typed(one) for one in find_value(inside, ["values"])[1] or ()]
-    return find_value(inside, ["values"])[1] if name == "kvlistValue" else inside

@@ -75,7 +75,8 @@ def changes_of_grades(
     of_measure = [one for one in of_measure if one.system in selected]
     if stored is not None:
         settings = replace(settings, min_rating=grades.grader.threshold(stored))
-    return compare_scores(VersionScores.of_file(name, of_measure), after, settings)
+    clipped = chosen.kind.clipped
+    return compare_scores(VersionScores.of_file(name, of_measure, clipped=clipped), after, settings)
 
 
 def _version(grades: ChosenGrades, name: str) -> ExamVersion:

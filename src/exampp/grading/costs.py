@@ -1,4 +1,4 @@
-"""What a grading run costs, and what other ways of grading the same exam would cost.
+"""Estimate the cost of a grading run, and of other ways to grade the same exam.
 
 The characters of all requests are counted exactly. The tokens of a sample, or of earlier runs, say
 how many tokens a character has. The cells that a target needs depend on the grades: their number

@@ -783,7 +783,8 @@ def _rows(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     of_query = {"query_id": one.query_id}
     said = {} if one.answerable is None else {"answerable": one.answerable}
-    yield "queries", {**of_query, "text": one.query, **said}
+    if one.query:
+        yield "queries", {**of_query, "text": one.query, **said}
     for passage, text, source in (*one.relevant, *(of for of in one.contexts if of.source)):
         if text:
             origin = {"source": source} if source else {}
@@ -801,8 +802,8 @@ def _rows(
         yield "responses", {**of_query, "system": system, "text": one.response}
     for passage, label in one.judgments:
         yield "qrels", {**of_query, "passage_id": passage, "relevance": label}
-    for text, weight in one.items:
-        yield "plain-bank", {**of_query, "nugget": text, "weight": weight}
+    for text, weight, kind, keys in one.items:
+        yield "plain-bank", {**of_query, kind: text, "weight": weight, "answer": keys}
     if one.references:
         # a question without an id in the file is matched to a known query by its text
         is_generated = one.query_id == text_digest(one.query)

@@ -48,7 +48,7 @@ DEFAULT_EXAM = "EXAMPP_EXAM"
 
 
 class ExamSource(NamedTuple):
-    """Where the grades of a measure are: enough to read them in another process."""
+    """The source of the grades of a measure, to read them in another process."""
 
     path: str
     grader: str | None = None

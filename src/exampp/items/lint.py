@@ -44,7 +44,7 @@ FAILS = 0.5
 
 
 class Rule(NamedTuple):
-    """Why the findings of a rule matter, and how often it is right.
+    """The reason for a rule, and how often it is right.
 
     `defects` of `read` findings on real banks were defects; a rule that follows from its definition
     has read none. `doubts` is the credit of the item that is in doubt: for passages that are not

@@ -178,8 +178,8 @@ def cover(
         _mean_over_exams([_cover_of_exam(exam, tau, settings) for exam in exams_of_query])
         for _, exams_of_query in by_query
     ]
-    if missing == "zero" and policy is not NUGGETIZER and _many_missing(results):
-        return cover(
+    if missing == "zero" and policy is not NUGGETIZER and any(many := _many_missing(results)):
+        bounded = cover(
             gradebook,
             thresholds,
             k=k,
@@ -189,15 +189,22 @@ def cover(
             measures=measures,
             once=once,
         )
+        few = {one for one, has_many in zip(measures, many, strict=True) if not has_many}
+        columns = (
+            replace(one, low=None, high=None) if one.measure in few else one
+            for one in bounded.columns
+        )
+        return replace(bounded, columns=tuple(columns))
     return _join_queries(gradebook, thresholds, results, settings)
 
 
-def _many_missing(exams: Sequence[_ExamCover]) -> bool:
-    """Return whether more than `FEW_MISSING` of the deciding cells of some system are missing."""
+def _many_missing(exams: Sequence[_ExamCover]) -> list[bool]:
+    """Return for each measure if a system misses more than `FEW_MISSING` of its deciding cells."""
     if not exams:
-        return False
-    missing, cells = np.sum([one.deciding[:, :, :-1] for one in exams], axis=0)
-    return bool((missing > FEW_MISSING * cells).any())
+        return []
+    missing, cells = np.sum([one.deciding[..., :-1] for one in exams], axis=0)
+    many: list[bool] = np.any(missing > FEW_MISSING * cells, axis=(1, 2)).tolist()
+    return many
 
 
 class _CoverSettings(NamedTuple):
@@ -220,8 +227,9 @@ class _ExamCover(NamedTuple):
     """Values of one exam or query, [thresholds, systems]; the last system is the whole pool.
 
     `parts` are per measure the values and, if bounds are computed, the lowest and highest ones.
-    `cells` is [4, systems]: cells, missing cells, passages, ungraded passages. `deciding` is [2,
-    thresholds, systems]: missing cells, and all cells, of the items that are not covered.
+    `cells` is [4, measures, systems]: cells, missing cells, passages, ungraded passages. `deciding`
+    is [2, measures, thresholds, systems]: missing cells, and all cells, of the items that are not
+    covered. Both count the items that a measure reads.
     `has_wanted`: some items are not to be avoided.
     """
 
@@ -305,13 +313,22 @@ def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSett
     if settings.deciding_only:
         is_open: Bools = np.logical_not(covered.all(axis=0))
         counted = missing & is_open[layout.system]
+    read = [items_read(measure, weights) for measure in settings.measures]
+    of_items = {
+        items.tobytes(): (
+            _count_cells(counted[:, items], layout),
+            _deciding_cells(covered[..., items], missing[:, items], layout),
+        )
+        for items in {one.tobytes(): one for one in read}.values()
+    }
+    cells, deciding = zip(*(of_items[one.tobytes()] for one in read), strict=True)
     return _ExamCover(
         query_id=exam.query.query_id,
         has_wanted=bool((weights > 0).any()),
         parts=parts,
         answered=layout.answered,
-        cells=_count_cells(counted, layout),
-        deciding=_deciding_cells(covered, missing, layout),
+        cells=np.stack(cells, axis=1),
+        deciding=np.stack(deciding, axis=1),
     )
 
 
@@ -448,8 +465,8 @@ def per_system(
 def _count_cells(missing: Bools, layout: PoolLayout) -> NDArray[np.int64]:
     """Count cells, missing cells, passages and ungraded passages of each system."""
     items = missing.shape[1]
-    passages = np.ones(len(missing), np.int64)
-    amounts = [passages * items, missing.sum(axis=1), passages, missing.all(axis=1)]
+    passages = np.full(len(missing), items > 0, np.int64)
+    amounts = [passages * items, missing.sum(axis=1), passages, passages * missing.all(axis=1)]
     counts = [np.bincount(layout.system, one, len(layout.answered)) for one in amounts]
     return np.array(counts).astype(np.int64)
 
@@ -484,14 +501,16 @@ def _join_queries(
 ) -> MeasuredSystems:
     systems, policy = len(gradebook.systems), settings.policy
     answered = np.array([one.answered for one in exams], np.bool_).reshape(-1, systems + 1).T
-    cells = np.sum([one.cells for one in exams], axis=0) if exams else np.zeros((4, systems + 1))
+    shape = 4, len(settings.measures), systems + 1
+    cells = np.sum([one.cells for one in exams], axis=0) if exams else np.zeros(shape)
     counted = answered if policy.answered_only else np.ones_like(answered)
     counted = counted & gradebook.is_graded
     wanted = counted & np.array([one.has_wanted for one in exams], np.bool_)
     query_ids = tuple(one.query_id for one in exams)
-    missing_cells, ungraded = _shares(cells[1], cells[0]), _shares(cells[3], cells[2])
     columns = []
     for index, measure in enumerate(settings.measures):
+        missing_cells = _shares(cells[1, index], cells[0, index])
+        ungraded = _shares(cells[3, index], cells[2, index])
         versions = list(zip(*(one.parts[index] for one in exams), strict=True))
         versions = versions or [()]
         tables = [_table(version, counted, len(thresholds)) for version in versions]

@@ -40,7 +40,7 @@ class MeasureKind:
         cover: Computed from the covered items.
         share: All values are from 0 to 1.
         added: Summed over queries instead of averaged.
-        clipped: A mean below 0 is shown as 0.
+        clipped: The mean of a system is 0 if it is below.
         exampp_only: ir_measures does not have it.
         formula: Function of a declared measure (see `declared_measures`).
         threshold: The function reads a rating threshold.

@@ -62,11 +62,6 @@ class Values:
 
     def means(self) -> tuple[Mean, ...]:
         """Return one mean per system, or the total for counts, each with its standard error."""
-        if self.clipped:
-            return tuple(
-                one if one.mean is None else one._replace(mean=max(0.0, one.mean))
-                for one in self.averages()
-            )
         if not self.added:
             return self.averages()
         return tuple(
@@ -76,8 +71,22 @@ class Values:
             for row, mean in zip(self.values, self.averages(), strict=True)
         )
 
+    def clip(self, mean: float | None) -> float | None:
+        """Return a mean over queries, or 0 if it is below and the measure is `clipped`."""
+        return max(0.0, mean) if mean is not None and self.clipped else mean
+
+    def clip_estimate(self, one: Estimate) -> Estimate:
+        """Return a mean over queries and its interval, each 0 where they are clipped."""
+        value, low, high = map(self.clip, (one.value, one.low, one.high))
+        return replace(one, value=value, low=low, high=high)
+
     def averages(self) -> tuple[Mean, ...]:
         """Return one mean per system; the standard error is the sample's (n - 1) over sqrt(n)."""
+        if not self.clipped:
+            return self._averages()
+        return tuple(one._replace(mean=self.clip(one.mean)) for one in self._averages())
+
+    def _averages(self) -> tuple[Mean, ...]:
         queries = self.values.shape[1]
         if queries < 2 or not self.counts.all():
             rows = zip(self.values, self.counts, strict=True)

@@ -31,7 +31,7 @@ _CHARACTERS = 1000
 
 
 class Match(NamedTuple):
-    """How an answer matches: the rule and the known answer; None if it does not match."""
+    """The rule and the known answer by which an answer matches; None if it does not."""
 
     rule: str
     key: str | None = None

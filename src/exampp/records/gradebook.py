@@ -32,7 +32,7 @@ MISSING = int(np.iinfo(np.int16).min)
 Ratings = NDArray[np.int16]
 GRADE_JUDGED = "Grade them: exampp grade --pool judged"
 DecisionChoice = Literal["with", "without"]
-"""Whether human decisions override grades or are ignored."""
+"""The use of human decisions: they override grades or are ignored."""
 
 
 @dataclass(frozen=True, slots=True)

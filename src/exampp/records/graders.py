@@ -337,6 +337,11 @@ ABSTENTION = "abstention"
 """The prompt of graders that recognise abstentions."""
 
 
+def same_but_for_kind(one: GraderIdentity, other: GraderIdentity) -> bool:
+    """Return whether two graders differ in nothing but the kind of item that they grade."""
+    return replace(one, kind=other.kind) == other
+
+
 def choose_grader(
     graders: Sequence[GraderIdentity],
     *,

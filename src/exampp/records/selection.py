@@ -21,7 +21,7 @@ Kind = Literal["question", "nugget", "query"]
 Style = Literal["text", "tsv", "csv", "json", "markdown", "latex", "html"]
 OnBadLine = Literal["refuse", "skip"]
 DuplicateChoice = Literal["each", "once", "found"]
-"""Whether every item counts, marked duplicates count once, or found ones, too."""
+"""Items that count: all, duplicates that are marked once, or found ones, too."""
 SubtopicMode = Literal["auto", "query", "subtopic", "pool"]
 MissingPolicy = Literal["zero", "skip", "bounds"]
 Decisions = Literal["with", "without"]

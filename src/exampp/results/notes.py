@@ -397,6 +397,10 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "{subject}: no pair can differ significantly at {alpha}: the smallest possible p-value "
         "of {pairs}, with {by}, is {least} ({correction}).",
     ),
+    "mean-clipped": (
+        _N,
+        "A mean of {measure} below 0 counts as 0; differences are those of the queries.",
+    ),
     "gate-reason": (_W, "{verdict}: {where}. Reason: {why}."),
     "gate-sources": (
         _N,
@@ -755,6 +759,12 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
     "banks-decided": (
         _N,
         "{people} decided {pairs}, which override the grader. Recall changed: {changes}.",
+    ),
+    "turns": (_N, "Means over the queries with items of a turn: {sizes}."),
+    "banks-kind": (
+        _W,
+        "{grader} did not match {items} of the reference bank, which are left out. Match them too: "
+        "exampp grade --kind {kind}.",
     ),
     "banks-ungraded": (_W, "Queries with ungraded pairs are left out of a bank: {banks}."),
     "banks-other-queries": (_N, "Up to {queries} of a bank are not in {reference}: left out."),

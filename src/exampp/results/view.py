@@ -263,11 +263,12 @@ def spelled(value: Value) -> Value:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def interval_text(one: HasInterval, decimals: int) -> str:
-    """Return an interval as text, such as 0.36 [0.30, 0.42]; omit missing parts."""
-    parts = [] if one.value is None else [f"{one.value:z.{decimals}f}"]
+def interval_text(one: HasInterval, decimals: int, unit: Literal["f", "%"] = "f") -> str:
+    """Return an interval as text, such as 0.36 [0.30, 0.42] or 36%; omit missing parts."""
+    form = f"z.{decimals}{unit}"
+    parts = [] if one.value is None else [f"{one.value:{form}}"]
     if one.low is not None and one.high is not None:
-        parts.append(f"[{one.low:z.{decimals}f}, {one.high:z.{decimals}f}]")
+        parts.append(f"[{one.low:{form}}, {one.high:{form}}]")
     return " ".join(parts) or UNDEFINED
 
 

@@ -31,7 +31,7 @@ KINDS: Mapping[str, str] = {
     GAP: "add an item",
     DOUBTFUL: "check the judgment",
 }
-"""What a missing passage may show, and what to do."""
+"""Explanations of a missing passage, with the advice for each."""
 FIRST = 3
 """Passages of one query before the next query."""
 MOST = 2000

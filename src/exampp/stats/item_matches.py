@@ -1,4 +1,4 @@
-"""How well a list of items asks for the items of a reference bank.
+"""Measures of a list of items beside the items of a reference bank.
 
 The relations of one query are a table [items, reference items]: what an item asks for, beside a
 reference item, is different, a part of it, wider than it, or the same. An item that is the same or

@@ -18,18 +18,15 @@ Limits = tuple[float, float]
 Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 """The normal quantile of a 95 % interval."""
 
-
-_PRIOR = 0.25
+_UNSEEN = 1 / 3
+"""Queries that may differ most from those seen, added to the variance of a mean of shares."""
 
 
 def share_interval(count: int, of: int) -> Estimate:
     """Return a share with its Wilson interval; undefined `of` nothing."""
     if not of:
         return Estimate(None, reason="there are none")
-    value, spread = count / of, Z * Z / of
-    center = (value + spread / 2) / (1 + spread)
-    half = math.sqrt(spread * (value * (1 - value) + spread / 4)) / (1 + spread)
-    return Estimate(value, center - half, center + half)
+    return Estimate(count / of, *_wilson(count / of, Z * Z / of))
 
 
 def finite_share_limits(share: float, drawn: float, of: float, level: float = LEVEL) -> Limits:
@@ -42,19 +39,17 @@ def finite_share_limits(share: float, drawn: float, of: float, level: float = LE
         return share, share
     n = drawn * (of - 1) / (of - drawn)
     z = NormalDist().inv_cdf((1 + level) / 2)
-    spread = z * z / n
-    center = (share + spread / 2) / (1 + spread)
-    half = math.sqrt(spread * (share * (1 - share) + spread / 4)) / (1 + spread)
-    return max(0.0, center - half), min(1.0, center + half)
+    low, high = _wilson(share, z * z / n)
+    return max(0.0, low), min(1.0, high)
 
 
 def mean_share(values: Floats, level: float = LEVEL) -> Estimate:
     """Return the mean of shares, one per query, with a Wilson interval for all queries like these.
 
     The number of trials is the effective one, which a binomial share with the variance of the
-    values would have, and at least the number of queries. `_PRIOR` queries with the largest
-    possible variance are added, because few uneven queries show too little of it. The quantile is
-    Student's.
+    values would have, and at least the number of queries. `_UNSEEN` queries are added to this
+    variance, with the value 0 for the lower limit and 1 for the upper one, because few queries may
+    show no rare one that fails, or succeeds. The quantile is Student's.
     `benchmarks/bank_matches.py` measures the coverage. Sources: Korn and Graubard 1998 (the
     effective number of trials); Franco et al. 2019 (Wilson intervals with it).
     """
@@ -64,13 +59,23 @@ def mean_share(values: Floats, level: float = LEVEL) -> Estimate:
     value = math.fsum(values.tolist()) / n
     if n == 1:
         return Estimate(value, no_interval="only 1 query counts")
-    largest = value * (1 - value)
-    spread = ((n - 1) * float(values.var(ddof=1)) + _PRIOR * largest) / (n - 1 + _PRIOR)
-    trials = max(float(n), n * largest / spread) if spread else float(n)
-    square = student_quantile(level, n - 1) ** 2 / trials
-    center = (value + square / 2) / (1 + square)
-    half = math.sqrt(square * (value * (1 - value) + square / 4)) / (1 + square)
-    return Estimate(value, max(0.0, min(value, center - half)), min(1.0, max(value, center + half)))
+    squares = float(((values - value) ** 2).sum())
+    square = student_quantile(level, n - 1) ** 2
+    low = _wilson(value, square / _effective(n, value, squares, 0.0))[0]
+    high = _wilson(value, square / _effective(n, value, squares, 1.0))[1]
+    return Estimate(value, max(0.0, min(value, low)), min(1.0, max(value, high)))
+
+
+def _effective(n: int, value: float, squares: float, end: float) -> float:
+    """Return the effective number of trials, if `_UNSEEN` queries have the value `end`."""
+    spread = (squares + _UNSEEN * n / (n + _UNSEEN) * (value - end) ** 2) / (n - 1 + _UNSEEN)
+    return max(float(n), n * value * (1 - value) / spread) if spread else float(n)
+
+
+def _wilson(value: float, spread: float) -> Limits:
+    center = (value + spread / 2) / (1 + spread)
+    half = math.sqrt(spread * (value * (1 - value) + spread / 4)) / (1 + spread)
+    return center - half, center + half
 
 
 def share_difference(one: Estimate, other: Estimate) -> Estimate:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.records import ITEM_KINDS, BankEntry, Item, Query, Subtopic, subtopic_of_item
+from exampp.records import BankEntry, Item, Query, Subtopic, subtopic_of_item
 from exampp.records.items import MODEL, BankTexts, makers_of
 from exampp.records.wording import quoted
 from exampp.sanitize import check_id, check_text, sanitized
@@ -500,13 +500,20 @@ def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]
     return BankEntry(query_id, tuple(items), text, subtopic_id, subtopic_text, extra)
 
 
+def all_bank_names(connection: sqlite3.Connection) -> list[str]:
+    """Return the banks with active items of any kind, each once."""
+    return column(
+        connection,
+        "SELECT name FROM bank WHERE bank IN "
+        "(SELECT bank FROM item WHERE kind <> 'query' AND active) ORDER BY bank",
+    )
+
+
 def only_bank(connection: sqlite3.Connection, path: Path) -> str:
     """Return the only bank of a collection; InputError if there are none or several."""
-    known = dict.fromkeys(
-        name for kind in ITEM_KINDS if kind != "query" for name in bank_names(connection, kind)
-    )
+    known = all_bank_names(connection)
     if len(known) == 1:
-        return next(iter(known))
+        return known[0]
     if not known:
         raise InputError("the collection has no bank", file=path, hint="Import one: exampp import")
     raise InputError(

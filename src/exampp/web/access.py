@@ -33,7 +33,7 @@ POSTS: Mapping[str, Action] = {
     **dict.fromkeys(("/write/price", "/write/start", "/grade/price", "/grade/start"), "manage"),
     **dict.fromkeys(("/runs/stop", "/runs/resume", "/runs/undo", "/runs/vote"), "manage"),
 }
-"""What a person must be allowed to do to change something; any other change is for owners."""
+"""The action that an address needs; all other changes are for owners."""
 DOWNLOADS = "/export/"
 """The address of files with items, grades and decisions."""
 Network = IPv4Network | IPv6Network

@@ -27,7 +27,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exampp.errors import CollectionBusy, ExamError, InputError, environment_fault
-from exampp.service import ExamService, NotThere, Unavailable
+from exampp.service import MOST_WAITING, ExamService, NotThere, Unavailable
 from exampp.store.clients import Identified, OverLimit
 from exampp.version import __version__
 from exampp.web.access import (
@@ -48,8 +48,8 @@ from exampp.web.tools import TOOLS, Tool, fault_sentence
 _LOG = logging.getLogger("exampp.service")
 BODY_BYTES = 4 << 20
 """Maximum bytes of a request body."""
-THREADS = 32
-"""Requests that are read or graded at once; those that wait for the same grader share a batch."""
+THREADS = MOST_WAITING + 16
+"""Requests that are answered at once: those that are graded, which share batches, and others."""
 OPEN = frozenset({"/openapi.json"})
 """Addresses without a token: nothing of the exam."""
 MCP = "/mcp"

@@ -61,7 +61,7 @@ class TaskOutcome:
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """How to start a task: its title, the person, the run, and the outcome of its steps."""
+    """A task to start: its title, the person, the run, and the outcome of its steps."""
 
     title: str
     by: str

@@ -34,7 +34,7 @@ ROLES: Mapping[Role, frozenset[Action]] = {
     "editor": frozenset({"judge", "adjudicate", "edit", "draw", "export"}),
     "assessor": frozenset({"judge"}),
 }
-"""What each role may do; everybody may read the pages."""
+"""The actions of each role; everybody may read the pages."""
 ACTIONS: Mapping[Action, str] = {
     "judge": "judge cells",
     "adjudicate": "settle disputes",

@@ -488,4 +488,4 @@ MISSING_MATERIAL: Mapping[str, str] = {
     "A12": "at least 2 queries need words other than stopwords",
     "A14": "other queries have no passages",
 }
-"""Why an attack could not be made for any query."""
+"""The reason why an attack could not be made for any query."""

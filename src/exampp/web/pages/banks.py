@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -19,7 +19,11 @@ from exampp.analysis.banks import (
 )
 from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.grades.grades import Grades
+from exampp.records.graders import same_but_for_kind
+from exampp.web.live_collection import Choice
 from exampp.web.page_request import (
+    CHOICE,
     CurrentRequest,
     PageRequest,
     StillComputing,
@@ -48,7 +52,7 @@ def banks(
     """Compare all banks with a reference bank; `show` is the list below, of one `bank` or all."""
     decides = bool(request.choices) and are_matches(request.snapshot.gradebook)
     with request.open() as collection:
-        names = [str(name) for name, *_ in collection.banks().rows]
+        names = list(dict.fromkeys(str(name) for name, *_ in collection.banks().rows))
     reference = request.bank if decides else reference or request.bank
     found, trouble = None, ""
     if decides or len(names) > 1:
@@ -74,7 +78,38 @@ def banks(
         trouble=trouble,
         unit=matched_query,
         passage=matched_passage,
+        pin=_pins(request) if decides else dict,
     )
+
+
+def _pins(request: PageRequest) -> Callable[[str, str], dict[str, str]]:
+    """Return a function of a query and item: the parameter that chooses the grades of its kind."""
+    kinds = _choices_by_kind(request)
+    if len(kinds) == 1:
+        return lambda _query, _item: {}
+    with request.snapshot.grades() as grades:
+        of_item = _kinds_of_items(grades)
+
+    def pin(query_id: str, item_id: str) -> dict[str, str]:
+        choice = kinds.get(of_item.get((query_id, item_id), ""))
+        return {} if choice is None else {CHOICE: choice.code}
+
+    return pin
+
+
+def _kinds_of_items(grades: Grades) -> dict[tuple[str, str], str]:
+    items = (item for entry in grades.bank_texts().entries for item in entry.items)
+    return {(one.query_id, one.item_id): one.kind for one in items}
+
+
+def _choices_by_kind(request: PageRequest) -> dict[str, Choice]:
+    """Return the choices of the chosen grader on its bank, by kind of item."""
+    here = request.choice
+    return {
+        one.grader.kind: one
+        for one in request.choices
+        if one.bank == here.bank and same_but_for_kind(one.grader, here.grader)
+    }
 
 
 def _found(request: PageRequest, reference: str, by: By, shared: bool) -> BankComparison:
@@ -143,6 +178,9 @@ def decide(
     """Store what a person says of a pair: the same, or different."""
     with request.live.deciding() as collection:
         grades = request.live.grades_of(collection, request.choice)
+        if len(kinds := _choices_by_kind(request)) > 1:
+            choice = kinds.get(_kinds_of_items(grades).get((query, item), ""), request.choice)
+            grades = request.live.grades_of(collection, choice)
         rating = grades.grader.highest if same else grades.grader.lowest
         grades.decisions.decide(query, item, passage, rating, author=request.assessor)
     request.live.changed()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Form
 from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
+from exampp.results.result import Table
+from exampp.service import client_tables
 from exampp.web.page_request import CurrentRequest, PageRequest
 from exampp.web.people import ROLES, Role, permitted_actions
 
@@ -45,8 +48,13 @@ def revoke(request: CurrentRequest, name: Annotated[str, Form()]) -> HTMLRespons
 def _page(
     request: PageRequest, *, name: str = "", address: str = "", trouble: str = ""
 ) -> HTMLResponse:
+    programs: Mapping[str, Table] = {}
+    if request.may("manage"):
+        with request.open() as collection:
+            programs = client_tables(collection)
     return request.render(
         "people.html",
+        programs={name: table for name, table in programs.items() if table.rows},
         permitted=permitted_actions(request.person.role),
         roles={role: permitted_actions(role) for role in [*ROLES][::-1]},
         everybody=request.access.people.everybody(),
