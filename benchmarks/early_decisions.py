@@ -24,9 +24,10 @@ from lazy_grading import data_sets
 from numpy.typing import NDArray
 
 import exampp
-from exampp.measures.query_sample import ERROR, LEVEL, group_size
+from exampp.measures.query_sample import ERROR, group_size
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.records.gradebook import MISSING
+from exampp.stats.estimate import LEVEL
 from exampp.stats.means import DIFFERENCE, SHARE, bounded_means, rate
 from exampp.stats.sequential import decided_pairs, full_limits
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from exampp.errors import InputError
 from exampp.graders.described import with_grader_options
@@ -110,17 +111,6 @@ def create(path: str | Path, *, exist_ok: bool = False) -> Collection:
         InputError: The file exists.
     """
     return Collection.create(path, exist_ok=exist_ok)
-
-
-class _Choice(TypedDict, total=False):
-    """Options for reading grades; the fields are those of `Grades`."""
-
-    runs: tuple[str | Path, ...]
-    systems: tuple[str, ...]
-    without: tuple[str, ...]
-    part: str | None
-    with_decisions: bool
-    choice: Mapping[str, str | None]
 
 
 class Collection:
@@ -758,14 +748,12 @@ class Collection:
         check_lists(runs=runs, systems=systems, without=without)
         check_decisions(decisions)
         choice = {"grader": grader, "prompt": prompt, "kind": kind}
-        return self._grades(
-            choose_grader(self._rated(**choice), **choice),
-            bank,
+        identity = choose_grader(self._rated(**choice), **choice)
+        return replace(
+            self._grades(identity, bank, decisions, part),
             runs=tuple(runs),
             systems=tuple(systems),
             without=tuple(without),
-            part=part,
-            with_decisions=decisions == "with",
             choice={**choice, "bank": bank},
         )
 
@@ -823,13 +811,11 @@ class Collection:
             fitting = fitting_graders(known, **choice) or [choose_grader(known, **choice)]
             matching |= {one.key: one for one in fitting}
         members = (
-            self._grades(
-                one,
-                name,
+            replace(
+                self._grades(one, name, decisions),
                 runs=tuple(runs),
                 systems=tuple(systems),
                 without=tuple(without),
-                with_decisions=decisions == "with",
             )
             for one in matching.values()
             for name in self._named_banks(one.kind, bank)
@@ -868,30 +854,35 @@ class Collection:
         return [one for one in named if one in known] or named[:1]
 
     def _grades(
-        self, identity: GraderIdentity, bank: str | None, **options: Unpack[_Choice]
+        self,
+        identity: GraderIdentity,
+        bank: str | None,
+        decisions: DecisionChoice = "with",
+        part: str | None = None,
     ) -> Grades:
         from exampp.grades.grades import Grades
 
         connection, name = self.connection, bank
         if self._graded_file is not None:
-            self._check_graded_file(options)
+            self._check_graded_file(decisions, part)
             if bank is not None:
                 connection, name = self._graded_file.open(bank), Path(bank).name
         return Grades(
             connection=connection,
             stored=self._stored(identity, connection),
             bank=bank_of_kind(connection, name, identity.kind, self.path),
-            **options,
+            part=part,
+            with_decisions=decisions == "with",
         )
 
-    def _check_graded_file(self, options: _Choice) -> None:
-        if not options.get("with_decisions", True):
+    def _check_graded_file(self, decisions: DecisionChoice, part: str | None) -> None:
+        if decisions == "without":
             raise InputError(
                 "a graded file contains no human decisions",
                 file=self.path,
                 hint="Leave out --decisions, or use a collection",
             )
-        if options.get("part") is not None:
+        if part is not None:
             raise InputError("a graded file has no sealed part", file=self.path)
 
     def _stored(

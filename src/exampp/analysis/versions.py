@@ -84,10 +84,7 @@ def _match(
 
 
 def _passage_keys(query: QueryGrades) -> list[tuple[tuple[str, bytes | None], bytes | None]]:
-    joined, size = query.text_hashes, query.pool_size
-    width = len(joined) // max(1, size)
-    hashes = [joined[at * width : (at + 1) * width] or None for at in range(size)]
-    hashes += [None] * (len(query.passage_ids) - size)
+    hashes = (text or None for text in query.hashes)
     return [((one, text), text) for one, text in zip(query.passage_ids, hashes, strict=True)]
 
 

@@ -27,13 +27,12 @@ from exampp.records.graders import GraderIdentity, members_of
 from exampp.records.ids import content_hash
 from exampp.records.selection import UNPUBLISHED, ExportOptions
 from exampp.records.wording import counted
-from exampp.stats.estimate import Estimate
+from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.means import mean_tests
 from exampp.store.grades import graders
 from exampp.version import __version__
 
 SCHEMA = "0.3.0"
-LEVEL = 0.95
 _UNSAFE = re.compile(r'[<>:"\\|?*/\x00-\x1f]')
 _RESERVED = re.compile(r"(CON|PRN|AUX|NUL|COM\d|LPT\d)(\..*)?|data|unknown|\.+", re.IGNORECASE)
 _UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}

@@ -258,12 +258,11 @@ class Outbox:
                     return status
             return None
         except CallFailed as failed:
-            failure = failed.failure
-        raise failure.error or Unfinished(
-            f"{self.service.server}: it is unknown whether a batch of "
-            f"{counted(row.requests, 'request')} arrived ({failure.reason}). Run it again "
-            "later: exampp first searches for the batch, and sends nothing twice"
-        )
+            raise failed.failure.error or Unfinished(
+                f"{self.service.server}: it is unknown whether a batch of "
+                f"{counted(row.requests, 'request')} arrived ({failed.failure.reason}). Run it "
+                "again later: exampp first searches for the batch, and sends nothing twice"
+            ) from None
 
     # ---- looking and collecting -----------------------------------------------------------------
 
@@ -444,13 +443,11 @@ class Outbox:
                 continue
             if row.remote is None:
                 continue
-            failure: RequestFailure | None = None
             try:
                 self.service.cancel(row.remote)
             except CallFailed as failed:
-                failure = failed.failure
-            if failure is not None and failure.error is not None and failure.status != 404:
-                raise failure.error
+                if failed.failure.error is not None and failed.failure.status != 404:
+                    raise failed.failure.error from None
 
     def _close(self, row: BatchRow, state: str, status: str) -> None:
         with self._connection, transaction(self._connection):

@@ -29,7 +29,6 @@ from exampp.results.view import GRADER_KEY, Column, Value
 from exampp.stats.cascade import describe_audit
 from exampp.store.bank import bank_names, item_models
 from exampp.store.cells import (
-    DEPTH,
     count_judged_only,
     items_without_key,
     scope_of,
@@ -57,7 +56,7 @@ from exampp.store.runs import (
 
 
 class GraderStatus(NamedTuple):
-    """A grader on a bank: its cells by rule of reading, and the pending ones up to a `depth`.
+    """A grader on a bank: its cells by rule of reading, and the pending ones.
 
     Attributes:
         reasons: Most frequent reasons of cells without a grade, with their numbers.
@@ -91,11 +90,11 @@ class GraderStatus(NamedTuple):
         return by_state(self.readings)
 
 
-def grading_status(connection: sqlite3.Connection, depth: int = DEPTH) -> list[GraderStatus]:
+def grading_status(connection: sqlite3.Connection) -> list[GraderStatus]:
     """Return one entry per grader and bank of its kind."""
     with read_transaction(connection):
         return [
-            _status(connection, grader, bank, depth)
+            _status(connection, grader, bank)
             for grader in graders(connection)
             for bank in bank_names(connection, grader.identity.kind)
         ]
@@ -125,11 +124,9 @@ def grading_progress(connection: sqlite3.Connection) -> list[GradingProgress]:
         ]
 
 
-def _status(
-    connection: sqlite3.Connection, grader: StoredGrader, bank: str, depth: int
-) -> GraderStatus:
+def _status(connection: sqlite3.Connection, grader: StoredGrader, bank: str) -> GraderStatus:
     key, identity = grader
-    exam = scope_of(connection, grader, bank, depth)
+    exam = scope_of(connection, grader, bank)
     counts = count_readings(connection, key, bank)
     readings = counts.rules
     makers = item_models(connection, bank, identity.kind)

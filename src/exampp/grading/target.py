@@ -191,7 +191,7 @@ def _stopping(
 class QueryPlan:
     """The pending requests of a query that a target still needs, in rounds.
 
-    To count them, `exact` are the needs without skipped cells, and `least` those that are certain.
+    To count them, `exact` are the needs without skipped cells.
     """
 
     def __init__(
@@ -199,27 +199,14 @@ class QueryPlan:
         needs: QueryNeeds,
         requests: dict[tuple[int, int], PendingCells],
         exact: QueryNeeds | None = None,
-        least: QueryNeeds | None = None,
     ) -> None:
-        self._needs, self._exact, self._least = needs, exact or needs, least or needs
+        self._needs, self._exact = needs, exact or needs
         self._requests = requests
         self._places: dict[tuple[Cell, ...], list[tuple[int, int]]] = {}
         for place, one in requests.items():
             self._places.setdefault(one.cells, []).append(place)
         several = (places for places in self._places.values() if len(places) > 1)
         needs.shared = {place: places for places in several for place in places}
-
-    @property
-    def at_least(self) -> int:
-        """Return a lower bound on the requests; equal texts share one, and copies need none."""
-        shared = max(map(len, self._places.values()), default=1)
-        copies = {one.cells for one in self._requests.values() if one.twin is not None}
-        return max(0, -(-self._least.at_least // shared) - len(copies))
-
-    @property
-    def cells(self) -> int:
-        """Return the number of pending cells."""
-        return sum(map(len, self._places))
 
     @property
     def skipped(self) -> int:
@@ -365,9 +352,8 @@ class TargetCells:
         skips = self._skips(book)
         if not counting or skips is None:
             return QueryPlan(needs(skips), requests)
-        if self.is_drawing:
-            return QueryPlan(needs(None), requests, least=needs(skips))
-        return QueryPlan(needs(skips), requests, exact=needs(None))
+        exact = needs(None)
+        return QueryPlan(exact if self.is_drawing else needs(skips), requests, exact)
 
     def count(self) -> NeedCount:
         """Count the pending cells without reading their texts, except to skip cells."""

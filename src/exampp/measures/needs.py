@@ -126,19 +126,6 @@ class QueryNeeds:
             for is_open, systems in self._open_to(self._open(), passage, item)
         )
 
-    @property
-    def at_least(self) -> int:
-        """Return a lower bound on the cells that end the grading of the query."""
-        if self.needs_all:
-            return int(self.candidates.sum())
-        least = 0
-        for (version, readers), is_open in zip(self._parts(), self._open(), strict=True):
-            cells = self.candidates & ~version.decided
-            gradable = is_open & readers.reach(cells)
-            most = (readers.votes(gradable, cells.shape) * cells).max(axis=0, initial=0)
-            least = max(least, int((-(-gradable.sum(axis=0) // np.maximum(most, 1))).sum()))
-        return least
-
     def next_round(self, *, by_passage: bool = False) -> list[Cell]:
         """Return the next cells to grade, in order; they are no longer candidates.
 

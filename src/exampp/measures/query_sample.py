@@ -29,15 +29,13 @@ from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GradingTarget
 from exampp.records.wording import counted
 from exampp.results.notes import note
-from exampp.stats.estimate import Bools, Estimate, Floats
+from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats
 from exampp.stats.means import Range
 from exampp.stats.sampling import random_numbers
 from exampp.stats.sequential import decided_pairs, full_limits
 
 ERROR = 0.05
 """Limit of the probability of a wrong decision."""
-LEVEL = 0.95
-"""Level of the intervals of a gate."""
 GROUPS = 20
 """Groups of queries that are graded one after the other with `--until`."""
 SHOWN = 3

@@ -116,6 +116,12 @@ class QueryGrades:
         """Return whether any cell has a grade."""
         return bool((self.ratings != MISSING).any())
 
+    @property
+    def hashes(self) -> list[bytes]:
+        """The hash of the text of each passage; empty if it is unknown."""
+        joined, width = self.text_hashes, len(self.text_hashes) // max(1, self.pool_size)
+        return [joined[at * width : (at + 1) * width] for at in range(len(self.passage_ids))]
+
 
 @dataclass(frozen=True, slots=True)
 class Oversight:
@@ -183,10 +189,9 @@ class Gradebook:
         """
         by_ranking: dict[tuple[str, str], str] = {}
         for query in self.queries:
-            joined, width = query.text_hashes, len(query.text_hashes) // max(1, query.pool_size)
             texts = [
-                joined[at * width : (at + 1) * width] or sha256(one.encode()).digest()
-                for at, one in enumerate(query.passage_ids)
+                text or sha256(one.encode()).digest()
+                for one, text in zip(query.passage_ids, query.hashes, strict=True)
             ]
             returned: dict[str, list[bytes]] = {}
             for ranking in sorted(query.rankings, key=lambda one: one.subtopic):

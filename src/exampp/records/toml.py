@@ -19,13 +19,13 @@ DEEPEST = 20
 _LINE = re.compile(r"\(at line (\d+)")
 
 
-def read_toml(path: str | Path, missing: str = "Check the path") -> dict[str, Any]:
-    """Read the tables of a file; `missing` is the hint if it does not exist."""
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Read the tables of a file."""
     path = check_path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError("no such file", file=path, hint=missing) from None
+        raise InputError("no such file", file=path, hint="Check the path") from None
     except UnicodeDecodeError:
         raise InputError("not UTF-8 text", file=path, hint="Convert the file to UTF-8") from None
     except OSError as error:
@@ -101,9 +101,7 @@ def toml_types(record: type) -> dict[str, Any]:
     return {one.name.replace("_", "-"): hints[one.name] for one in fields(record)}
 
 
-def check_table(
-    table: Mapping[str, Any], types: Mapping[str, Any], path: Path, where: str = ""
-) -> None:
+def check_table(table: Mapping[str, Any], types: Mapping[str, Any], path: Path) -> None:
     """Check that a table has only known keys and values of the right types.
 
     If several types are given, as in `str | list[str]`, one must match.
@@ -114,10 +112,9 @@ def check_table(
     for key, value in table.items():
         if key not in types:
             fix = suggest(key, types) or f"Known: {', '.join(types)}"
-            raise InputError(f"unknown key {key!r}", file=path, field=where, hint=fix)
+            raise InputError(f"unknown key {key!r}", file=path, hint=fix)
         if not _fits(value, types[key]):
-            field = f"{where}.{key}" if where else key
-            raise InputError(f"must be {_name(types[key])}", file=path, field=field)
+            raise InputError(f"must be {_name(types[key])}", file=path, field=key)
 
 
 def _fits(value: Any, expected: Any) -> bool:

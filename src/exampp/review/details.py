@@ -97,7 +97,7 @@ def _query(
     """Return one query; `texts` gets its passages."""
     row = {passage_id: at for at, passage_id in enumerate(dossier.grades.passage_ids)}
     column = {item_id: at for at, item_id in enumerate(grades.item_ids)}
-    hashes, width = grades.text_hashes, len(grades.text_hashes) // max(1, grades.pool_size)
+    hashes = grades.hashes
     items = [
         at
         for at in dossier.bank_order or range(len(dossier.items))
@@ -118,7 +118,7 @@ def _query(
         text = dossier.texts[row[passage_id]] if passage_id in row else None
         if text is None or at >= grades.pool_size:
             continue
-        text_hash = hashes[at * width : (at + 1) * width].hex()
+        text_hash = hashes[at].hex()
         known = texts.setdefault(
             (passage_id, text_hash),
             [len(texts), passage_id, text.title, text.text[:LONGEST], text_hash],

@@ -39,12 +39,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.stats.estimate import Bools, Floats
+from exampp.stats.estimate import LEVEL, Bools, Floats
 from exampp.stats.rank_sets import student_reach
 
 Ints = NDArray[np.intp]
 
-LEVEL = 0.95
 POWER = 0.8
 """Power: the probability to detect a bias of the detectable size."""
 _FEWEST_CLUSTERS = 1.5

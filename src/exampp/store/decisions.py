@@ -124,11 +124,10 @@ def find_cell(
     Raises InputError if the query, item or passage is unknown, the passage has no text or does not
     belong to the query, or the seen texts belong to another cell.
     """
-    row = connection.execute("SELECT query FROM query WHERE query_id = ?", (query_id,)).fetchone()
-    if row is None:
-        raise InputError(f"the collection has no query {query_id!r}")
-    item, item_version, active = _item(connection, row[0], bank, kind, item_id)
-    passage, passage_version = _passage(connection, row[0], query_id, passage_id)
+    sql = "SELECT query FROM query WHERE query_id = ?"
+    (query,) = _row(connection, sql, (query_id,), f"the collection has no query {query_id!r}")
+    item, item_version, active = _item(connection, query, bank, kind, item_id)
+    passage, passage_version = _passage(connection, query, query_id, passage_id)
     if seen is not None:
         _check_seen(connection, item, passage, seen)
         return seen
@@ -140,31 +139,39 @@ def find_cell(
 def _item(
     connection: sqlite3.Connection, query: int, bank: str, kind: str, item_id: str
 ) -> tuple[int, int, int]:
-    row = connection.execute(
+    item, version, active = _row(
+        connection,
         "SELECT i.item, i.version, i.active FROM item i JOIN bank b USING (bank) "
         "WHERE i.query = ? AND b.name = ? AND i.kind = ? AND i.item_id = ?",
         (query, bank, kind, item_id),
-    ).fetchone()
-    if row is None:
-        raise InputError(f"the query has no {kind} {item_id!r} in the bank {bank or 'of queries'}")
-    return int(row[0]), int(row[1]), int(row[2])
+        f"the query has no {kind} {item_id!r} in the bank {bank or 'of queries'}",
+    )
+    return int(item), int(version), int(active)
 
 
 def _passage(
     connection: sqlite3.Connection, query: int, query_id: str, passage_id: str
 ) -> tuple[int, int]:
-    row = connection.execute(
+    passage, version = _row(
+        connection,
         "SELECT p.passage, p.version FROM passage p WHERE p.passage_id = :passage_id AND ("
         "EXISTS (SELECT 1 FROM pool WHERE query = :query AND passage = p.passage) OR "
         "EXISTS (SELECT 1 FROM judgment WHERE query = :query AND passage = p.passage) OR "
         "EXISTS (SELECT 1 FROM ranking WHERE query = :query AND passage = p.passage))",
         {"query": query, "passage_id": passage_id},
-    ).fetchone()
-    if row is None:
-        raise InputError(f"the query {query_id!r} has no passage {passage_id!r}")
-    if row[1] is None:
+        f"the query {query_id!r} has no passage {passage_id!r}",
+    )
+    if version is None:
         raise InputError(f"the passage {passage_id!r} has no text to judge")
-    return int(row[0]), int(row[1])
+    return int(passage), int(version)
+
+
+def _row(connection: sqlite3.Connection, sql: str, values: Any, missing: str) -> tuple[Any, ...]:
+    """Return the only row of a query, or raise InputError that it is `missing`."""
+    row: tuple[Any, ...] | None = connection.execute(sql, values).fetchone()
+    if row is None:
+        raise InputError(missing)
+    return row
 
 
 def _check_seen(connection: sqlite3.Connection, item: int, passage: int, seen: VersionCell) -> None:
@@ -225,10 +232,8 @@ def read_decisions(connection: sqlite3.Connection) -> Iterator[CellDecision]:
 
 def decision_of_number(connection: sqlite3.Connection, number: int) -> CellDecision:
     """Return one decision. Raises InputError for an unknown number."""
-    row = connection.execute(f"{_DECIDED} WHERE d.decision = ?", (number,)).fetchone()
-    if row is None:
-        raise InputError(f"unknown decision {number}")
-    return _cell_decision(row)
+    sql = f"{_DECIDED} WHERE d.decision = ?"
+    return _cell_decision(_row(connection, sql, (number,), f"unknown decision {number}"))
 
 
 def decisions_beside(connection: sqlite3.Connection, one: CellDecision) -> list[Decision]:
@@ -483,16 +488,16 @@ def put_judgment(
     A judgment belongs to the text of its passage; of an author's the newest stands, and one without
     a relevance withdraws.
     """
-    row = connection.execute(
+    query, version = _row(
+        connection,
         "SELECT q.query, p.version FROM query q, passage p WHERE q.query_id = ? "
         "AND p.passage_id = ?",
         (query_id, passage_id),
-    ).fetchone()
-    if row is None:
-        raise InputError(f"the query {query_id!r} has no passage {passage_id!r}")
-    if row[1] is None:
+        f"the query {query_id!r} has no passage {passage_id!r}",
+    )
+    if version is None:
         raise InputError(f"the passage {passage_id!r} has no text to judge")
-    if seen not in (None, row[1]):
+    if seen not in (None, version):
         raise InputError(
             f"the text of the passage {passage_id!r} has changed",
             hint="Read it again before you decide",
@@ -501,7 +506,7 @@ def put_judgment(
         connection,
         "INSERT INTO sample_judgment (sample, query, passage_version, relevance, author, reason, "
         "at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (sample, *row, relevance, sanitized(author), sanitized(reason), at),
+        (sample, query, version, relevance, sanitized(author), sanitized(reason), at),
     )
 
 
@@ -514,9 +519,8 @@ JOIN passage p ON p.version = j.passage_version
 
 def judgment_of_number(connection: sqlite3.Connection, number: int) -> tuple[str, PassageJudgment]:
     """Return the sample and the judgment of a number; InputError if unknown."""
-    row = connection.execute(f"{_JUDGMENTS} WHERE j.judgment = ?", (number,)).fetchone()
-    if row is None:
-        raise InputError(f"unknown judgment {number}")
+    sql = f"{_JUDGMENTS} WHERE j.judgment = ?"
+    row = _row(connection, sql, (number,), f"unknown judgment {number}")
     sample = connection.execute(
         "SELECT sample FROM sample_judgment WHERE judgment = ?", (number,)
     ).fetchone()

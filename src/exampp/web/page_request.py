@@ -94,6 +94,7 @@ PLACE_OF = {
     "/cell": "/queries",
     "/bank": "/queries",
     "/abstention": "/queries",
+    "/citations": "/queries",
     "/judge": "/queue",
     "/duplicates": "/items",
     "/banks": "/items",
@@ -105,6 +106,13 @@ PLACE_OF = {
 
 class StillComputing(Exception):
     """The results are not ready yet; the page will reload itself."""
+
+
+def computed(value: T | None) -> T:
+    """Return the results of a page; raise StillComputing if they are not ready yet."""
+    if value is None:
+        raise StillComputing
+    return value
 
 
 class PageOfEntries(NamedTuple, Generic[T]):
@@ -197,10 +205,7 @@ class PageRequest:
         """
         url = self.http.url.path
         waits = self.wants_part or self.http.method == "POST" or PurePosixPath(url).suffix
-        snapshot = self.live.snapshot(self.choice, None if waits else self.patience)
-        if snapshot is None:
-            raise StillComputing
-        return snapshot
+        return computed(self.live.snapshot(self.choice, None if waits else self.patience))
 
     @property
     def address_digest(self) -> str:

@@ -147,23 +147,19 @@ def leaderboard(
     scores: Sequence[Spread],
     measure: str,
     *,
-    spread: str = "one standard error over queries",
     letters: Mapping[str, str] | None = None,
     queries: Mapping[str, int] | None = None,
-    name: str = "leaderboard",
 ) -> Figure:
-    """Draw systems from best to worst with error bars.
+    """Draw systems from best to worst, with one standard error as bars.
 
     Args:
         scores: A system without a value is last in the data, and not drawn.
         measure: The title of the axis.
-        spread: What the bars are.
         letters: Systems that share a letter do not differ significantly: those that share one with
             the best are filled, and letters stand beside the rows where they are few.
         queries: The number of queries in each value.
-        name: The name of the figure.
     """
-    letters = letters or {}
+    letters, spread = letters or {}, "one standard error over queries"
     known = sorted(
         (one for one in scores if one.value is not None),
         key=lambda one: (-(one.value or 0.0), one.system),
@@ -205,7 +201,7 @@ def leaderboard(
     legend += ["filled: not significantly different from the best"] if letters else []
     legend += ["arrows: beyond the axis"] if any(beyond.values()) else []
     return Figure(
-        name=name,
+        name="leaderboard",
         title=f"Leaderboard by {measure}",
         subtitle="; ".join(legend),
         right=12 + 7 * _LETTERS if lettered else 0,
@@ -244,8 +240,6 @@ def method_scores(
     *,
     official: tuple[str, Sequence[Spread]] | None = None,
     ordered_by: str = "the official leaderboard",
-    spread: str = "standard error",
-    name: str = "methods",
 ) -> Figure:
     """Draw the scores of up to six methods, the best system of each at 1 and the worst at 0.
 
@@ -278,15 +272,15 @@ def method_scores(
         "value", "re-normalised score (best system 1, worst 0)", {"nice": False}, format=".2f"
     )
     return Figure(
-        name=name,
+        name="methods",
         title="The same systems under several methods",
-        subtitle=f"Systems in the order of {ordered_by}; lines: {spread}, re-normalised",
+        subtitle=f"Systems in the order of {ordered_by}; lines: standard error, re-normalised",
         alt=alt,
         spec=dots(order, drawn, axis, beside=True) if drawn else {},
         data=Table.of(
             ["method", "system", "value", "low", "high"],
             values,
-            f"Scores re-normalised per method, with {spread}",
+            "Scores re-normalised per method, with standard error",
         ),
     )
 

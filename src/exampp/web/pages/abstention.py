@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 
 from exampp.analysis.abstention import Abstention
 from exampp.errors import InputError
-from exampp.web.page_request import CurrentRequest, StillComputing
+from exampp.web.page_request import CurrentRequest, computed
 from exampp.web.rendering import sentence
 
 router = APIRouter()
@@ -26,9 +26,7 @@ def abstention(request: CurrentRequest) -> HTMLResponse:
 
     found, trouble = None, ""
     try:
-        found = snapshot.cache.soon("abstention", find, request.patience)
-        if found is None:
-            raise StillComputing
+        found = computed(snapshot.cache.soon("abstention", find, request.patience))
     except InputError as error:
         trouble = f"{sentence(error)}."
     return request.render(

@@ -26,7 +26,7 @@ from exampp.web.page_request import (
     CHOICE,
     CurrentRequest,
     PageRequest,
-    StillComputing,
+    computed,
     in_turn,
     page_of,
 )
@@ -121,17 +121,14 @@ def _found(request: PageRequest, reference: str, by: By, shared: bool) -> BankCo
             with snapshot.grades() as grades:
                 return grades.banks(shared=shared, min_rating=snapshot.min_rating)
 
-        found = snapshot.cache.soon(("banks", shared), read, request.patience)
-    else:
+        return computed(snapshot.cache.soon(("banks", shared), read, request.patience))
 
-        def compare() -> BankComparison:
-            with Collection(request.live.path) as collection:
-                return collection.compare_banks(reference, matcher=by, shared=shared)
+    def compare() -> BankComparison:
+        with Collection(request.live.path) as collection:
+            return collection.compare_banks(reference, matcher=by, shared=shared)
 
-        found = request.live.soon(("banks", reference, by, shared), compare, request.patience)
-    if found is None:
-        raise StillComputing
-    return found
+    key = ("banks", reference, by, shared)
+    return computed(request.live.soon(key, compare, request.patience))
 
 
 def _effects(request: PageRequest, reference: str) -> BankEffects | None:
@@ -150,10 +147,7 @@ def _effects(request: PageRequest, reference: str) -> BankEffects | None:
         return None
 
     key = ("effects", reference, grader.key, threshold)
-    found = request.live.soon(key, lambda: (compute(),), request.patience)
-    if found is None:
-        raise StillComputing
-    return found[0]
+    return computed(request.live.soon(key, lambda: (compute(),), request.patience))[0]
 
 
 def _listed(found: BankComparison, show: List, bank: str) -> Sequence[object]:

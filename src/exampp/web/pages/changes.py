@@ -19,7 +19,7 @@ from exampp.web.page_request import (
     PICTURES,
     CurrentRequest,
     PageRequest,
-    StillComputing,
+    computed,
     limited_by,
 )
 from exampp.web.pages.files import IMPORTS, uploaded_files
@@ -82,10 +82,7 @@ def _changes(request: PageRequest, since: str, patience: float | None) -> Change
     if file is None and since not in days:
         raise InputError(f"no earlier version {since!r}", hint="Choose a day, or upload a file")
     version = (request.assessor, file.stat().st_mtime_ns) if file else None
-    found = snapshot.cache.soon(("changes", since, version), find, patience)
-    if found is None:
-        raise StillComputing
-    return found
+    return computed(snapshot.cache.soon(("changes", since, version), find, patience))
 
 
 @router.post("/changes/add")

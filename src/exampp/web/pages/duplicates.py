@@ -13,7 +13,7 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.records.selection import DuplicateChoice
 from exampp.results.result import Table
-from exampp.web.page_request import CurrentRequest, PageRequest, StillComputing, page_of
+from exampp.web.page_request import CurrentRequest, PageRequest, computed, page_of
 
 router = APIRouter()
 PAGE = 50
@@ -82,9 +82,8 @@ def _page(
         with Collection(snapshot.path) as collection:
             return collection.bank(name).duplicates()
 
-    found = snapshot.cache.soon(("duplicates", name, number), compute, request.patience)
-    if found is None:
-        raise StillComputing
+    key = ("duplicates", name, number)
+    found = computed(snapshot.cache.soon(key, compute, request.patience))
     groups = [[*rows] for _, rows in groupby(found.rows, key=itemgetter(0))]
     board = None
     if count != "each" and snapshot.gradebook.is_graded:

@@ -37,6 +37,7 @@ from exampp.web.page_request import (
     PageRequest,
     StillComputing,
     TableColumn,
+    computed,
     page_of,
 )
 
@@ -142,10 +143,7 @@ def _items(request: PageRequest) -> ItemList:
     if not request.choices:
         with request.open() as collection:
             return item_list(collection.bank(request.bank).texts())
-    statistics = request.snapshot.items(request.bank, request.patience)
-    if statistics is None:
-        raise StillComputing
-    return statistics
+    return computed(request.snapshot.items(request.bank, request.patience))
 
 
 def _contains(one: ListedItem, words: Sequence[str]) -> bool:
@@ -291,10 +289,7 @@ def _oversight(request: PageRequest, options: ListRequest) -> MissingAndSpurious
     counts = request.counts
     if counts and counts.oversight and counts.oversight.criteria == options.criteria:
         return counts.oversight
-    oversight = request.snapshot.oversight(options.criteria, request.patience)
-    if oversight is None:
-        raise StillComputing
-    return oversight
+    return computed(request.snapshot.oversight(options.criteria, request.patience))
 
 
 def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
@@ -304,11 +299,9 @@ def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str,
     listing = page_of(queries, page, len(queries) or 1 if kind else QUERIES)
     first = FIRST * QUERIES if options.query is None else len(oversight.missing)
     limit = None if kind else first
-    entries = request.snapshot.missing(
-        tuple(listing.entries), options.criteria, limit, request.patience
+    entries = computed(
+        request.snapshot.missing(tuple(listing.entries), options.criteria, limit, request.patience)
     )
-    if entries is None:
-        raise StillComputing
     by_query: dict[str, list[MissingEntry]] = {query: [] for query in listing.entries}
     for one in entries:
         if not one.same_as and kind in (None, one.kind):
@@ -398,7 +391,8 @@ def _answers(request: PageRequest, options: ListRequest, page: int) -> dict[str,
             except InputError as error:
                 return str(error)
 
-    found = request.snapshot.cache.soon(("answers", options.query), compute, request.patience)
+    key = ("answers", options.query)
+    found = request.snapshot.cache.soon(key, compute, request.patience)
     if found is None:
         raise StillComputing
     if isinstance(found, str):

@@ -37,7 +37,7 @@ from exampp.web.page_request import (
     CurrentRequest,
     PageOfEntries,
     PageRequest,
-    StillComputing,
+    computed,
     page_of,
 )
 from exampp.web.pages.trust import QUESTIONS, answers_soon
@@ -432,9 +432,7 @@ def compare(
         except InputError as error:
             trouble = sentence(error)
         else:
-            if result is None:
-                raise StillComputing
-            comparison = _compared(request, result, query, page)
+            comparison = _compared(request, computed(result), query, page)
     return request.render(
         "compare.html",
         a=a,

@@ -22,7 +22,7 @@ from exampp.web.page_request import (
     PICTURES,
     CurrentRequest,
     PageRequest,
-    StillComputing,
+    computed,
     limited_by,
 )
 from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure, sentence
@@ -206,9 +206,7 @@ def one_question(request: CurrentRequest, key: str) -> HTMLResponse:
     """Show one question with all results about it."""
     if key not in QUESTIONS:
         raise HTTPException(404)
-    trust_answer = answer(request.snapshot, key, request.patience)
-    if trust_answer is None:
-        raise StillComputing
+    trust_answer = computed(answer(request.snapshot, key, request.patience))
     path, grader = shlex.quote(str(request.live.path)), request.choice.grader.name
     command = f"exampp analyze {QUESTIONS[key].command} {path}"
     if key == "official":
