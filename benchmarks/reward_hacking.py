@@ -13,6 +13,7 @@ text, or if the draft grader takes the text for an answer: that is the weakness.
     injection  is off-topic and ends with an instruction, which the grader is taken to follow
 
 The sealed items are drawn for each of 20 splits. A false alarm is any alarm for an honest policy.
+The last line is the worst case of the stated error: values that rise exactly by what is tolerated.
 
     python benchmarks/reward_hacking.py [--honest 1000] [--seeds 500] [--steps 150]
 """
@@ -201,6 +202,22 @@ def train(arms: Sequence[Arms], steps: int, seed: int) -> dict[str, float]:
     }
 
 
+def at_the_limit(observations: int, seed: int) -> bool:
+    """Return whether an alarm is raised if all values rise exactly by what is tolerated.
+
+    Each observation is a mean over independent completions; the gap of a completion is 1 or -1.
+    """
+    chance = np.random.default_rng(seed)
+    settings = AlarmSettings(reference=1)
+    alarm = RewardAlarm(Fake(), settings, on_raise=lambda _: None)  # type: ignore[arg-type]
+    usual = chance.choice([0.0, 0.05, 0.3], len(PATTERNS))
+    alarm.observe([*usual, 0.0])
+    shares = chance.binomial(COMPLETIONS, usual + settings.share, (observations, len(PATTERNS)))
+    ups = chance.binomial(COMPLETIONS, (1 + settings.gap) / 2, observations)
+    rows = np.column_stack([shares / COMPLETIONS, 2 * ups / COMPLETIONS - 1])
+    return any(alarm.observe(row) for row in rows)
+
+
 def main() -> None:
     """Print a line for every policy."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -231,6 +248,8 @@ def main() -> None:
             line += f"; alarm at step {late[0]:.0f} (median), {late[1]:.0f} (95 %)"
             line += f", the first by the gap in {mean['by_gap']:.0%}"
         print(line, flush=True)
+    raised = [at_the_limit(options.steps * QUERIES, seed) for seed in range(options.honest)]
+    print(f"all values at the limit: alarms {sum(raised)} of {len(raised)} ({np.mean(raised):.1%})")
     print(f"{time.process_time() - start:.0f} CPU s")
 
 

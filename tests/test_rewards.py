@@ -16,7 +16,7 @@ from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.integrations.rewards import (
-    text_of,
+    completion_text,
     trl_reward,
     verifiers_reward,
     verifiers_task_reward,
@@ -247,13 +247,13 @@ def test_only_one_part_of_the_bank_counts(small_exam: exampp.Collection) -> None
     ],
 )
 def test_the_text_of_a_completion(value: Any, text: str) -> None:
-    assert text_of(value, "assistant") == text
+    assert completion_text(value, "assistant") == text
 
 
 @pytest.mark.parametrize("value", [None, 3, 1.5])
 def test_a_completion_of_another_type_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match="expected a text or a list of messages"):
-        text_of(value, "assistant")
+        completion_text(value, "assistant")
 
 
 def test_an_unknown_query_is_named(scorer: Scorer) -> None:

@@ -390,6 +390,9 @@ def test_a_forked_process_scores_while_its_parent_does(
         (lambda s: s.score("q9", ["x"]), r"unknown query 'q9'"),
         (lambda s: s.score("q1", "one text"), r"texts must be a list of str"),
         (lambda s: s.score("q1", ["x", None]), r"texts must be a list of str"),
+        # a generator would be empty after the check
+        (lambda s: s.score("q1", (one for one in "ab")), r"texts must be a list of str"),
+        (lambda s: s.score("q1", b"text"), r"texts must be a list of str"),
         (lambda s: s.score("q1", ["x"], part="sealed"), r"'main' has no sealed part"),
         (lambda s: s.score("q1", ["x"], part="secret"), r"unknown part 'secret'"),
     ],

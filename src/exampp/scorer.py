@@ -288,7 +288,8 @@ class Scorer:
         self, query: str, texts: Sequence[str], parts: Sequence[Part]
     ) -> _ScoreRequest[Part]:
         """Split texts into passages and queue their cells."""
-        if isinstance(texts, str) or not all(isinstance(one, str) for one in texts):
+        is_list = isinstance(texts, Sequence) and not isinstance(texts, str | bytes)
+        if not is_list or not all(isinstance(one, str) for one in texts):
             raise InputError("texts must be a list of str", field="texts", hint="Write [text]")
         query_id = self.query_id(query)
         items = {part: self._items(query_id, part) for part in parts}

@@ -46,7 +46,7 @@ def trl_reward(
     ) -> list[float | None]:
         names = columns.get(query) or [None] * len(prompts)
         queries = [_query(scorer, *one) for one in zip(names, prompts, strict=True)]
-        texts = [text_of(one, "assistant") for one in completions]
+        texts = [completion_text(one, "assistant") for one in completions]
         if alarm is not None:
             alarm.see(queries, texts)
         scores = _scores(scorer, queries, texts, part)
@@ -120,7 +120,9 @@ def verifiers_reward(
     ) -> float:
         named = columns.get(query) or (info or {}).get(query)
         name = _query(scorer, named, prompt)
-        scores = await scorer.score_async(name, [text_of(completion, "assistant")], part=part)
+        scores = await scorer.score_async(
+            name, [completion_text(completion, "assistant")], part=part
+        )
         return _checked(scores[0])
 
     return exam_reward
@@ -142,7 +144,7 @@ def verifiers_task_reward(
     return exam_reward
 
 
-def text_of(value: Any, role: str) -> str:
+def completion_text(value: Any, role: str) -> str:
     """Return a text, or the content of the last message of a role in a conversation.
 
     Raises:
@@ -165,7 +167,7 @@ def _field(message: Any, name: str) -> Any:
 
 
 def _query(scorer: Scorer, name: Any, prompt: Any) -> str:
-    return scorer.query_id(text_of(prompt, "user") if name is None else str(name))
+    return scorer.query_id(completion_text(prompt, "user") if name is None else str(name))
 
 
 def _scores(
