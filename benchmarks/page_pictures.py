@@ -132,7 +132,15 @@ def addresses(path: Path) -> dict[str, str]:
         "plots": "/plots",
         **{
             name: f"/{name}"
-            for name in ("write", "grade", "duplicates", "banks", "people", "abstention")
+            for name in (
+                "write",
+                "grade",
+                "duplicates",
+                "banks",
+                "people",
+                "abstention",
+                "citations",
+            )
         },
         **{f"banks-{name}": f"/banks?show={name}" for name in ("new", "pairs")},
         "nowhere": "/nowhere",

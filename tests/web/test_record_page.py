@@ -11,8 +11,10 @@ import pytest
 from support import live
 from support.browsers import faults, page_of
 from support.pages import read
+from support.waiting import wait_for
 
 import exampp
+from exampp.citations import collect
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 
@@ -202,3 +204,31 @@ def test_the_page_of_abstentions_needs_answers(tmp_path: Path) -> None:
     with live.visiting(live.graded(tmp_path)) as client:
         page = read(client.get("/abstention").text)
         assert "No system has answers" in page.all("main")[0].text
+
+
+def test_a_collection_of_citations_shows_the_support_of_sentences(tmp_path: Path) -> None:
+    """Of two sentences, the first cites what supports it; only the pool supports the second."""
+    passages = {"p1": "Lava is hot.", "p2": "Ice is cold."}
+    documents = {name: {"id": name, "text": text} for name, text in passages.items()}
+    answer = {
+        "metadata": {"team_id": "t", "run_id": "rag", "topic_id": "q1"},
+        "responses": [{"text": text, "citations": ["p1"]} for text in passages.values()],
+        "documents": documents,
+    }
+    (tmp_path / "answers.jsonl").write_text(json.dumps(answer))
+    path = tmp_path / "cited.exam"
+    with exampp.create(tmp_path / "my.exam") as exam:
+        exam.add(queries={"q1": "lava"}, passages=passages, runs={"bm25": {"q1": [*passages]}})
+        with collect(path, tmp_path / "answers.jsonl", pool=exam) as cited:
+            same = {True: "support", False: "not_support"}
+            grader = ScriptedGrader(lambda ask: same[ask.item == ask.passage])
+            cited.grade(grader, prompt="citation-support", model="scripted")
+            (row,) = cited.grades().citations().rows
+    assert (row.recall.mean, row.supported.mean) == (0.5, 1.0)
+    with live.visiting(path) as client:
+        assert "/citations" in client.get("/queries").text
+        page = wait_for(
+            lambda: read(client.get("/citations").text).text, lambda text: "recall" in text
+        )
+    assert "rag has the highest recall, 0.500" in page
+    assert "any passage of the pool" in page

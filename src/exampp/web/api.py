@@ -39,10 +39,9 @@ from exampp.web.access import (
     public_host,
 )
 from exampp.web.bodies import BODY_SECONDS, replayed, whole_body
-from exampp.web.limits import AccessLog, LimitedProtocol, limit_logs
 from exampp.web.mcp import answer_message
 from exampp.web.people import People
-from exampp.web.serving import GRACE_SECONDS, HEADER_BYTES, listen, say, shown_host
+from exampp.web.serving import listen, say, server_config, shown_host
 from exampp.web.tools import TOOLS, Tool, fault_sentence
 
 _LOG = logging.getLogger("exampp.service")
@@ -323,21 +322,7 @@ def prepare_api(
         prefix=path_prefix(prefix),
         proxies=tuple(map(proxy_network, proxies)),
     )
-    app = create_api(service, access)
-    limit_logs()
-    config = uvicorn.Config(
-        app if access_log is None else AccessLog(app, access_log),
-        http=LimitedProtocol,
-        ws="none",
-        lifespan="on",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        h11_max_incomplete_event_size=HEADER_BYTES,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    return uvicorn.Server(config)
+    return uvicorn.Server(server_config(create_api(service, access), access_log))
 
 
 def serve_api(

@@ -94,6 +94,7 @@ PLACE_OF = {
     "/cell": "/queries",
     "/bank": "/queries",
     "/abstention": "/queries",
+    "/citations": "/queries",
     "/judge": "/queue",
     "/duplicates": "/items",
     "/banks": "/items",

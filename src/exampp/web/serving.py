@@ -33,6 +33,7 @@ from exampp.web.people import People
 
 if TYPE_CHECKING:
     import uvicorn
+    from starlette.types import ASGIApp
 
     from exampp.web.live_collection import LiveCollection
 
@@ -213,7 +214,6 @@ def prepare(
     import uvicorn
 
     from exampp.web.app import create_app
-    from exampp.web.limits import AccessLog, LimitedProtocol, limit_logs
     from exampp.web.rendering import drawing_ended, end_drawing
 
     class Server(uvicorn.Server):
@@ -233,9 +233,23 @@ def prepare(
         path_prefix(prefix),
         tuple(map(proxy_network, proxies)),
     )
-    app = create_app(live, access, decisions)
+    config = server_config(create_app(live, access, decisions), access_log)
+    address = f"http://{shown_host(host)}:{port}"
+    if access.public:
+        # a proxy that other machines reach has TLS; one for trials on this machine rarely has
+        is_local = is_loopback(access.public[0].partition(":")[0])
+        address = f"{'http' if is_local or not proxies else 'https'}://{access.public[0]}"
+    return Served(Server(config), listener, access, address + access.prefix)
+
+
+def server_config(app: ASGIApp, access_log: str | Path | None) -> uvicorn.Config:
+    """Return the configuration of a server with limits; it logs requests only to `access_log`."""
+    import uvicorn
+
+    from exampp.web.limits import AccessLog, LimitedProtocol, limit_logs
+
     limit_logs()
-    config = uvicorn.Config(
+    return uvicorn.Config(
         app if access_log is None else AccessLog(app, access_log),
         http=LimitedProtocol,
         ws="none",
@@ -248,12 +262,6 @@ def prepare(
         h11_max_incomplete_event_size=HEADER_BYTES,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    address = f"http://{shown_host(host)}:{port}"
-    if access.public:
-        # a proxy that other machines reach has TLS; one for trials on this machine rarely has
-        is_local = is_loopback(access.public[0].partition(":")[0])
-        address = f"{'http' if is_local or not proxies else 'https'}://{access.public[0]}"
-    return Served(Server(config), listener, access, address + access.prefix)
 
 
 def check_installed() -> None:

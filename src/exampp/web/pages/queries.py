@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Dossier
+from exampp.records.inputs import read_sentence
 from exampp.records.selection import SEARCH_KINDS, SearchKind
 from exampp.records.wording import cut_text
 from exampp.review.evidence import item_coverage, passage_order, returned
@@ -109,6 +110,7 @@ def queries(
         order=order,
         find=find,
         listing=page_of(rows, page, QUERIES),
+        has_sentences=bool(rows) and read_sentence(rows[0].query_id) is not None,
     )
 
 
