@@ -267,6 +267,7 @@ class Bank:
         graded the bank. `official` leaderboards only confirm the gain. `decisions` is the number of
         cells to list for human decisions. `accept` applies the proposals.
         """
+        from exampp.analysis.attacks.result import guessed_items
         from exampp.analysis.improvement import CellToDecide, improve, with_weights
         from exampp.inputs.officials import read_officials
         from exampp.review.queue import queue_of
@@ -287,6 +288,7 @@ class Bank:
             k=k,
             subtopics=subtopics,
             officials=read_officials(official),
+            guessed=guessed_items(book, file_of(self.connection), least),
             settings=settings,
         )
         if decisions:

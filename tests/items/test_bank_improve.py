@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from support.commands import Commands
-from support.planted_collection import collected
+from support.planted_collection import collected, rater
 from support.planted_items import planted_exam
 
 import exampp
+from exampp.analysis.attacks.battery import BatterySettings
 from exampp.errors import InputError
 
 
@@ -130,6 +131,20 @@ def test_decisions_are_listed_for_the_exam_with_the_proposals(exam: exampp.Colle
     assert not retired & {one.item_id for one in found.decisions}
     swaps = [one.swaps for one in found.decisions]
     assert swaps == sorted(swaps, reverse=True)
+
+
+def test_items_answered_without_a_passage_are_faulty(exam: exampp.Collection) -> None:
+    """The battery of attacks beside the exam shows them, once it is graded."""
+    plain = exam.bank().improve()
+    exam.bank().build_battery(settings=BatterySettings(targets=2, attacks=("A14",)))
+    assert exam.bank().improve() == plain
+    path = exam.path.with_name("my.attacks.exam")
+    with exampp.Collection(path) as battery:
+        battery.grade(rater({}), model="scripted")
+    found = exam.bank().improve()
+    assert not any("retire faults" in str(one.selection) for one in plain.tried)
+    assert len(found.tried) == 2 * len(plain.tried)
+    assert all(one.faults == ("no-passage",) for one in found.proposals)
 
 
 def test_json_has_all_tables(exam: exampp.Collection, exampp_command: Commands) -> None:

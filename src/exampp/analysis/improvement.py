@@ -70,6 +70,8 @@ FAULTS = frozenset(
     ]
 )
 """Rules of `items.lint` that find faults for which an item may be retired."""
+NO_PASSAGE = "no-passage"
+"""The fault of items that the grader takes for answered without a passage that answers."""
 PASSAGES = 3
 """Passages of each of two systems that a writer is shown."""
 RETIRE, ADD = "retire", "add"
@@ -281,11 +283,13 @@ def improve(
     k: int = 20,
     subtopics: SubtopicChoice = "auto",
     officials: Mapping[str, Mapping[str, float]] | None = None,
+    guessed: Iterable[Key] = (),
     settings: ImprovementSettings | None = None,
 ) -> Improvement:
     """Propose changes of a bank, and try them on held-out systems.
 
-    `officials` are official leaderboards, system to rank. Sealed items stay as they are.
+    `officials` are official leaderboards, system to rank. `guessed` items are covered by texts
+    without an answer. Sealed items stay as they are.
 
     Raises:
         InputError: Cells or queries were left out by an estimate.
@@ -297,6 +301,7 @@ def improve(
         cause = missing.cause[:1].lower() + missing.cause[1:]
         return Improvement(caption, book.grader.key, settings, lacking=cause)
     faults = _faults(texts)
+    faults |= {key: (*faults.get(key, ()), NO_PASSAGE) for key in guessed}
     exam = trial_exam(book, min_rating, k, subtopics, faults=faults, fixed=texts.sealed or ())
     groups = related_groups(exam.similarity(), SIMILAR)
     halves = _halves(exam, groups, _shown_systems(texts), settings)
