@@ -203,7 +203,12 @@ def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
     The contexts of records without an answer belong to a system with the name of the file.
     """
     contexts, answers = set[str](), {text for some in held.answers.values() for text in some}
-    known = {text for some in expected.contexts.values() for text in some}
+    known = {
+        text
+        for system, some in expected.contexts.items()
+        if system.endswith(":contexts") or f"{system}:contexts" not in expected.contexts
+        for text in some
+    }
     for system, some in held.contexts.items():
         is_alone = f"{system}:contexts" not in held.contexts and not known.isdisjoint(some)
         is_context = system.endswith(":contexts") or is_alone

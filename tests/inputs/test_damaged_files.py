@@ -139,6 +139,15 @@ CASES = {
         Contents(contexts={"log": (CATS, LIGHT)}),
         ("user_input: other messages",),
     ),
+    "a conversation in a list": Case(
+        lines(
+            {
+                "user_input": [[{"role": "user", "content": ASKED}, REPLY]],
+                "retrieved_contexts": [CATS, LIGHT],
+            }
+        ),
+        BOTH,
+    ),
     "a number instead of a role": Case(
         lines(
             {
