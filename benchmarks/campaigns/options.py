@@ -960,6 +960,23 @@ OPTIONS: Mapping[str, Uses] = {
         ("bank lint banks.exam", "bank lint banks.exam --all"),
         {**GRADED, "--min-rating": "2", "--min-relevant": "1", "--all": "", **FORMAT},
     ),
+    "bank improve": Uses(
+        ("bank improve banks.exam", "bank improve banks.exam --apply"),
+        {
+            **GRADED,
+            "--min-rating": "2",
+            "-k": "2",
+            "--subtopics": "pooled",
+            "--official": "official.json",
+            "--decide": "2",
+            "--splits": "3",
+            "--seed": "4",
+            "--apply": "",
+            "--author": {"bank improve banks.exam --apply": "ann"},
+            "--reason": {"bank improve banks.exam --apply": "first"},
+            **FORMAT,
+        },
+    ),
     "bank split": Uses(
         ("bank split banks.exam --secret 0.5",),
         {

@@ -54,6 +54,7 @@ ON_GRADED = (
     "review {} spurious",
     "bank lint {}",
     "bank duplicates {}",
+    "bank improve {} --decide 2",
     "analyze banks {} --reference main",
     "bank show {}",
     "status {}",

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -40,12 +41,15 @@ from exampp.store.bank import (
 )
 from exampp.store.connection import file_of, transaction
 from exampp.store.grades import graders, graders_with_grades
-from exampp.store.inputs import highest_judgment, query_keys, some_texts
+from exampp.store.inputs import highest_judgment, query_keys, some_texts, texts_of
 
 if TYPE_CHECKING:
     from exampp.analysis.attacks.battery import Battery, BatterySettings
+    from exampp.analysis.improvement import Improvement, ImprovementSettings
     from exampp.graders.base import Grader
-    from exampp.items.generation import GenerationOutcome, GenerationRun
+    from exampp.inputs.officials import Officials
+    from exampp.items.generation import GenerationOutcome, GenerationRun, WritingTask
+    from exampp.measures.exams import SubtopicChoice
     from exampp.measures.names import Measure
     from exampp.review.impact import DryRun, EditPreview
     from exampp.store.grades import StoredGrader
@@ -219,6 +223,20 @@ class Bank:
         self, grader: str | None, min_rating: int | None, min_relevant: int | None
     ) -> tuple[str, Mapping[tuple[str, str], ItemEvidence]]:
         """Return the source of the grades of the bank, and what they show of its items."""
+        from exampp.measures.board import describe_source
+        from exampp.measures.cover import evidence_of
+        from exampp.store.read_model import read_gradebook
+
+        stored = self._graded_by(grader)
+        if stored is None:
+            return "", {}
+        book = read_gradebook(self.connection, stored, self.name)
+        relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
+        found = evidence_of(book, stored.identity.threshold(min_rating), relevant)
+        return describe_source(book.grader, book.bank_label, book.oversight) if found else "", found
+
+    def _graded_by(self, grader: str | None) -> StoredGrader | None:
+        """Return a grader of the bank by name, by default the first one; None without grades."""
         graded = graders_with_grades(self.connection)
         known = {
             one.identity.key: one
@@ -227,20 +245,86 @@ class Bank:
         }
         identities = [one.identity for one in known.values()]
         if grader is not None:
-            identity = choose_grader(identities, grader=grader)
-        elif identities:
-            # a draft only measures similarity
-            identity = min(identities, key=attrgetter("is_draft"))
-        else:
-            return "", {}
-        from exampp.measures.board import describe_source
-        from exampp.measures.cover import evidence_of
+            return known[choose_grader(identities, grader=grader).key]
+        # a draft only measures similarity
+        identity = min(identities, key=attrgetter("is_draft"), default=None)
+        return None if identity is None else known[identity.key]
+
+    def improve(
+        self,
+        grader: str | None = None,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        subtopics: SubtopicChoice = "auto",
+        official: Officials = (),
+        decisions: int = 0,
+        settings: ImprovementSettings | None = None,
+    ) -> Improvement:
+        """Propose items to retire or to add, and try the proposals on held-out systems.
+
+        Items of weight 0 are on trial and may be added. `grader` is by default the first one that
+        graded the bank. `official` leaderboards only confirm the gain. `decisions` is the number of
+        cells to list for human decisions. `accept` applies the proposals.
+        """
+        from exampp.analysis.attacks.result import guessed_items
+        from exampp.analysis.improvement import CellToDecide, improve, with_weights
+        from exampp.inputs.officials import read_officials
+        from exampp.review.queue import queue_of
         from exampp.store.read_model import read_gradebook
 
-        book = read_gradebook(self.connection, known[identity.key], self.name)
-        relevant = relevance_threshold(min_relevant, highest_judgment(self.connection))
-        found = evidence_of(book, identity.threshold(min_rating), relevant)
-        return describe_source(book.grader, book.bank_label, book.oversight) if found else "", found
+        self._states()
+        stored = self._graded_by(grader)
+        if stored is None:
+            raise InputError(
+                f"the bank {self.name!r} has no grades", hint="Grade the passages: exampp grade"
+            )
+        book = read_gradebook(self.connection, stored, self.name)
+        least = stored.identity.threshold(min_rating)
+        found = improve(
+            book,
+            self.texts(),
+            min_rating=least,
+            k=k,
+            subtopics=subtopics,
+            officials=read_officials(official),
+            guessed=guessed_items(book, file_of(self.connection), least),
+            settings=settings,
+        )
+        if decisions:
+            cells = queue_of(
+                *(self.connection, stored, self.name, with_weights(book, found.proposals)),
+                min_rating=least,
+                k=k,
+                most=decisions,
+            )
+            listed = (
+                CellToDecide(*one.cell, one.rating, one.systems, one.priority[0]) for one in cells
+            )
+            found = replace(found, decisions=tuple(listed))
+        return found
+
+    def accept(
+        self, improvement: Improvement, *, author: str | None = None, reason: str = ""
+    ) -> Table:
+        """Retire and add the items of confirmed proposals, as one edit; return the changes.
+
+        Raises:
+            InputError: The gain is not confirmed, or an item was edited meanwhile.
+        """
+        if not improvement.is_confirmed:
+            raise InputError(
+                "no gain is confirmed, so nothing is changed",
+                hint="Change single items: exampp bank edit",
+            )
+        places = {(one.query_id, one.item_id): one for one in improvement.proposals}
+        changes = []
+        for state in self._states():
+            if proposal := places.get((state.query_id, state.item_id)):
+                values = () if proposal.change == "retire" else ("1",)
+                operation = "weight" if values else proposal.change
+                changes.append(edits.change_item(state, operation, values))
+        return self.save(changes, author=author, reason=reason or improvement.headline)
 
     def duplicates(self) -> Table:
         """Return the groups of items that ask the same thing: equal, paraphrases, or marked."""
@@ -583,6 +667,7 @@ class Bank:
         from exampp.prompts.generation import GenerationRequest
 
         loaded = load_generation(prompt)
+        tasks = self._writing_tasks(loaded.makes) if loaded.trial else None
         wish = GenerationRequest(keys, more, grounded, count)
         if isinstance(grader, str):
             if dry_run and grader == "openai":
@@ -602,7 +687,27 @@ class Bank:
             per=per,
             query_id=query_id,
             wish=wish,
+            tasks=tasks,
             dry_run=dry_run,
+        )
+
+    def _writing_tasks(self, kind: str) -> Mapping[str, WritingTask]:
+        """Return the tasks of a writer of items on trial, from the grades of the first grader."""
+        from exampp.analysis.improvement import writing_tasks
+        from exampp.store.read_model import read_gradebook
+
+        stored = self._graded_by(None)
+        if stored is None or stored.identity.kind != kind:
+            raise InputError(
+                f"the bank {self.name!r} has no grades of {kind}s",
+                hint="Grade the passages first: exampp grade",
+            )
+        book = read_gradebook(self.connection, stored, self.name)
+        return writing_tasks(
+            book,
+            self.texts(),
+            partial(texts_of, self.connection),
+            stored.identity.threshold(None),
         )
 
     @with_grader_options("generation", writes=True)

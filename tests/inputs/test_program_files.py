@@ -460,7 +460,10 @@ def test_turns_of_two_systems_and_of_tables(tmp_path: Path, empty_exam: exampp.C
     header = ["conversation_id", "question", "system", "answer"]
     rows = [["c", text, name, name * 2] for text in ("Hi", ASKED) for name in "ab"]
     (tmp_path / "log.csv").write_text(csv_table(header, *rows))
-    empty_exam.import_files(tmp_path / "log.csv")
+    report = empty_exam.import_files(tmp_path / "log.csv")
+    assert [one.split(": ", 1)[1] for one in report.remarks] == [
+        "4 records are turns of conversations: each question has the turns before it"
+    ]
     asked = [f"user: Hi\nassistant: {name}\nuser: {ASKED}" for name in ("aa", "bb")]
     assert sorted(empty_exam.query_texts().values()) == ["Hi", *asked]
 

@@ -54,6 +54,8 @@ def test_there_is_a_golden_file_for_each() -> None:
         "dl-questions",
         "dl-questions-list",
         "nuggetizer-creator",
+        "trial-nuggets",
+        "trial-questions",
     )
     assert sorted(path.stem for path in GOLDEN.iterdir()) == list(NAMES)
 

@@ -1678,7 +1678,7 @@ RAGTIME = {
 IN_TURN = (
     {"conversation_id": "c", "turn": 2, "question": ASKED, "answer": SAID,
      "contexts": [CATS, LIGHT]},
-    {"conversation_id": "c", "turn": 1, "question": "Hi", "answer": "Hello"},
+    {"conversation_id": "c", "turn": 1, "question": "Hi", "answer": SAID},
 )  # fmt: skip
 
 FORMS |= {
@@ -1704,8 +1704,9 @@ FORMS |= {
         lines(*IN_TURN),
         "ragas",
         Contents(
-            (TRANSCRIPT, "Hi"),
-            {"log:contexts": (CATS, LIGHT)} | {"log": (SAID, "Hello")},
+            (f"user: Hi\nassistant: {SAID}\nuser: {ASKED}", "Hi"),
+            {"log:contexts": (CATS, LIGHT)},
+            {"log": (SAID, SAID)},
         ),
     ),
 }  # fmt: skip

@@ -22,9 +22,11 @@ from exampp.cli.command import (
 from exampp.cli.options import (
     LIMITS,
     OF_MEASURES,
+    Depth,
     Grace,
     MatchBy,
     MinRating,
+    Officials,
     Subtopics,
     opened_grades,
 )
@@ -416,6 +418,72 @@ def apply_bank(
         return bank.apply(file, retire_missing=retire_missing, force=force, **edit.by)
 
     edit.make(collection, change, display)
+
+
+@app.verb("improve")
+@option_rules(
+    OptionRule(
+        ("--author", "--reason"), "with --apply", lambda values: bool(values["apply_changes"])
+    )
+)
+def improve_bank(
+    collection: CollectionFile,
+    bank: NamedBank = "main",
+    grader: Annotated[
+        str | None,
+        keyword(help="Use the grades of this grader. [default: the first that graded the bank]"),
+    ] = None,
+    min_rating: MinRating = None,
+    k: Depth = 20,
+    subtopics: Subtopics = "auto",
+    official: Officials = None,
+    decide: Annotated[
+        int,
+        keyword(min=0, help="List this many cells whose human decisions move the order most."),
+    ] = 0,
+    splits: Annotated[
+        int, keyword(min=1, help="Divide the systems this many times at random.", rare=True)
+    ] = 10,
+    seed: Annotated[int, keyword(min=0, help="Seed of the random halves.", rare=True)] = 0,
+    apply_changes: Annotated[
+        bool, keyword("--apply", help="Retire and add these items, if the gain is confirmed.")
+    ] = False,
+    author: Author = None,
+    reason: Reason = "",
+    *,
+    display: NotesDisplay,
+) -> None:
+    """Find items to retire or to add, and confirm the gain on other systems.
+
+    Items are chosen by one half of the systems. The other half shows whether queries then agree
+    better on the order of systems. No gain is reported unless its interval excludes 0. Items of
+    weight 0 are on trial, and may be added.
+
+    Example: exampp bank improve my.exam
+    """
+    from exampp.analysis.improvement import ImprovementSettings
+
+    with exampp.Collection(collection) as opened:
+        edited = opened.bank(bank)
+        found = edited.improve(
+            grader,
+            min_rating=min_rating,
+            k=k,
+            subtopics=subtopics,
+            official=official or (),
+            decisions=decide,
+            settings=ImprovementSettings(splits, seed),
+        )
+        show(found, display)
+        if not apply_changes:
+            return
+        if not found.is_confirmed:
+            print_message("Nothing changed.")
+            return
+        before = edited.version().number
+        changes = edited.accept(found, author=author, reason=reason)
+    print_message(f"{counted(len(changes.rows), 'change')}. This takes them back:")
+    print_message(f"  {command('bank', 'revert', collection, '--to', str(before))}")
 
 
 @app.verb("log")

@@ -220,7 +220,7 @@ PANELS: Mapping[str, str] = {
     "run leave-out subtopics missing label at-least gains compat round query queries item by depth "
     "limit against layout statistic order pairs k cutoff target drop items "
     "max-queries pool shard may-miss retry-failed after unsure audit audit-seed "
-    "per more keys count grounded "
+    "per more keys count grounded apply decide "
     "build battery targets attack texts rating duplicates "
     "labels design number secret public sealed again sample over folds save require "
     "baseline baseline-system since margin negatives organization "
@@ -233,7 +233,7 @@ PANELS: Mapping[str, str] = {
     "Cost and stopping": "dry-run explain batch batch-file replies cancel-batches poll price-hour "
     "max-failures grace",
     "Cluster": "on workers",
-    "Statistics": "alpha correction permutations samples seed steps",
+    "Statistics": "alpha correction permutations samples seed splits steps",
     "Output": "github interactive format notes digits title theme json files toml all",
 }
 """The options of each panel by their long names; those of graders and a few others name theirs in

@@ -9,6 +9,7 @@ from typing import Any
 
 from exampp.errors import InputError
 from exampp.formats.columns import role_of
+from exampp.formats.custom_columns import ROLES
 from exampp.formats.fields import normalize_name
 from exampp.formats.lines import OnError
 from exampp.formats.literals import decoded_json, literal, opened_fields
@@ -23,7 +24,6 @@ from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
 
 Row = Mapping[str, Any]
-_ROLES = (*FIELD_OF_ROLE, "system")
 
 
 def opened_rows(
@@ -36,7 +36,7 @@ def opened_rows(
     """Yield the rows with the lists and objects that their texts contain."""
     fields = ("contexts", "ids", "relevant")
     listed = {path for field in fields for path in preset.paths(field)}
-    roles = ((role_of(name, _ROLES), column) for name, column in columns.items())
+    roles = ((role_of(name, ROLES), column) for name, column in columns.items())
     listed |= {column for role, column in roles if FIELD_OF_ROLE.get(role) in fields}
     nested = {one.partition(".")[0] for one in columns.values() if "." in one}
     objects = set() if preset.spans else preset.objects() | nested

@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import (
@@ -36,7 +37,8 @@ from exampp.prompts.generation import (
     prompt_hash,
     read_items,
 )
-from exampp.records import Item, item_id
+from exampp.records import Item, content_hash, item_id
+from exampp.records.items import IMPROVES
 from exampp.records.wording import counted
 from exampp.records.work import LATEST, LatestReply, WorkProgress
 from exampp.results.result import Table
@@ -65,6 +67,14 @@ TOKENS_PER_ITEM = 25
 ESTIMATED_ITEMS = 10
 """Items of a reply to a prompt that names no number, for estimates."""
 _WORD = re.compile(r"\w")
+
+
+class WritingTask(NamedTuple):
+    """The texts that the writer of items on trial is shown, and the systems that they come from."""
+
+    items: tuple[str, ...]
+    passages: tuple[str, ...]
+    systems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,8 @@ class GenerationRun:
     limit on requests or cost; `left` is the number of remaining first requests, `requests` the
     number of all that are planned so far. A query that gets fewer items than requested is asked
     once more, with its items named. Items equivalent to others of their query are dropped;
-    paraphrases are marked.
+    paraphrases are marked. With `tasks` by query id, the items go on trial, and other queries are
+    left out.
     """
 
     def __init__(
@@ -149,6 +160,7 @@ class GenerationRun:
         per: str | None = None,
         query_id: str | None = None,
         wish: GenerationRequest | None = None,
+        tasks: Mapping[str, WritingTask] | None = None,
         dry_run: bool = False,
     ) -> None:
         self.connection = connection
@@ -157,7 +169,8 @@ class GenerationRun:
         self.model = model
         self.prompt = prompt
         self.wish = wish or GenerationRequest()
-        if prompt.needs_passages and not self.wish.grounded:
+        self.tasks = tasks
+        if prompt.needs_passages and not self.wish.grounded and tasks is None:
             self.wish = replace(self.wish, grounded=WINDOW)
         self.why_stopped = ""
         self.left = 0
@@ -175,6 +188,9 @@ class GenerationRun:
         self.stopped = False
         self._check(query_id)
         self._hash = prompt_hash(prompt, self.wish)
+        if tasks is not None:
+            shown = (f"{query} {task}" for query, task in sorted(tasks.items()))
+            self._hash = content_hash(self._hash, *shown)
         self.per = self._checked_per(per)
         self.pending = self._plan(query_id)
         self.requests = len(self.pending) + len(self._stored)
@@ -199,6 +215,10 @@ class GenerationRun:
             return "subtopic" if self.prompt.needs_subtopic else "query"
         if per not in PER:
             raise InputError(f"invalid per {per!r}", hint=f"Choose from {', '.join(PER)}")
+        if per == "subtopic" and self.tasks is not None:
+            raise InputError(
+                f"the prompt {self.prompt.name!r} is for whole queries", hint="Leave out --per"
+            )
         if per == "query" and self.prompt.needs_subtopic:
             raise InputError(
                 f"the prompt {self.prompt.name!r} is for subtopics",
@@ -212,6 +232,8 @@ class GenerationRun:
             subjects_to_ask = [one for one in subjects_to_ask if one.query_id == query_id]
         if not subjects_to_ask:
             raise self._nothing(query_id)
+        if self.tasks is not None:
+            subjects_to_ask = [one for one in subjects_to_ask if one.query_id in self.tasks]
         generated_by = self._generated_by()
         generated: set[tuple[int, int]] = set()
         failed: dict[tuple[int, int], str] = {}
@@ -356,7 +378,8 @@ class GenerationRun:
         for state in states(self.connection, self.bank):
             if state.text and _WORD.search(state.text):
                 item = Item(
-                    state.item_id, state.query_id, state.text, state.kind, state.subtopic_id
+                    *(state.item_id, state.query_id, state.text, state.kind, state.subtopic_id),
+                    weight=state.weight,
                 )
                 self._known.setdefault(state.query_id, []).append(item)
 
@@ -369,6 +392,11 @@ class GenerationRun:
             passages = best_passages(self.connection, subject, self.wish.grounded)
         known = [i.text for i in self._of(subject) if i.subtopic_id == subject.subtopic_id]
         wish = replace(self.wish, more=missing or self.wish.more)
+        if self.tasks is not None:
+            task = self.tasks[subject.query_id]
+            wish = replace(self.wish, count=missing or self.wish.count)
+            known = [*task.items, *(i.text for i in self._of(subject) if not i.weight)]
+            return fill_request(self.prompt, wish, query, known=known, passages=task.passages)
         return fill_request(
             self.prompt,
             wish,
@@ -496,6 +524,7 @@ class GenerationRun:
             **({"answers_machine_made": True} if answers else {}),
         }
         identifier = item_id(subject.query_id, parsed.text, subject.subtopic_id)
+        task = self.tasks[subject.query_id] if self.tasks else None
         return Item(
             identifier,
             subject.query_id,
@@ -503,7 +532,8 @@ class GenerationRun:
             self.prompt.makes,
             subject.subtopic_id,
             answers,
-            extra={"generated": origin},
+            weight=0.0 if task else 1.0,
+            extra={"generated": origin, **({IMPROVES: list(task.systems)} if task else {})},
         )
 
 
@@ -516,7 +546,9 @@ def _stored_text(reply: Reply) -> str:
 def _marked(item: Item, one: NearDuplicate) -> Item:
     """Return the item with its near duplicate recorded in its origin."""
     mark = {"item": one.like.item_id, "text": one.like.text, "differs": one.differs}
-    return replace(item, extra={"generated": {**item.extra["generated"], "near": mark}})
+    return replace(
+        item, extra={**item.extra, "generated": {**item.extra["generated"], "near": mark}}
+    )
 
 
 def generation_tables(

@@ -4,6 +4,9 @@ A template may use the slots `{query_text}` and `{query_title}` (both are the qu
 `{query_subtopic}`, `{count}` (the number of items) and `{instruction}`. The last one is the reply
 format, and may use these slots; if a template does not use it, it is appended. `{passages}` are
 numbered passages, `{known}` the existing items, as a Python list, and `{known_count}` their number.
+
+The items of a prompt with `trial = true` go on trial, with weight 0: `{passages}` are then those
+that one of two systems with the same score returns, and `{known}` the items with their faults.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ MOST_ITEMS = 200
 UNCOUNTED_ITEMS = 40
 """Maximum items of a JSON reply to a prompt without a number; a model may repeat itself forever."""
 _TEXTS_OF_PROMPT = ("title", "source", "user", "system", "instruction", "keys_instruction")
-_KEYS = ("name", "makes", "count", *_TEXTS_OF_PROMPT)
+_KEYS = ("name", "makes", "count", "trial", *_TEXTS_OF_PROMPT)
 _REQUIRED = ("name", "makes", "user")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 _INSTRUCTION = (
@@ -61,7 +64,7 @@ class GenerationPrompt:
     """A prompt for generating items; `makes` is their kind, question or nugget.
 
     `instruction` is the reply format, `keys_instruction` the same with answer keys. `count` is the
-    number of items that it asks for; 0 if it names none.
+    number of items that it asks for; 0 if it names none. Items of a `trial` go on trial.
     """
 
     name: str
@@ -73,6 +76,7 @@ class GenerationPrompt:
     instruction: str
     keys_instruction: str
     count: int = 0
+    trial: bool = False
 
     @property
     def needs_subtopic(self) -> bool:
@@ -216,6 +220,9 @@ def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         elif key == "count":
             if type(value) is not int or not 1 <= value <= MOST_ITEMS:
                 yield key, f"'{key}' is {value!r}", f"Use a number from 1 to {MOST_ITEMS}"
+        elif key == "trial":
+            if type(value) is not bool:
+                yield key, f"'{key}' is {value!r}", "Use true or false"
         elif not isinstance(value, str):
             yield key, f"'{key}' is {json.dumps(value, default=str)}", "Use a text"
     for key in _REQUIRED:

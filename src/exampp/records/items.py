@@ -21,6 +21,8 @@ _NAMES = re.compile(
 """Keys for the model that made an item: `gpt_model` in Workbench banks."""
 MODEL = "model"
 """The key of the model in an item; blank: written by a person."""
+IMPROVES = "improves"
+"""The key of the systems whose passages the writer of an item was shown."""
 TURN = "turn"
 """The key of an item's turn of the user in a conversation, from 1."""
 MODEL_KEYS = (MODEL, "generator", "llm", "gpt_model", "model_name", "generated_by", "made_by")

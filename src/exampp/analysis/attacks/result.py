@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -374,6 +374,24 @@ class AttackReport(Result):
 def _columns_of(one: Rates) -> tuple[Cell, ...]:
     lift = one.lift
     return (one.attack, one.control, lift, lift.value, lift.low, lift.high, one.p)
+
+
+GUESSED = 0.5
+"""Share of texts without an answer from which an item counts as answered without a passage."""
+
+
+def guessed_items(book: Gradebook, exam: Path, min_rating: int) -> frozenset[tuple[str, str]]:
+    """Return the (query, item) that texts without an answer cover, by the battery beside `exam`.
+
+    Empty if there is none, or if it is not graded by the grader of the book.
+    """
+    if not beside(exam).exists():
+        return frozenset()
+    with suppress(InputError):
+        guesses = read_attacks(book, exam, min_rating=min_rating).guesses
+        found = (one for one in guesses if one.texts and one.hits >= GUESSED * one.texts)
+        return frozenset((one.query_id, one.item_id) for one in found)
+    return frozenset()
 
 
 def read_attacks(

@@ -1,0 +1,171 @@
+"""The commands of an improvement: nothing changes without a confirmed gain, and all is undone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.commands import Commands
+from support.planted_collection import collected, rater
+from support.planted_items import planted_exam
+
+import exampp
+from exampp.analysis.attacks.battery import BatterySettings
+from exampp.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graded collection in which two of eight items of every query are reversed."""
+    book = planted_exam(3, {"reversed": 2}, systems=30, queries=16, items=8)
+    folder = tmp_path_factory.mktemp("planted") / "exam"
+    with collected(folder, book) as exam:
+        return exam.path
+
+
+@pytest.fixture
+def exam(made: Path, tmp_path: Path) -> Iterator[exampp.Collection]:
+    with exampp.Collection(shutil.copy(made, tmp_path / "my.exam")) as opened:
+        yield opened
+
+
+def exported(exam: exampp.Collection) -> bytes:
+    """The bank as a file."""
+    path = exam.path.with_name("bank.jsonl")
+    exam.bank().export(path)
+    return path.read_bytes()
+
+
+def test_an_accepted_round_is_one_edit_that_is_undone_to_the_byte(exam: exampp.Collection) -> None:
+    bank = exam.bank()
+    before, number = exported(exam), bank.version().number
+    found = bank.improve()
+    assert found.is_confirmed
+    assert sum("reversed" in one.item_id for one in found.proposals) >= 20
+    changes = bank.accept(found, author="ann")
+    assert len(changes.rows) == len(found.proposals)
+    logged = bank.log().rows[-len(found.proposals) :]
+    assert {(row[2], row[-1]) for row in logged} == {("ann", found.headline)}
+    assert len({row[1] for row in logged}) == 1
+    assert exported(exam) != before
+    bank.revert(number)
+    assert exported(exam) == before
+    assert bank.improve().proposals == found.proposals
+
+
+def test_every_round_is_undone_to_the_byte(exam: exampp.Collection) -> None:
+    """Rounds end when no gain is confirmed; each revert restores the bank before its round."""
+    bank = exam.bank()
+    states = []
+    while (found := bank.improve()).is_confirmed:
+        states.append((bank.version().number, exported(exam)))
+        bank.accept(found)
+    assert states
+    for number, content in reversed(states):
+        bank.revert(number)
+        assert exported(exam) == content
+
+
+def test_a_fault_in_the_middle_of_a_round_changes_nothing(exam: exampp.Collection) -> None:
+    bank = exam.bank()
+    found = bank.improve()
+    before, log = exported(exam), len(bank.log().rows)
+    exam.connection.execute(
+        "CREATE TEMP TRIGGER fault BEFORE INSERT ON main.item_edit "
+        f"WHEN (SELECT count(*) FROM main.item_edit) > {log + 3} "
+        "BEGIN SELECT RAISE(ABORT, 'the disk is gone'); END"
+    )
+    with pytest.raises(Exception, match="the disk is gone"):
+        bank.accept(found)
+    exam.connection.execute("DROP TRIGGER fault")
+    assert exported(exam) == before
+    assert len(bank.log().rows) == log
+    bank.accept(found)
+    assert exported(exam) != before
+
+
+def test_nothing_is_accepted_without_a_confirmed_gain(exam: exampp.Collection) -> None:
+    bank = exam.bank()
+    while (found := bank.improve()).is_confirmed:
+        bank.accept(found)
+    before = exported(exam)
+    with pytest.raises(InputError, match="no gain is confirmed"):
+        bank.accept(found)
+    assert exported(exam) == before
+
+
+def test_an_edit_meanwhile_is_not_overwritten(exam: exampp.Collection) -> None:
+    bank = exam.bank()
+    found = bank.improve()
+    bank.edit("retire", found.proposals[3].item_id)
+    before = exported(exam)
+    with pytest.raises(InputError):
+        bank.accept(found)
+    assert exported(exam) == before
+
+
+def test_the_command_applies_and_names_the_command_that_takes_it_back(
+    exam: exampp.Collection, exampp_command: Commands
+) -> None:
+    before, path = exported(exam), exam.path
+    shown = exampp_command.line(f"exampp bank improve {path} --decide 3")
+    assert shown.code == 0
+    assert shown.out.startswith("Retire ")
+    assert "Cells to decide first" in shown.out
+    assert exported(exam) == before
+    applied = exampp_command.line(f"exampp bank improve {path} --apply --reason 'first round'")
+    assert applied.code == 0
+    assert exported(exam) != before
+    revert = applied.err.strip().splitlines()[-1].strip()
+    assert exampp_command.line(revert).code == 0
+    assert exported(exam) == before
+
+
+def test_decisions_are_listed_for_the_exam_with_the_proposals(exam: exampp.Collection) -> None:
+    found = exam.bank().improve(decisions=20)
+    assert len(found.decisions) == 20
+    retired = {one.item_id for one in found.proposals}
+    assert not retired & {one.item_id for one in found.decisions}
+    swaps = [one.swaps for one in found.decisions]
+    assert swaps == sorted(swaps, reverse=True)
+
+
+def test_items_answered_without_a_passage_are_faulty(exam: exampp.Collection) -> None:
+    """The battery of attacks beside the exam shows them, once it is graded."""
+    plain = exam.bank().improve()
+    exam.bank().build_battery(settings=BatterySettings(targets=2, attacks=("A14",)))
+    assert exam.bank().improve() == plain
+    path = exam.path.with_name("my.attacks.exam")
+    with exampp.Collection(path) as battery:
+        battery.grade(rater({}), model="scripted")
+    found = exam.bank().improve()
+    assert not any("retire faults" in str(one.selection) for one in plain.tried)
+    assert len(found.tried) == 2 * len(plain.tried)
+    assert all(one.faults == ("no-passage",) for one in found.proposals)
+
+
+def test_json_has_all_tables(exam: exampp.Collection, exampp_command: Commands) -> None:
+    ran = exampp_command.line(f"exampp bank improve {exam.path} --format json --decide 2")
+    shown = json.loads(ran.out)
+    assert set(shown) == {"gain", "proposals", "selections", "decisions"}
+    first = shown["gain"]["rows"][0]
+    assert first["measure"] == "agreement of queries"
+    assert first["difference_low"] > 0
+    assert all(one["accepted"] for one in shown["proposals"]["rows"])
+
+
+def test_a_bank_without_grades_is_refused(
+    small_exam: exampp.Collection, exampp_command: Commands
+) -> None:
+    ran = exampp_command.line(f"exampp bank improve {small_exam.path}")
+    assert ran.code == 2
+    assert "has no grades" in ran.err
+    assert "exampp grade" in ran.err
+    small_exam.grade("draft")
+    ran = exampp_command.line(f"exampp bank improve {small_exam.path} --apply")
+    assert ran.code == 0
+    assert "No trial, because the exam has 2 queries" in ran.out
+    assert "Nothing changed." in ran.err
