@@ -11,9 +11,11 @@ from support import live
 from support.pages import read
 
 import exampp
+from exampp.analysis.items import item_list
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.turns import NO_TURNS
+from exampp.review.lists import summarize_queries
 
 ASKED = "What can I give her?"
 TURNS = [
@@ -307,3 +309,24 @@ def test_cover_by_turn(tmp_path: Path) -> None:
         "item of 1 query), conversation (1 item of 1 query)."
     ]
     assert [row[:4] for row in found.records()["turns"].rows] == list(table.rows)
+
+
+def test_lists_name_items_to_avoid_and_count_wanted_ones_as_answered(tmp_path: Path) -> None:
+    """Of c and s the answers state both items; one of them is to be avoided."""
+    with exampp.open(path := build(tmp_path)) as exam:
+        exam.grade(ScriptedGrader(rate), prompt="nugget-self-rating", model="scripted")
+        grades = exam.grades()
+        listed = item_list(grades.bank_texts(), grades.gradebook, grades.items())
+        column = grades.evaluate(["Cover@20"]).columns[0]
+        summaries = summarize_queries(grades.gradebook, column, 4, {}, ())
+    avoided = [one for one in listed.items if "to avoid" in one.state]
+    assert [one.text for one in avoided] == ["Aspirin is fine"] * 2
+    # 3 answers to c; they are graded, and no statistic counts them
+    first = avoided[0]
+    assert (first.cells, first.swaps, first.discrimination) == (3, None, None)
+    assert not any("not graded" in one.state for one in listed.items)
+    assert {(one.items, one.wanted, one.covered) for one in summaries} <= {(2, 1, 1), (2, 1, 0)}
+    with live.visiting(path) as client:
+        page = read(client.get("/items").text).text
+        assert page.count("to avoid") == 2
+        assert page.count("not graded") == 1  # the filter

@@ -390,6 +390,9 @@ def test_a_forked_process_scores_while_its_parent_does(
         (lambda s: s.score("q9", ["x"]), r"unknown query 'q9'"),
         (lambda s: s.score("q1", "one text"), r"texts must be a list of str"),
         (lambda s: s.score("q1", ["x", None]), r"texts must be a list of str"),
+        # a generator would be empty after the check
+        (lambda s: s.score("q1", (one for one in "ab")), r"texts must be a list of str"),
+        (lambda s: s.score("q1", b"text"), r"texts must be a list of str"),
         (lambda s: s.score("q1", ["x"], part="sealed"), r"'main' has no sealed part"),
         (lambda s: s.score("q1", ["x"], part="secret"), r"unknown part 'secret'"),
     ],
@@ -463,10 +466,10 @@ def test_a_function_is_a_grader(small_exam: exampp.Collection) -> None:
 
 def test_bank_edits_after_opening_do_not_change_a_scorer(small_exam: exampp.Collection) -> None:
     scorer = small_exam.scorer(ScriptedGrader("4"))
-    before = scorer.item_ids("q1")
+    before = scorer.items("q1")
     small_exam.bank().add("q1", "A new question?", author="ada")
-    assert scorer.item_ids("q1") == before
-    assert len(small_exam.scorer(ScriptedGrader("4")).item_ids("q1")) == len(before) + 1
+    assert scorer.items("q1") == before
+    assert len(small_exam.scorer(ScriptedGrader("4")).items("q1")) == len(before) + 1
 
 
 def test_the_collection_may_be_closed(tmp_path: Path) -> None:

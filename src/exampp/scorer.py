@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats.fields import text_digest
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from exampp.records.gradebook import QueryGrades
 
 
+Part = TypeVar("Part", str, str | None)
 CHARACTERS_PER_TOKEN = 20
 """Characters of a text that are read, per token of the passages that count.
 
@@ -198,9 +199,19 @@ class Scorer:
             hint=suggest(str(query), self._exams) or "Use a query id of the bank",
         )
 
-    def item_ids(self, query_id: str, part: str | None = None) -> tuple[str, ...]:
-        """Return the items of a query, all or those of the `public` or `sealed` part."""
-        return self._items(self.query_id(query_id), part).item_ids
+    def items(self, query_id: str, part: str | None = None) -> dict[str, str]:
+        """Return the texts of the items of a query by id: all, or one part of a split bank."""
+        query_id = self.query_id(query_id)
+        cells = self._exams[query_id].cells
+        return {
+            name: cells[name].item if name in cells else ""
+            for name in self._items(query_id, part).item_ids
+        }
+
+    @property
+    def is_split(self) -> bool:
+        """Return whether the bank has a public and a sealed part."""
+        return all(PARTS[0] in one.parts for one in self._exams.values())
 
     def score(self, query_id: str, texts: Sequence[str], *, part: str | None = None) -> Scores:
         """Return the scores of texts as answers to a query, in their order.
@@ -214,17 +225,35 @@ class Scorer:
             InputError: The query or part is unknown, or the texts are not a list of str.
             Unfinished: The grader stopped before it had answered everything.
         """
-        request = self._request(query_id, texts, part)
-        self._queue.send()
-        return self._scores(request)
+        return self.score_all({query_id: texts}, part=part)[query_id]
 
     def score_all(
         self, texts: Mapping[str, Sequence[str]], *, part: str | None = None
     ) -> dict[str, Scores]:
-        """Return the scores of texts for several queries, graded in one batch."""
-        requests = {one: self._request(one, some, part) for one, some in texts.items()}
+        """Return the scores of texts for several queries, graded in one batch; see `score`."""
+        return {query: found[part] for query, found in self._score(texts, [part]).items()}
+
+    def score_parts(self, texts: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Scores]]:
+        """Return the scores on the `public` and the `sealed` items, by query and part.
+
+        Queries without items in one of the parts are left out.
+
+        Raises:
+            InputError: The bank is not split; or as `score`.
+        """
+        split = {
+            query: some
+            for query, some in texts.items()
+            if all(self._items(self.query_id(query), part).item_ids for part in PARTS)
+        }
+        return self._score(split, PARTS)
+
+    def _score(
+        self, texts: Mapping[str, Sequence[str]], parts: Sequence[Part]
+    ) -> dict[str, dict[Part, Scores]]:
+        requests = {query: self._request(query, some, parts) for query, some in texts.items()}
         self._queue.send()
-        return {one: self._scores(request) for one, request in requests.items()}
+        return {query: self._scores(request) for query, request in requests.items()}
 
     def count_cells(self, texts: Mapping[str, Sequence[str]], *, part: str | None = None) -> int:
         """Return the number of cells of texts for several queries, graded before or not."""
@@ -232,7 +261,7 @@ class Scorer:
             query_id: {key for one in some for key in self._ranked_passages(query_id, one)}
             for query_id, some in texts.items()
         }
-        return sum(len(self.item_ids(one, part)) * len(some) for one, some in passages.items())
+        return sum(len(self.items(one, part)) * len(some) for one, some in passages.items())
 
     async def score_async(
         self, query_id: str, texts: Sequence[str], *, part: str | None = None
@@ -241,10 +270,10 @@ class Scorer:
 
         Calls that run at the same time send their requests together.
         """
-        request = await asyncio.to_thread(self._request, query_id, texts, part)
+        request = await asyncio.to_thread(self._request, query_id, texts, [part])
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._queue.executor, self._queue.send)
-        return await asyncio.to_thread(self._scores, request)
+        return (await asyncio.to_thread(self._scores, request))[part]
 
     def _items(self, query_id: str, part: str | None) -> QueryGrades:
         parts = self._exams[query_id].parts
@@ -255,14 +284,18 @@ class Scorer:
             raise InputError(what, hint="Seal one: exampp bank split")
         raise InputError(f"unknown part {part!r}", hint=f"Choose from {', '.join(PARTS)}")
 
-    def _request(self, query: str, texts: Sequence[str], part: str | None) -> _ScoreRequest:
+    def _request(
+        self, query: str, texts: Sequence[str], parts: Sequence[Part]
+    ) -> _ScoreRequest[Part]:
         """Split texts into passages and queue their cells."""
-        if isinstance(texts, str) or not all(isinstance(one, str) for one in texts):
+        is_list = isinstance(texts, Sequence) and not isinstance(texts, str | bytes)
+        if not is_list or not all(isinstance(one, str) for one in texts):
             raise InputError("texts must be a list of str", field="texts", hint="Write [text]")
         query_id = self.query_id(query)
-        items = self._items(query_id, part)
+        items = {part: self._items(query_id, part) for part in parts}
+        wanted = {name for one in items.values() for name in one.item_ids}
         known = self._exams[query_id].cells
-        cells = {name: known[name] for name in items.item_ids if name in known}
+        cells = {name: cell for name, cell in known.items() if name in wanted}
         split = [self._ranked_passages(query_id, one) for one in texts]
         passages = {key: text for one in split for key, text in one.items()}
         places: dict[tuple[str, str], Hashable] = {}
@@ -278,7 +311,12 @@ class Scorer:
                 if key not in queued:
                     ids = cell.ids._replace(passage=passage)
                     queued[key] = cell._replace(passage=text, ids=ids)
-        return _ScoreRequest(items, split, places, self._queue.put(queued, part))
+        grades: dict[Hashable, Any] = {}
+        for part, of_part in items.items():
+            names = set(of_part.item_ids)
+            mine = {key: cell for key, cell in queued.items() if cell.ids.item in names}
+            grades |= self._queue.put(mine, part)
+        return _ScoreRequest(items, split, places, grades)
 
     def _ranked_passages(self, query_id: str, text: str) -> dict[str, str]:
         """Return the passages of a text that the measure reads."""
@@ -292,7 +330,7 @@ class Scorer:
             found.setdefault(text_digest(one.text), one.text)
         return found
 
-    def _scores(self, request: _ScoreRequest) -> Scores:
+    def _scores(self, request: _ScoreRequest[Part]) -> dict[Part, Scores]:
         grades = {
             key: one.result() if isinstance(one, Future) else one
             for key, one in request.grades.items()
@@ -301,15 +339,15 @@ class Scorer:
         for (passage, name), key in request.places.items():
             by_passage.setdefault(passage, {})[name] = grades[key]
         texts = [{key: by_passage.get(key, {}) for key in one} for one in request.texts]
-        return score_texts(
-            request.items, texts, self.grader, self.measure, self.min_rating, self._subtopics
-        )
+        settings = self.grader, self.measure, self.min_rating, self._subtopics
+        return {part: score_texts(one, texts, *settings) for part, one in request.items.items()}
 
 
-class _ScoreRequest(NamedTuple):
-    """Items, passages of the texts, the key of every cell, and its grade or future by key."""
+@dataclass(frozen=True)
+class _ScoreRequest(Generic[Part]):
+    """Items by part, passages of texts, the key of every cell, and its grade or future by key."""
 
-    items: QueryGrades
+    items: Mapping[Part, QueryGrades]
     texts: Sequence[Mapping[str, str]]
     places: Mapping[tuple[str, str], Hashable]
     grades: Mapping[Hashable, Any]

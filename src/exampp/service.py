@@ -329,9 +329,9 @@ def _read_exam(connection: sqlite3.Connection, scorer: Scorer) -> _Exam:
         by_query.setdefault(one.query_id, {})[one.item_id] = one.text or ""
     part = "public" if split else None
     public = {
-        query_id: {item_id: by_query[query_id][item_id] for item_id in item_ids}
+        query_id: {item_id: by_query[query_id][item_id] for item_id in items}
         for query_id in scorer.query_ids
-        if (item_ids := scorer.item_ids(query_id, part)) and _is_defined(scorer, query_id, part)
+        if (items := scorer.items(query_id, part)) and _is_defined(scorer, query_id, part)
     }
     if split is None or not sealed:
         return _Exam(version, scorer, texts, public)

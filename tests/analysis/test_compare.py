@@ -180,7 +180,6 @@ def dossier(
         bank="bank",
         query_id=query.query_id,
         query_text="sea life",
-        subtopic_texts={},
         grades=query,
         items=items,
         texts=(*texts, None)[: len(query.passage_ids)],
@@ -337,7 +336,7 @@ def test_whole_quotes_are_those_of_the_grader_and_none_of_the_lowest_rating() ->
     )
     texts = tuple(PassageText("", text) for text in ("Nothing of it.", "Long. " * 40 + "Blue."))
     dossier = Dossier(
-        GRADER, "main", "q1", "why", {}, query, (Item("q1/i0", "q1", "Why blue?"),), texts,
+        GRADER, "main", "q1", "why", query, (Item("q1/i0", "q1", "Why blue?"),), texts,
         {(1, 0): Grade("q1/i0", State.GRADED, 4, detail={"answer": "Blue."})},
     )  # fmt: skip
     found = compare_systems(

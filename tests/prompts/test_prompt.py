@@ -244,7 +244,8 @@ def test_verdicts_are_the_prompts_with_only_two_grades() -> None:
     rated = {"draft", "nugget-self-rating", "question-self-rating", "thomas", "thomas-workbench"}
     rated |= {"nuggetizer-assigner", "umbrela", "citation-support", "item-match", *PASSAGE_FIRST}
     rated |= CRITERIA | WITH_EVIDENCE | MANY | {"nuggetizer-assigner-many"}
-    assert {name for name in names() if not load_grading_prompt(name).is_verdict} == rated
+    prompts = map(load_grading_prompt, names())
+    assert {one.name for one in prompts if (one.lowest, one.highest) != (0, 1)} == rated
 
 
 def test_a_prompt_is_a_value() -> None:

@@ -86,7 +86,6 @@ def made(ratings: np.ndarray, judgments: list[int]) -> Dossier:
         "main",
         "q",
         "",
-        {},
         grades,
         tuple(Item(name, "q", "", "question") for name in grades.item_ids),
         (None,) * passages,

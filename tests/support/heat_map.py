@@ -40,7 +40,6 @@ def dossier(decisions: dict[Cell, list[Decision]] | None = None) -> Dossier:
         bank="main",
         query_id="q",
         query_text="why",
-        subtopic_texts={},
         grades=grades,
         items=(Item("i1", "q", "first?"), Item("i2", "q", "second?")),
         texts=(*texts, None),

@@ -808,27 +808,29 @@ def item_list(
             cells |= _cells(query, analysis.scores.min_rating, analysis.scores.k)
     items, linted = [], linted_items(texts, evidence)
     of_bank = [one for entry in texts.entries for one in entry.items]
-    origins = {(one.query_id, one.item_id): origin_tags(one.extra) for one in of_bank}
+    origins = {
+        (one.query_id, one.item_id): (*("to avoid",) * one.is_avoided, *origin_tags(one.extra))
+        for one in of_bank
+    }
     for key, text in _words(texts).items():
         query_text, rules = texts.queries.get(key[0], ""), linted.get(key, ())
         tags = (*origins.get(key, ()), *("sealed",) * (key in (texts.sealed or ())))
-        one = ListedItem(key[0], query_text, key[1], text, lint=rules)
+        one = ListedItem(key[0], query_text, key[1], text, lint=rules, state=tags)
+        if key in cells:
+            one = one._replace(cells=cells[key][0], overturned=cells[key][1])
+        elif book is None or analysis is not None:
+            one = one._replace(state=("not graded", *tags))
         if key in known and key in cells:
-            row, (graded, overturned) = known[key], cells[key]
+            row = known[key]
             one = one._replace(
                 relevant=row.relevant,
                 not_relevant=row.not_relevant,
                 gap=row.lift,
                 discrimination=row.item_rest,
-                cells=graded,
                 swaps=row.swaps,
-                overturned=overturned,
                 state=(*row.why, *filter(None, [row.constant]), *tags),
                 worst=row.worst if row.why else None,
             )
-        else:
-            is_analyzed = book is None or analysis is not None
-            one = one._replace(state=(*("not graded",) * is_analyzed, *tags))
         items.append(one)
     return ItemList(tuple(items), book is not None and book.is_graded)
 

@@ -124,11 +124,11 @@ class Scores(Result):
             )
             for number, one in enumerate(self.texts, 1)
         ]
-        notes = [f"Graded by {self.grader}."]
+        caption, notes = f"Scores for query {self.query_id}, graded by {self.grader}", []
         if reason := next((one.reason for one in self.texts if one.reason), ""):
             cells = counted(sum(one.unparsed + one.failed for one in self.texts), "cell")
             notes.append(f"{cells} without a grade, the first: {reason}.")
-        return {"scores": Table.of(columns, rows, f"Scores for query {self.query_id}", notes)}
+        return {"scores": Table.of(columns, rows, caption, notes)}
 
     def records(self) -> Mapping[str, Table]:
         """Return a row per text, and a row per text and item."""
@@ -172,9 +172,16 @@ def score_texts(
 ) -> Scores:
     """Return the scores of texts; `query` has the items and no passages.
 
+    Grades of other items are ignored.
+
     Raises:
         InputError: The measure is undefined for the items of the query.
     """
+    mine = set(query.item_ids)
+    texts = [
+        {passage: {name: of[name] for name in of if name in mine} for passage, of in text.items()}
+        for text in texts
+    ]
     passages = list(dict.fromkeys(passage for text in texts for passage in text))
     row = {passage: at for at, passage in enumerate(passages)}
     items, column = len(query.item_ids), {one: at for at, one in enumerate(query.item_ids)}

@@ -111,11 +111,6 @@ class Prompt:
         return () if self.reply or self.items > 1 else self.labels
 
     @property
-    def is_verdict(self) -> bool:
-        """Return whether its ratings are only 0 (no) and 1 (yes)."""
-        return (self.lowest, self.highest) == (0, 1)
-
-    @property
     def verifies(self) -> bool:
         """Return whether known answers matter, in the prompt or in reading its reply."""
         return self.reading == "extraction" or self.asks_key

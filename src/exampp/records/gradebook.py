@@ -436,7 +436,6 @@ class Dossier:
     bank: str
     query_id: str
     query_text: str
-    subtopic_texts: Mapping[str, str]
     grades: QueryGrades
     items: tuple[Item, ...]
     texts: tuple[PassageText | None, ...]

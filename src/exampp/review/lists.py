@@ -680,14 +680,15 @@ class MissingAndSpurious:
 class QuerySummary(NamedTuple):
     """Counts and scores of one query.
 
-    `missing` counts ungraded cells, `covered` the items that any passage answers, `decided` the
-    cells with a decision. `mean` and `spread` are the mean and standard deviation of the systems'
-    scores, None if undefined. `findings` is the number of lint findings, None if unknown.
+    `missing` counts ungraded cells, `covered` the `wanted` items that any passage answers,
+    `decided` the cells with a decision. `mean` and `spread` are the mean and standard deviation of
+    the systems' scores, None if undefined. `findings` counts lint findings, None if unknown.
     """
 
     query_id: str
     text: str
     items: int
+    wanted: int
     passages: int
     cells: int
     missing: int
@@ -716,15 +717,17 @@ def summarize_queries(
     for query in gradebook.queries:
         ratings, name = query.ratings[: query.pool_size], query.query_id
         of_systems = scores.get(name, np.empty(0))
+        wanted = query.weights >= 0
         summaries.append(
             QuerySummary(
                 name,
                 texts.get(name, ""),
                 len(query.item_ids),
+                int(wanted.sum()),
                 query.pool_size,
                 ratings.size,
                 int((ratings == MISSING).sum()),
-                int((ratings >= min_rating).any(axis=0).sum()),
+                int((ratings[:, wanted] >= min_rating).any(axis=0).sum()),
                 decisions[name],
                 float(of_systems.mean()) if of_systems.size else None,
                 float(of_systems.std(ddof=1)) if of_systems.size > 1 else None,

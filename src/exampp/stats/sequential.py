@@ -20,6 +20,7 @@ from exampp.stats.means import Range, bounded_means
 
 _BETS = (0.25, 0.5, 1.0)
 """Shares of the capital that are bet, each by a third of it."""
+_BETS_ON_RISE = (0.1, 0.25, 0.5, 1.0)
 _ROUNDING = 1e-9
 _HALVINGS = 40
 
@@ -123,3 +124,30 @@ def _extreme(total: Floats, count: int, within: Range) -> Floats:
     width = highest - lowest
     above = np.clip((total - count * lowest)[:, None] - width * np.arange(count), 0, width)
     return np.asarray(lowest + above, np.float64)
+
+
+class RisingMeans:
+    """Capital of bets that the means of arriving values exceed claimed largest means.
+
+    If each value is expected to be at most its mean, given all before it, its wealth reaches
+    1 / error at any time with a probability of at most `error`. A share of 1 / (t (t + 1)) of the
+    capital is first bet on value t, so that a late rise is found, too.
+
+    Args:
+        lowest: The smallest possible values.
+        means: The claimed means, larger than these.
+    """
+
+    def __init__(self, lowest: Floats, means: Floats) -> None:
+        self._lowest, self._span, self._count = lowest, means - lowest, 0
+        self._capital = np.full((len(_BETS_ON_RISE), len(lowest)), -np.inf)
+
+    def add(self, values: Floats) -> Floats:
+        """Add a value for each mean; return the logarithms of the wealth."""
+        self._count += 1
+        bets = np.array(_BETS_ON_RISE)[:, None]
+        pays = 1 - bets + bets * (values - self._lowest) / self._span
+        share = math.log(1 / (self._count * (self._count + 1) * len(bets)))
+        self._capital = np.logaddexp(self._capital, share) + np.log(np.maximum(pays, 1e-300))
+        left = -math.log(self._count + 1)
+        return np.asarray(np.logaddexp(np.logaddexp.reduce(self._capital), left), np.float64)

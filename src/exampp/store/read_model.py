@@ -88,12 +88,12 @@ class ItemRow(NamedTuple):
 class QueryRows:
     """Rows of one query for one grader: subtopics, items, decisions, and its two pages.
 
-    `subtopics` are (id, key, text). `column` and `row` locate a cell by its text keys.
+    `subtopics` are (id, key). `column` and `row` locate a cell by its text keys.
     """
 
     query: int
     query_id: str
-    subtopics: Sequence[tuple[str, int, str]]
+    subtopics: Sequence[tuple[str, int]]
     items: Sequence[ItemRow]
     inputs: QueryPage
     grades: GradePage
@@ -241,9 +241,9 @@ def query_without_passages(
     return query_grades(rows, {})
 
 
-def _subtopics(connection: sqlite3.Connection, query: int) -> list[tuple[str, int, str]]:
+def _subtopics(connection: sqlite3.Connection, query: int) -> list[tuple[str, int]]:
     return connection.execute(
-        "SELECT subtopic_id, subtopic, text FROM subtopic WHERE query = ? ORDER BY subtopic_id",
+        "SELECT subtopic_id, subtopic FROM subtopic WHERE query = ? ORDER BY subtopic_id",
         (query,),
     ).fetchall()
 
@@ -265,8 +265,8 @@ def query_grades(rows: QueryRows, systems: Mapping[int, str]) -> QueryGrades:
     `systems` are the names by key.
     """
     items, inputs, grades = rows.items, rows.inputs, rows.grades
-    subtopic_index = {name: number for number, (name, _, _) in enumerate(rows.subtopics, 1)}
-    subtopic_number = {0: 0} | {key: number for number, (_, key, _) in enumerate(rows.subtopics, 1)}
+    subtopic_index = {name: number for number, (name, _) in enumerate(rows.subtopics, 1)}
+    subtopic_number = {0: 0} | {key: number for number, (_, key) in enumerate(rows.subtopics, 1)}
     ratings = np.full((len(inputs.passage_ids), len(items)), MISSING, np.int16)
     column = grades.columns([one.version for one in items], [one.answer_key for one in items])
     row = Places(inputs.versions)[grades.passages][grades.passage]
@@ -513,9 +513,6 @@ def _dossier(
         bank=bank,
         query_id=rows.query_id,
         query_text=text,
-        subtopic_texts={
-            subtopic_id: subtopic_text for subtopic_id, _, subtopic_text in rows.subtopics
-        },
         grades=query_grades(rows, _systems(connection)),
         items=tuple(_items(rows, grader.identity.kind)),
         texts=(*(texts[version] for version in versions), *padding),

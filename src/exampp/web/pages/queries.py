@@ -63,8 +63,8 @@ COLUMNS = (
     TableColumn(
         "Answered",
         "covered",
-        "items answered by at least one passage",
-        lambda row: row.covered / row.items if row.items else 0.0,
+        "items answered by at least one passage, without items to avoid",
+        lambda row: row.covered / row.wanted if row.wanted else 0.0,
         largest_first=False,
     ),
     TableColumn(
