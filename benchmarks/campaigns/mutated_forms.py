@@ -223,7 +223,7 @@ def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
 
 
 class Expected(NamedTuple):
-    """The content of an undamaged file: its fields, the texts by role, and the names in its report."""
+    """An undamaged file: its fields, the texts by role, and the names in its report."""
 
     fields: Pairs
     roles: Mapping[str, set[str]]
