@@ -99,7 +99,7 @@ def climbing(sealed: Sealed, submissions: int) -> tuple[float, float]:
 
 
 class Outcome(NamedTuple):
-    """What one client learnt, the reports, and the bound."""
+    """The information that one client learnt, the reports, and the bound."""
 
     learnt: float
     true: float

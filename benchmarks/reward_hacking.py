@@ -154,7 +154,7 @@ def arms_of_splits(folder: Path) -> dict[str, list[list[Arms]]]:
 
 
 class Fake:
-    """What the alarm reads of a scorer: values are given to `observe`."""
+    """The part of a scorer that the alarm reads: values are given to `observe`."""
 
     is_split = True
 

@@ -56,14 +56,14 @@ LONG = 300
 AMBIGUOUS = frozenset({"LangSmith, examples of a data set"})
 """Forms that are another form without one of their fields."""
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
-"""Where the damaged files are written."""
+"""The folder of the damaged files."""
 OF_FIELDS = re.compile(r": \d+ fields? not read: ")
-"""What marks the remark on the fields that a report has one by one."""
+"""The mark of the remark on the fields that a report has one by one."""
 END = "\x1f"
 """The separator of the parts of a path."""
 COLUMNS = ("columns", "data")
 Pairs = Counter[tuple[str, str]]
-"""How often a file has (path, text)."""
+"""Counts of (path, text) in a file."""
 Reported = set[str]
 
 
@@ -203,7 +203,12 @@ def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
     The contexts of records without an answer belong to a system with the name of the file.
     """
     contexts, answers = set[str](), {text for some in held.answers.values() for text in some}
-    known = {text for some in expected.contexts.values() for text in some}
+    known = {
+        text
+        for system, some in expected.contexts.items()
+        if system.endswith(":contexts") or f"{system}:contexts" not in expected.contexts
+        for text in some
+    }
     for system, some in held.contexts.items():
         is_alone = f"{system}:contexts" not in held.contexts and not known.isdisjoint(some)
         is_context = system.endswith(":contexts") or is_alone
@@ -218,7 +223,7 @@ def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
 
 
 class Expected(NamedTuple):
-    """What an undamaged file holds: its fields, the texts by role, and what its report names."""
+    """An undamaged file: its fields, the texts by role, and the names in its report."""
 
     fields: Pairs
     roles: Mapping[str, set[str]]

@@ -60,6 +60,12 @@ def _only_span_in_a_list() -> str:
     return lines({**MLFLOW_2, "data": {**MLFLOW_2["data"], "spans": spans}})
 
 
+def _question_in_a_list() -> str:
+    root, retriever = map(json.loads, FORMS["Phoenix, spans"].content.splitlines())
+    root["attributes"]["input"] = [root["attributes"]["input"]]
+    return lines(root, retriever)
+
+
 def _maps(relevant: object) -> str:
     return json.dumps({"queries": {"q1": ASKED}, "corpus": {"a": LIGHT}, "relevant_docs": relevant})
 
@@ -71,6 +77,11 @@ CASES = {
     "attributes of a span in a list of lists": Case(_otlp_in_lists(), BOTH),
     "an attribute whose key is a list": Case(
         _otlp_with_a_list_as_key(), ONLY_ANSWER, ("attributes.key", "attributes.value")
+    ),
+    "the question of a trace in a list of objects": Case(
+        _question_in_a_list(),
+        FORMS["Phoenix, spans"].expected._replace(queries=("plants need",)),
+        ("attributes.input.value",),
     ),
     "attributes of the only span in a list": Case(
         _only_span_in_a_list(),
@@ -138,6 +149,15 @@ CASES = {
         ),
         Contents(contexts={"log": (CATS, LIGHT)}),
         ("user_input: other messages",),
+    ),
+    "a conversation in a list": Case(
+        lines(
+            {
+                "user_input": [[{"role": "user", "content": ASKED}, REPLY]],
+                "retrieved_contexts": [CATS, LIGHT],
+            }
+        ),
+        BOTH,
     ),
     "a number instead of a role": Case(
         lines(

@@ -152,7 +152,9 @@ def read_record(
     response = _response(row, preset, used)
     if not contexts:
         contexts = _contexts_beside(row, preset, used, shared)
-    if not response and is_dialogue(asked):  # messages may end with the answer
+    if (
+        not response and isinstance(asked, list) and is_dialogue(flat(asked))
+    ):  # messages may end with the answer
         response = message_text(asked, asked_at)
     place, value = first("query_id")
     query_id = id_of(value, place)

@@ -202,7 +202,8 @@ def replies_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
 
 def other_messages(value: Any) -> Iterator[str]:
     """Yield the texts of chat messages after the last question, and of those without a role."""
-    messages = flat(value) if is_dialogue(value) else []
+    many = flat(value) if isinstance(value, list) else []
+    messages = many if is_dialogue(many) else []
     users = [place for place, one in enumerate(messages) if _role(one) in _USERS]
     for place, one in enumerate(messages):
         is_reply = _role(one) in _SYSTEMS and place > max(users, default=place)

@@ -65,10 +65,18 @@ def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) ->
             one for one in unused if _has_content(find_value(one, results, in_lists=True)[1])
         )
         kinds = (find_value(one, spans.kind)[1] for one in with_results)
-        of_root = find_value(used[0], preset.paths("contexts"), in_lists=True)[0]
-        is_unread = of_root and of_root not in dict(found).values()
-        others = [*map(_name_of_kind, kinds), *([of_root] if is_unread else [])]
+        others = [*map(_name_of_kind, kinds), *_unread_of_root(preset, used[0], dict(found))]
         yield Trace(numbered[0][0], row, of_trace, found, others)
+
+
+def _unread_of_root(preset: Preset, root: Row, found: Mapping[str, str]) -> Iterator[str]:
+    """Yield the fields of a root that may have its texts, but in lists of objects, or unread."""
+    for field in ("query", "contexts", "response"):
+        paths = preset.paths(field)
+        path = find_value(root, paths, in_lists=True)[0]
+        is_read = path in found.values() if field == "contexts" else find_value(root, paths)[0]
+        if path and not is_read:
+            yield path
 
 
 def _has_content(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What clients can ask of the service: arguments, method and description of every tool.
+"""Tools of the service for clients: arguments, method and description of each.
 
 The HTTP API and MCP offer the same tools: each has its arguments as a model of pydantic.
 """

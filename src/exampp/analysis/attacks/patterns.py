@@ -69,7 +69,7 @@ PATTERNS: Mapping[str, Callable[[str, Sequence[str]], bool]] = {
     "instructions to the grader": lambda text, _: _INSTRUCTION.search(text) is not None,
     "hidden characters": lambda text, _: len(_HIDDEN.findall(text)) > _MOST_HIDDEN,
 }
-"""Whether a text shows a pattern, by its name, from the text and the items of its query."""
+"""Tests for a pattern in a text, by its name, from the text and the items of its query."""
 
 
 def find_patterns(text: str, items: Sequence[str]) -> list[str]:
