@@ -363,16 +363,6 @@ def test_queries_that_no_bank_has_count_unless_they_are_left_out(tmp_path: Path)
     assert "without items" not in str(shared)
 
 
-def test_sealed_reference_items_are_hidden(tmp_path: Path) -> None:
-    with exam_of(tmp_path, {"other": {"q1": ["about c"], "q2": ["about e"]}}) as exam:
-        found = exam.compare_banks("manual")
-    sealed = {(one.query_id, one.item_id) for one in found.missing}
-    hidden = str(found.without_texts(sealed).records()["missing"])
-    assert "about" not in hidden
-    hidden = str(found.without_texts(sealed).records()["pairs"])
-    assert "about" not in hidden
-
-
 @pytest.fixture
 def one_bank(tmp_path: Path) -> Iterator[Collection]:
     with exam_of(tmp_path, {}) as exam:

@@ -211,7 +211,7 @@ def test_an_upload_that_is_too_large_is_refused(
     answer = upload(client, {"big.csv": b"x" * (4 << 20)})
     assert answer.status == 413
     # a length that is not stated is counted
-    monkeypatch.setattr(app, "_stated_bytes", lambda _: 0)
+    monkeypatch.setattr(app, "stated_bytes", lambda _: 0)
     answer = upload(client, {"big.csv": b"x" * (4 << 20)})
     assert (answer.status, "larger than" in answer.text) == (400, True)
     assert "big.csv" not in client.get("/files").text

@@ -24,7 +24,6 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.items import SEALED
 from exampp.analysis.phrases import percent
 from exampp.errors import InputError
 from exampp.items.duplicates import duplicate_groups, duplicate_pairs
@@ -403,26 +402,6 @@ class BankComparison(Result):
             chosen = [*map(Column, ("query", "rank", "bank", "item", "text", "recall"))]
             found["best"] = Table.of(chosen, self.best)
         return found
-
-    def without_texts(self, sealed: Collection[tuple[str, str]]) -> BankComparison:
-        """Return the result for a reader who may not know the reference items `sealed`.
-
-        These are pairs of query id and item id. Texts of the other banks that match one are hidden,
-        too, because they tell what it asks.
-        """
-        return replace(
-            self,
-            missing=tuple(
-                one._replace(text=SEALED) if (one.query_id, one.item_id) in sealed else one
-                for one in self.missing
-            ),
-            pairs=tuple(
-                one._replace(text=SEALED, reference_text=SEALED)
-                if (one.query_id, one.reference_id) in sealed
-                else one
-                for one in self.pairs
-            ),
-        )
 
     def _banks(self) -> Table:
         cut = "" if self.k is None else f"@{self.k}"
