@@ -97,6 +97,20 @@ CASES = {
         lines(RUNS[0], {**RUNS[1], "outputs": {"documents": []}}), ONLY_ANSWER
     ),
     "runs in a list of lists": Case(lines({**RUNS[0], "child_runs": [[RUNS[1]]]}), BOTH),
+    "runs in a text": Case(lines({**RUNS[0], "child_runs": json.dumps([RUNS[1]])}), BOTH),
+    "a text instead of a run": Case(
+        lines({**RUNS[0], "child_runs": [LIGHT]}), ONLY_ANSWER, ("child_runs",)
+    ),
+    "an object around an object": Case(
+        lines(
+            {
+                "item": {"question": ASKED, "reference": KEY},
+                "sample": {"value": {"output_text": SAID}},
+            }
+        ),
+        Contents(references=(KEY,)),
+        ("sample",),
+    ),
     "results in a field without a name": Case(
         lines({"prompt": ASKED, "referenceResponse": KEY, "": [{"response": SAID}]}),
         Contents(references=(KEY,)),
@@ -249,6 +263,11 @@ REFUSED = {
         lines({"outputs.answer": SAID}),
         "log.jsonl",
         "outputs.answer: is a field of a record, not a query id",
+    ),
+    "the answer of a system without its question": (
+        lines({"v_answers": SAID}),
+        "log.json",
+        "v_answers: is a field of a record, not a query id",
     ),
     "an object with only an answer instead of a question": (
         lines(

@@ -126,13 +126,21 @@ def _is_a_query(head: bytes) -> bool:
 
 _RESULTS = frozenset(chain(*map(names_of, ("answer", "contexts", "reference"))))
 """Names of what a record has beside its query."""
+_OF_A_SYSTEM = re.compile(r"\w+_(?:answers?|responses?|outputs?)", re.IGNORECASE)
+"""Names of the answers of several systems, such as `v_answers`."""
+
+
+def names_a_result(key: str) -> bool:
+    """Return whether a key is the name of an answer, of contexts or of a reference, no query id."""
+    name = key.rpartition(".")[2]
+    return normalize_name(name) in _RESULTS or _OF_A_SYSTEM.fullmatch(name) is not None
 
 
 def _from_pair(pair: tuple[str, object], _: int) -> Query:
     key, value = pair
     if key in ID_KEYS:
         raise InputError("a query spans several lines", field=key, hint="Write one query per line")
-    if normalize_name(key.rpartition(".")[2]) in _RESULTS:
+    if names_a_result(key):
         raise InputError(
             "is a field of a record, not a query id", field=key, hint="Write one record per line"
         )

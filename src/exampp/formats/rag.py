@@ -231,7 +231,8 @@ def _records(
             count_fields(path, _named_fields(fields_of, used))
             unread = unread_paths(row, used | _ignored(row, preset))
             texts = {*_texts_instead_of_objects(row, preset)} - used
-            count_unused(path, [*unread, *sorted(texts)])
+            unknown = texts or {*_unknown_objects(row, preset, used)}
+            count_unused(path, [*unread, *sorted(unknown)])
             outer = _count_around(path, preset, row, outer)
         blanks += [number] * blank
         yield number, record, parts
@@ -257,6 +258,15 @@ def _texts_instead_of_objects(row: Row, preset: Preset) -> Iterator[str]:
             value = find_value(row, (place,), in_lists=True)[1]
             if not all(isinstance(one, dict) or is_empty(one) for one in flat(value)):
                 yield place
+
+
+def _unknown_objects(row: Row, preset: Preset, used: set[str]) -> Iterator[str]:
+    """Yield the ignored fields that may hold the answer, in a record where none was found."""
+    paths = preset.paths("response")
+    if used.isdisjoint(paths):
+        for name in {path.partition(".")[0] for path in paths if "." in path}:
+            if name in preset.ignored and not is_empty(row.get(name)):
+                yield name
 
 
 def _below(path: str, name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from exampp.formats.literals import nested_names, opened_fields
 from exampp.formats.preset import OUTER, Fields, Paths, Preset, Spans
 from exampp.formats.rag_values import find_value, flat, holds_text
+from exampp.formats.read_warnings import is_empty
 
 Row = Mapping[str, Any]
 _CARRIED = ("query_id", "reference", "relevant", "relevant_ids")
@@ -92,12 +93,19 @@ def _name_of_kind(kind: Any) -> str:
 
 
 def _with_children(rows: Iterable[tuple[int, Row]], name: str) -> Iterator[tuple[int, Row]]:
-    """Yield the spans, each before the spans in its field `name`."""
+    """Yield the spans, each before the spans in its field `name`, also if this is a JSON text.
+
+    Another kind of child is yielded as a row with that field only.
+    """
     for number, row in rows:
         yield number, row
-        children = flat(row.get(name)) if name else []
-        yield from _with_children(
-            ((number, one) for one in children if isinstance(one, dict)), name
+        children = flat(opened_fields(row, [name]).get(name)) if name else []
+        spans = [(number, one) for one in children if isinstance(one, dict)]
+        yield from _with_children(spans, name)
+        yield from (
+            (number, {name: one})
+            for one in children
+            if not (isinstance(one, dict) or is_empty(one))
         )
 
 
