@@ -206,7 +206,7 @@ def test_unjudged_passages_show_in_the_leaderboard() -> None:
 
 def test_items_on_trial_do_not_change_labels_or_scores() -> None:
     """An item of weight 0 counts nowhere: as if the bank did not have it."""
-    table = [[3, 5], [4, 0], [N, 5]]
+    table: list[list[int | None]] = [[3, 5], [4, 0], [N, 5]]
     rankings = [make_ranking("s", [0, 1, 2]), make_ranking("t", [2, 1])]
     trial = make_book(make_query(table, *rankings, weights=[1.0, 0.0]))
     without = make_book(make_query([row[:1] for row in table], *rankings))
