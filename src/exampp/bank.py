@@ -810,13 +810,8 @@ class Bank:
     def _states(self) -> list[ItemState]:
         states = stored.states(self.connection, self.name)
         if not states:
-            names = ", ".join(
-                dict.fromkeys(one.bank for one in stored.bank_counts(self.connection))
-            )
-            raise InputError(
-                f"the collection has no bank {self.name!r}",
-                hint=f"It has {names}" if names else "Import one: exampp import",
-            )
+            known = (one.bank for one in stored.bank_counts(self.connection))
+            raise stored.unknown_bank(self.name, known)
         return states
 
     def _entries(self) -> list[BankEntry]:

@@ -153,6 +153,23 @@ def test_bad_arguments(
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.parametrize(
+    "line", ["bank match {exam} {matches} --reference main", "analyze banks {exam}"]
+)
+def test_a_collection_without_banks_says_how_to_get_one(
+    tmp_path: Path, line: str, exampp_command: Commands
+) -> None:
+    with exampp.create(tmp_path / "my.exam") as empty:
+        empty.add(queries={"q1": "one"})
+    matches = tmp_path / "matches.exam"
+    ran = exampp_command.line(f"exampp {line.format(exam=empty.path, matches=matches)}")
+    assert ran.code == 2
+    assert ran.err.rstrip().endswith("bank. Import one: exampp import") or (
+        ran.err.rstrip().endswith("no bank 'main'. Import one: exampp import")
+    )
+    assert not matches.exists()
+
+
 FILES = {
     "tqa": '[{"globalID": "L_1", "lessonName": "rocks", "questions": {"nonDiagramQuestions": {'
     '"NDQ_1": {"beingAsked": {"processedText": "Basalt is"}, "answerChoices": {"a": '

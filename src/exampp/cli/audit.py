@@ -227,7 +227,8 @@ def banks(
     with exampp.Collection(collection) as opened:
         known = list(dict.fromkeys(str(name) for name, *_ in opened.banks().rows))
         if reference is None and (len(known) > 1 or not opened.graders):
-            hint = f"Name it with --reference: {', '.join(known)}"
+            names = ", ".join(known)
+            hint = f"Name it with --reference: {names}" if names else "Import one: exampp import"
             raise InputError("no reference bank", file=collection, hint=hint)
         if effect and reference is not None:
             panel = opened.panel(*filter(None, [grader]), bank=[reference, *(bank or known)])

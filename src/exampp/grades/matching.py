@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from exampp.errors import InputError
 from exampp.records.graders import same_but_for_kind
 from exampp.sanitize import check_lists
-from exampp.store.bank import all_bank_names, read_bank
+from exampp.store.bank import all_bank_names, read_bank, unknown_bank
 from exampp.store.inputs import texts_of
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ def match_stored_banks(
     known = all_bank_names(connection)
     wanted = (reference, *(banks or known))
     if unknown := next((one for one in wanted if one not in known), None):
-        hint = f"It has {', '.join(known)}"
-        raise InputError(f"the collection has no bank {unknown!r}", hint=hint)
+        raise unknown_bank(unknown, known)
     entries = {name: list(read_bank(connection, name)) for name in dict.fromkeys(wanted)}
 
     def books_of(bank: str) -> list[Gradebook]:

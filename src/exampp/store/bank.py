@@ -509,6 +509,13 @@ def all_bank_names(connection: sqlite3.Connection) -> list[str]:
     )
 
 
+def unknown_bank(name: str, known: Iterable[str]) -> InputError:
+    """Return the error for a bank that the collection does not have."""
+    names = ", ".join(dict.fromkeys(known))
+    hint = f"It has {names}" if names else "Import one: exampp import"
+    return InputError(f"the collection has no bank {name!r}", hint=hint)
+
+
 def only_bank(connection: sqlite3.Connection, path: Path) -> str:
     """Return the only bank of a collection; InputError if there are none or several."""
     known = all_bank_names(connection)
