@@ -259,7 +259,8 @@ def wrong(name: str, data: bytes, held: Contents, passages: str, report: Any) ->
     text = data.decode("utf-8", "replace")
     before, expected, role_of, reported = expected_of(name)
     after = fields_of(text)
-    everything = text + "\n".join(one for _, one in after)
+    # a damaged table may have other separators than `fields_of` finds: quotes are doubled there
+    everything = "\n".join((text, text.replace('""', '"'), *(one for _, one in after)))
     is_long = any(len(one) > LONG for _, one in after)
     everything = " ".join(everything.split()) if is_long else everything
     found = roles_of(held, FORMS[name].expected)

@@ -185,9 +185,12 @@ class Scorer:
         Raises:
             InputError: The query is unknown or has no items, or several have this text.
         """
+        if not isinstance(query, str):
+            what = f"a query is named by a str, not by {type(query).__name__}"
+            raise InputError(what, field="query", hint="Use its id or its whole text")
         if query in self._exams:
             return query
-        wanted = query.strip() if isinstance(query, str) else query
+        wanted = query.strip()
         found = [name for name, one in self._exams.items() if one.text.strip() == wanted]
         if len(found) == 1:
             return found[0]
@@ -196,7 +199,7 @@ class Scorer:
             raise InputError(what, hint=f"Use an id, such as {found[0]}")
         raise InputError(
             f"unknown query {query!r}, or without items in the bank {self.bank!r}",
-            hint=suggest(str(query), self._exams) or "Use a query id of the bank",
+            hint=suggest(query, self._exams) or "Use a query id of the bank",
         )
 
     def items(self, query_id: str, part: str | None = None) -> dict[str, str]:

@@ -64,8 +64,6 @@ LOCAL = "stdio"
 """The client of this machine, which needs no token."""
 _TOKEN_BYTES = 24
 _TOKEN = "exampp-"
-
-
 NO_GRADES = "the grader did not answer"
 
 

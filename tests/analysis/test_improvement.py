@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from support.planted_items import GOOD, planted_exam
 from exampp.analysis.improvement import (
     ADD,
     RETIRE,
+    CellToDecide,
     Improvement,
     ImprovementSettings,
     improve,
@@ -31,8 +32,10 @@ from exampp.stats.held_out import draw_halves, related_groups
 BAD = {"reversed": 2, "random": 1}
 
 
-def tried(book: Gradebook, **options: object) -> Improvement:
-    return improve(book, BankTexts(), min_rating=4, **options)  # type: ignore[arg-type]
+def tried(
+    book: Gradebook, officials: Mapping[str, Mapping[str, float]] | None = None
+) -> Improvement:
+    return improve(book, BankTexts(), min_rating=4, officials=officials)
 
 
 def kinds(found: Improvement, change: str) -> Counter[str]:
@@ -203,6 +206,7 @@ def test_systems_shown_to_the_writer_are_not_held_out() -> None:
     warned = [one for one in found.notes if one.code == "improve-family"]
     assert "gpt-5-rag" in warned[0]
     assert "gpt-4o" in warned[0]
+    assert warned[0].endswith("are GPT models.")
     exam = trial_exam(book, 4, 20)
     from exampp.analysis.improvement import _halves
 
@@ -247,10 +251,18 @@ def test_records_have_all_proposals_and_selections() -> None:
     assert len(found.tables()["proposals"].rows) == 20
 
 
-@pytest.mark.parametrize("numbers", [{"splits": 0}, {"seed": -1}, {"level": 1.0}])
-def test_invalid_settings_are_refused(numbers: dict[str, float]) -> None:
+def test_cells_to_decide_are_of_the_changed_exam_only_where_there_are_changes() -> None:
+    cell = CellToDecide("q", "i", "p", 3, 2, 0.5)
+    found = replace(tried(planted_exam(1, BAD)), decisions=(cell,))
+    assert found.tables()["decisions"].caption.endswith("with the proposed changes")
+    unchanged = replace(found, proposals=())
+    assert unchanged.tables()["decisions"].caption == "Cells to decide first"
+
+
+@pytest.mark.parametrize(("splits", "seed", "level"), [(0, 0, 0.95), (10, -1, 0.95), (10, 0, 1.0)])
+def test_invalid_settings_are_refused(splits: int, seed: int, level: float) -> None:
     with pytest.raises(InputError):
-        ImprovementSettings(**numbers)  # type: ignore[arg-type]
+        ImprovementSettings(splits, seed, level)
 
 
 def test_items_on_trial_change_nothing_for_their_writer() -> None:

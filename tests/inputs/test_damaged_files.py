@@ -130,6 +130,52 @@ CASES = {
         BOTH,
         ("user_input: other messages",),
     ),
+    "the same answer twice, with other contexts": Case(
+        lines(
+            {
+                "turns": [
+                    {"role": "user", "content": ASKED},
+                    *(
+                        {"role": "assistant", "content": SAID, "retrieval_context": [one]}
+                        for one in (CATS, LIGHT)
+                    ),
+                ]
+            }
+        ),
+        ONLY_ANSWER._replace(contexts={"log:contexts": (CATS,)}),
+        ("turns: other messages",),
+    ),
+    "contexts in a text of JSON": Case(
+        lines(
+            {
+                "vars": {"question": ASKED},
+                "promptIdx": 0,
+                "prompt": {"label": "x"},
+                "provider": {"id": "log"},
+                "response": {"output": json.dumps({"answer": SAID, "context": [CATS, LIGHT]})},
+            }
+        ),
+        BOTH,
+        ("promptIdx",),
+    ),
+    "spans of a trace without its root": Case(
+        lines(
+            *(
+                {
+                    "id": one,
+                    "trace_id": "t",
+                    "parent_id": "x",
+                    "started_at": "x",
+                    "op_name": one,
+                    "inputs": {"question": question},
+                    "output": output,
+                }
+                for one, question, output in (("1", CATS, None), ("2", ASKED, {"answer": SAID}))
+            )
+        ),
+        ONLY_ANSWER,
+        ("op_name", "spans: without a type, of a trace without a root"),
+    ),
     "a message without a role": Case(
         lines(
             {
@@ -268,6 +314,19 @@ REFUSED = {
         lines({"v_answers": SAID}),
         "log.json",
         "v_answers: is a field of a record, not a query id",
+    ),
+    "a message without a role that is the whole record": (
+        lines({"messages": [{"role": True, "content": ASKED}]}),
+        "log.jsonl",
+        "missing results of a system",
+    ),
+    "an empty last message of the user": (
+        lines({"turns": [
+            {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"},
+            {"role": "user", "content": [[]]}, {"role": "assistant", "content": SAID},
+        ]}),
+        "log.jsonl",
+        "ends with an empty user message",
     ),
     "an object with only an answer instead of a question": (
         lines(

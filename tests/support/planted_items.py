@@ -18,7 +18,7 @@ Random = np.random.Generator
 
 
 def _answers(random: Random, worth: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which passages answer an item that asks for what makes passages worth reading."""
+    """Draw the passages that answer a good item: the better a passage, the likelier."""
     return np.asarray(worth + random.normal(0, 1.2, POOL) > random.normal(2.6, 0.5))
 
 

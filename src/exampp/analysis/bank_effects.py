@@ -23,7 +23,7 @@ import numpy as np
 from exampp.analysis.phrases import percent
 from exampp.errors import InputError
 from exampp.measures.board import Leaderboard
-from exampp.records.wording import counted
+from exampp.records.wording import counted, signed
 from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, interval_text
@@ -70,7 +70,7 @@ class BankEffects(Result):
         """Describe the agreement of the first bank, and the gain of both together."""
         alone, bank, both = self.rows[:3]
         gain = _gain(alone, bank, both)
-        effect = "unknown" if gain is None else f"{gain:+.3f}"
+        effect = "unknown" if gain is None else signed(gain, 3)
         known = bank.tau is not None and bank.tau.value is not None
         tau = interval_text(bank.tau, 3) if bank.tau and known else "undefined"
         return (

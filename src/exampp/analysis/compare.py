@@ -29,7 +29,7 @@ from exampp.prompts.words import best_span
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook, check_testable
 from exampp.records.turns import question_of
-from exampp.records.wording import counted, suggest
+from exampp.records.wording import counted, signed, suggest
 from exampp.results.notes import note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Readers
@@ -281,8 +281,8 @@ class SystemComparison(Result):
             reason = pair.difference.reason or TOO_FEW_SHARED_QUERIES
             return f"The difference of {second} and {first} is undefined, because {reason}."
         if (ends := self.possible_difference) is not None:
-            size = f"{difference:+.3f} {self.column.name}, {second} compared with {first}"
-            allowed = f"missing grades allow {ends[0]:+.3f} to {ends[1]:+.3f}"
+            size = f"{signed(difference, 3)} {self.column.name}, {second} compared with {first}"
+            allowed = f"missing grades allow {signed(ends[0], 3)} to {signed(ends[1], 3)}"
             return f"Partial: {size}; {allowed}. Grade the rest first: exampp grade."
         if difference == 0:
             same = " and returned the same passages" * (pair.difference.high == 0)

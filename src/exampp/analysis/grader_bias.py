@@ -17,6 +17,7 @@ from exampp.measures.board import Leaderboard
 from exampp.measures.exams import QueryExam, exams, lay_out, resolve_subtopics
 from exampp.measures.qrels import graded_passages, weighted_items
 from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.wording import signed
 from exampp.results.notes import Note, listed, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Column
@@ -119,7 +120,7 @@ class GraderBias(Result):
     def _undecided(self) -> str:
         noticed = [one for one in self.systems if one.is_noticed]
         if noticed:
-            named = listed([f"{one.system} ({one.matched:+.2f})" for one in noticed])
+            named = listed([f"{one.system} ({signed(one.matched, 2)})" for one in noticed])
             return (
                 f"Cannot tell: equally judged passages of {named} get other ratings, which coarse "
                 "judgments explain as well."
@@ -134,7 +135,7 @@ class GraderBias(Result):
         start = "No sign of it" if self.tone == "holds" else "Cannot tell"
         return (
             f"{start}: a bias of {self._largest_unseen:.2f} ratings would be noticed; the largest "
-            f"is {largest.system}, {largest.matched:+.2f}, which is not significant."
+            f"is {largest.system}, {signed(largest.matched, 2)}, which is not significant."
         )
 
     def tables(self) -> dict[str, Table]:
@@ -316,4 +317,4 @@ def _judged(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.int16]:
 
 
 def _bounded(one: SystemBias) -> str:
-    return f"{one.system} ({one.low:+.2f} to {one.high:+.2f})"
+    return f"{one.system} ({signed(one.low, 2)} to {signed(one.high, 2)})"

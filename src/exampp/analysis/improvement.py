@@ -38,7 +38,7 @@ from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import grade_notes, missing_prerequisite
 from exampp.records.gradebook import Gradebook, QueryGrades, check_testable
 from exampp.records.items import IMPROVES, BankTexts, Item, makers_of
-from exampp.records.wording import counted, cut_text
+from exampp.records.wording import counted, cut_text, signed
 from exampp.results.notes import Note, merge_notes, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, programs_only
@@ -250,7 +250,9 @@ class Improvement(Result):
             *(Column("systems", 0), Column("expected swaps", 2, key="expected_swaps")),
         ]
         rows: list[list[Cell]] = [[*one] for one in self.decisions]
-        caption = "Cells to decide first, on the exam with the proposed changes"
+        caption = "Cells to decide first"
+        if self.proposals:
+            caption += ", on the exam with the proposed changes"
         return Table.of(columns, rows, caption)
 
 
@@ -268,8 +270,9 @@ def with_weights(book: Gradebook, proposals: Iterable[Proposal]) -> Gradebook:
 
 def _interval(one: Estimate) -> str:
     if one.low is None or one.high is None:
-        return f"{one.value:+.3f}, {one.no_interval}"
-    return f"{one.value:+.3f}, interval {one.low:+.3f} to {one.high:+.3f}"
+        return f"{signed(one.value, 3)}, {one.no_interval}"
+    interval = f"{signed(one.low, 3)} to {signed(one.high, 3)}"
+    return f"{signed(one.value, 3)}, interval {interval}"
 
 
 # ---- computing -----------------------------------------------------------------------------------
@@ -571,6 +574,13 @@ def _notes(texts: BankTexts, systems: Sequence[str]) -> Iterator[Note]:
         for maker in makers_of(item.extra, entry.extra)
     }
     families = {family for writer in writers for family in families_of(writer)}
-    akin = sorted(name for name in systems if families & set(families_of(name)))
+    found = {name: families & set(families_of(name)) for name in systems}
+    akin = {name: shared for name, shared in sorted(found.items()) if shared}
     if akin:
-        yield note("improve-family", writers=sorted(writers), systems=akin)
+        common = set().union(*akin.values())
+        yield note(
+            "improve-family",
+            writers=sorted(one for one in writers if common & set(families_of(one))),
+            families=sorted(common),
+            systems=list(akin),
+        )

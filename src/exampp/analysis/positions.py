@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from exampp.records.wording import signed
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, programs_only
 from exampp.stats.positions import PositionTests, position_tests
@@ -32,10 +33,12 @@ class PositionEffect(Result):
             )
         elif tests.any_p <= LEVEL:
             worst = max(tests.means, key=lambda one: abs(one.difference))
-            texts.append(f"items at position {worst.position} are rated {worst.difference:+.2f}")
+            texts.append(
+                f"items at position {worst.position} are rated {signed(worst.difference, 2)}"
+            )
         if tests.leak_p <= LEVEL:
             how = "follow" if tests.leak > 0 else "oppose"
-            texts.append(f"ratings {how} that of the item before ({tests.leak:+.2f})")
+            texts.append(f"ratings {how} that of the item before ({signed(tests.leak, 2)})")
         return tuple(texts)
 
     @property

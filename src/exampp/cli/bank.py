@@ -195,6 +195,10 @@ app = Group(
 app.verb("generate")(generate_bank)
 
 NamedBank = Annotated[str, keyword("--bank", help="Name of the bank.")]
+GraderOfBank = Annotated[
+    str | None,
+    keyword(help="Use the grades of this grader. [default: the first that graded the bank]"),
+]
 QueryId = Annotated[str | None, keyword("--query", help="Show only this query.")]
 Reason = Annotated[str, keyword(help="Store this reason with every edit.", rare=True)]
 
@@ -267,10 +271,7 @@ def show_bank(
 def lint_bank(
     collection: CollectionFile,
     bank: NamedBank = "main",
-    grader: Annotated[
-        str | None,
-        keyword(help="Use the grades of this grader. [default: the first that graded the bank]"),
-    ] = None,
+    grader: GraderOfBank = None,
     min_rating: MinRating = None,
     min_relevant: Annotated[
         int | None,
@@ -429,10 +430,7 @@ def apply_bank(
 def improve_bank(
     collection: CollectionFile,
     bank: NamedBank = "main",
-    grader: Annotated[
-        str | None,
-        keyword(help="Use the grades of this grader. [default: the first that graded the bank]"),
-    ] = None,
+    grader: GraderOfBank = None,
     min_rating: MinRating = None,
     k: Depth = 20,
     subtopics: Subtopics = "auto",

@@ -8,6 +8,7 @@ separator. The spans of a trace are merged to one record.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress
 from pathlib import Path
@@ -300,7 +301,7 @@ def _unread_messages(row: Row, preset: Preset, response: str) -> Iterator[str]:
     """Yield the fields with messages that are neither a turn of the question nor the answer."""
     for field in ("query", "response"):
         place, value = find_value(row, preset.paths(field))
-        if {*other_messages(value)} - {response, ""}:
+        if Counter(filter(None, other_messages(value))) - Counter([response]):
             yield f"{place}: other messages"
 
 

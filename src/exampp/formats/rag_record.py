@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from exampp.errors import InputError
 from exampp.formats.columns import names_of
 from exampp.formats.fields import brief, normalize_name, real, text_digest
+from exampp.formats.literals import literal
 from exampp.formats.preset import OUTER, Paths, Preset
 from exampp.formats.rag_values import (
     SourcedText,
@@ -149,7 +150,9 @@ def read_record(
     contexts, blank = documents_of(value, place, *keys, ids, shared)
     if not place and ids_at:
         contexts = tuple(SourcedText(name, "") for name in ids_of(ids_at, ids))
-    response = _response(row, preset, used)
+    # a message that is the question, without roles, is not the answer, too
+    is_message = asked_at in preset.paths("response") and not is_dialogue(flat(asked))
+    response = "" if is_message else _response(row, preset, used)
     if not contexts:
         contexts = _contexts_beside(row, preset, used, shared)
     if (
@@ -331,7 +334,10 @@ def _contexts_beside(
                 used |= {f"{path}.{name}" for name in others}
                 used.discard(path)
         else:
-            holders = [value] if preset.normalize_names and isinstance(value, dict) else []
+            text = find_value(row, (path,))[1] if preset.opens else None
+            value = literal(text) if isinstance(text, str) else value
+            may_hold = preset.normalize_names or isinstance(text, str)
+            holders = [value] if may_hold and isinstance(value, dict) else []
         for holder in holders:
             own = {normalize_name(name): name for name in holder}
             key, documents = find_value(holder, [own[one] for one in CONTEXTS_BESIDE if one in own])

@@ -187,6 +187,8 @@ def _message(messages: list[Any], field: str, *, is_question: bool) -> str:
     if is_question:
         if not users:
             raise InputError("has no user message", field=field)
+        if not message_text(messages[users[-1]], field):
+            raise InputError("ends with an empty user message", field=field)
         return _turns(messages[: users[-1] + 1], field)
     texts = [message_text(one, field) for one in replies_of(messages)]
     if len([*filter(None, texts)]) > 1 and not users:

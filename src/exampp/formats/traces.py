@@ -61,12 +61,14 @@ def join_spans(preset: Preset, spans: Spans, rows: Iterable[tuple[int, Row]]) ->
         of_trace = [span for _, span in numbered]
         row, found, used = _row_of_trace(preset, spans, of_trace)
         unused = (one for one in of_trace if not any(one is other for other in used))
-        results = (*preset.paths("contexts"), *preset.paths("response"))
+        has_top = any(not find_value(one, spans.parent)[0] for one in of_trace)
+        results = (*preset.paths("contexts"), *preset.paths("response")) if has_top else used_paths
         with_results = (
             one for one in unused if _has_content(find_value(one, results, in_lists=True)[1])
         )
         kinds = (find_value(one, spans.kind)[1] for one in with_results)
-        others = [*map(_name_of_kind, kinds), *_unread_of_root(preset, used[0], dict(found))]
+        names = map(_name_of_kind if has_top else _name_without_root, kinds)
+        others = [*names, *_unread_of_root(preset, used[0], dict(found))]
         yield Trace(numbered[0][0], row, of_trace, found, others)
 
 
@@ -90,6 +92,10 @@ def _has_content(value: Any) -> bool:
 def _name_of_kind(kind: Any) -> str:
     name = kind.strip('"') if isinstance(kind, str) else "without a type"
     return f"spans: {name}"
+
+
+def _name_without_root(kind: Any) -> str:
+    return f"{_name_of_kind(kind)}, of a trace without a root"
 
 
 def _with_children(rows: Iterable[tuple[int, Row]], name: str) -> Iterator[tuple[int, Row]]:

@@ -186,6 +186,7 @@ class CellQueue:
                 self._grading = self._open_grading()
             grade_cells(self._grading, cells, grades.__setitem__)
         except Exception as error:
+            # every thread that waits for one of the cells raises it
             failure = error
         finally:
             with self._access:

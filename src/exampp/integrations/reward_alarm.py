@@ -81,39 +81,28 @@ class Raised:
         return f"{what}: {self.recent:.2f}, {self.reference:.2f} in the reference"
 
 
-class RewardAlarm:
-    """Watches the completions of a policy for signs of reward hacking.
+def _warn(raised: Raised) -> None:
+    warnings.warn(str(raised), stacklevel=4)
+
+
+class Alarm:
+    """Raises an alarm for each kind of value that rises.
 
     `raised` has all alarms, each kind once. `on_raise` is called with each, by default to warn.
     """
 
     def __init__(
         self,
-        scorer: Scorer,
+        kinds: Sequence[str],
         settings: AlarmSettings | None = None,
-        on_raise: Callable[[Raised], None] = lambda raised: warnings.warn(
-            str(raised), stacklevel=4
-        ),
+        on_raise: Callable[[Raised], None] = _warn,
     ) -> None:
         self.settings = settings or AlarmSettings()
         self.raised: list[Raised] = []
-        self._scorer, self._on_raise = scorer, on_raise
-        self._kinds = [*PATTERNS, *([GAP] if scorer.is_split else [])]
+        self._kinds, self._on_raise = kinds, on_raise
         self._observations: list[NDArray[np.float64]] = []
         self._reference = np.zeros(len(self._kinds))
         self._means: RisingMeans | None = None
-
-    def see(self, query_ids: Sequence[str], texts: Sequence[str]) -> list[Raised]:
-        """Observe the completions of one step, each with its query; return new alarms."""
-        by_query: dict[str, list[str]] = {}
-        for query_id, text in zip(query_ids, texts, strict=True):
-            by_query.setdefault(self._scorer.query_id(query_id), []).append(text)
-        gaps = self._gaps(by_query) if self._scorer.is_split else {}
-        return [
-            raised
-            for query_id, some in by_query.items()
-            for raised in self.observe(self._values(query_id, some, gaps.get(query_id)))
-        ]
 
     def observe(self, values: Iterable[float]) -> list[Raised]:
         """Add an observation, a value per kind; return new alarms."""
@@ -142,6 +131,31 @@ class RewardAlarm:
 
     def _recent(self, kind: int) -> float:
         return float(np.mean([one[kind] for one in self._observations[-RECENT:]]))
+
+
+class RewardAlarm(Alarm):
+    """Watches the completions of a policy for signs of reward hacking."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        settings: AlarmSettings | None = None,
+        on_raise: Callable[[Raised], None] = _warn,
+    ) -> None:
+        super().__init__([*PATTERNS, *([GAP] if scorer.is_split else [])], settings, on_raise)
+        self._scorer = scorer
+
+    def see(self, query_ids: Sequence[str], texts: Sequence[str]) -> list[Raised]:
+        """Observe the completions of one step, each with its query; return new alarms."""
+        by_query: dict[str, list[str]] = {}
+        for query_id, text in zip(query_ids, texts, strict=True):
+            by_query.setdefault(self._scorer.query_id(query_id), []).append(text)
+        gaps = self._gaps(by_query) if self._scorer.is_split else {}
+        return [
+            raised
+            for query_id, some in by_query.items()
+            for raised in self.observe(self._values(query_id, some, gaps.get(query_id)))
+        ]
 
     def _values(self, query_id: str, texts: Sequence[str], gap: float | None) -> Iterable[float]:
         items = list(self._scorer.items(query_id).values())

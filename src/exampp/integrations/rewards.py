@@ -64,6 +64,7 @@ def verl_score(
     bounds `low` and `high`, and the number of `unparsed` cells.
     """
 
+    # verl passes all four by name
     def compute_score(
         data_source: Any,  # noqa: ARG001
         solution_str: str,
@@ -82,6 +83,7 @@ def verl_batch_score(
 ) -> Callable[..., list[dict[str, float]]]:
     """Return a function `compute_score` for the batch reward manager of verl; see `verl_score`."""
 
+    # verl passes all four by name
     def compute_score(
         data_sources: Sequence[Any],  # noqa: ARG001
         solution_strs: Sequence[str],

@@ -107,10 +107,8 @@ class Scores(Result):
     def tables(self) -> Mapping[str, Table]:
         """Return a row per text, numbered from 1."""
         name = heading(self.measure, self.min_rating)
-        bounds: Readers = "all" if any(one.low < one.high for one in self.texts) else "programs"
-        chances: Readers = (
-            "all" if any(one.expected is not None for one in self.texts) else "programs"
-        )
+        bounds = _readers(any(one.low < one.high for one in self.texts))
+        chances = _readers(any(one.expected is not None for one in self.texts))
         columns = (
             *("text", Column(name, key="score")),
             *(Column("low", readers=bounds), Column("high", readers=bounds)),

@@ -21,7 +21,7 @@ class Limits:
     together.
 
     Raises:
-        InputError: A limit is negative, or no number.
+        InputError: A limit is negative or too large, or the rate is 0.
     """
 
     rate: int = RATE
@@ -33,7 +33,7 @@ class Limits:
             value = getattr(self, name)
             least = 1 if name == "rate" else 0
             if value is not None and not least <= value <= MOST:
-                raise InputError(f"must be {least} or more, not {value}", field=f"--{name}")
+                raise InputError(f"must be from {least} to {MOST}, not {value}", field=f"--{name}")
 
 
 class ServiceClient(NamedTuple):

@@ -33,6 +33,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun[:-1]}ies" if noun.endswith("y") else f"{number:,} {noun}s"
 
 
+def signed(value: float | None, decimals: int) -> str:
+    """Return a difference with its sign: +0.012, -0.003; without one if it rounds to 0."""
+    if value is None:
+        return "undefined"
+    text = f"{value:+.{decimals}f}"
+    return text if text.strip("+-0.") else text[1:]
+
+
 def duration(seconds: float) -> str:
     """Return a time in the largest fitting unit: 45 s, 12 min, 3.4 h."""
     if seconds < 600:

@@ -549,7 +549,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _N,
         "The worst {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
     ),
-    "improve-family": (_W, "{writers}, who wrote items on trial, and {systems} are of one family."),
+    "improve-family": (_W, "{systems} and {writers} (wrote items on trial) are {families} models."),
     "items-sealed": (_N, "The texts of {count} are left out."),
     "no-items-left": (_N, "No item is left."),
     "no-items-removed": (_N, "No item is left out."),

@@ -1,8 +1,9 @@
 """The ladder: report a score on secret items only if it is clearly a new best.
 
-Whoever sees the exact score of every submission can combine submissions that are better by chance,
-until the secret items are learnt. The ladder reports a submission only if its mean beats the last
-report by the step; otherwise it repeats the last report. For n queries, the step is the largest of
+A client that sees the exact score of every submission can combine submissions that are better by
+chance, until it has learnt the secret items. The ladder reports a submission only if its mean beats
+the last report by the step; otherwise it repeats the last report. For n queries, the step is the
+largest of
 
 - the standard error of the difference from the best submission so far, paired over queries,
 - 1 / (2 sqrt(n)), the largest standard error of a mean of scores from 0 to 1: differences of few

@@ -279,6 +279,7 @@ class TokenGate:
         try:
             client = await run_in_threadpool(self.service.identify, token.strip())
         except Exception as error:
+            # the handlers of the application see only requests that are let through
             return error_answer(*explain_error(error))
         if client is None:
             return error_answer(

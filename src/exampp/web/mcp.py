@@ -151,6 +151,7 @@ def _called(service: ExamService, client: Identified, parameters: Mapping[str, A
             return _text("The exam cannot be read or written. Try again later", failed=True)
         return _text(str(error), failed=True)
     except Exception:
+        # clients must not read what the log has
         _LOG.exception("bug")
         raise _RpcError(INTERNAL, "This is a bug in exampp") from None
     return _text(json.dumps(found, ensure_ascii=False), structured=found)

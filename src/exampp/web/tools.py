@@ -37,7 +37,7 @@ class NoArguments(_Arguments):
 
 
 class ListQueries(_Arguments):
-    """Which queries to list."""
+    """List a part of the queries."""
 
     # the addresses of HTTP have texts only
     model_config = ConfigDict(extra="forbid", strict=False)

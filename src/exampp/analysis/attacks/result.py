@@ -21,7 +21,7 @@ from exampp.analysis.attacks.families import ATTACKS, BY_NAME, Attack, Harm
 from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.graders import GraderIdentity
-from exampp.records.wording import counted
+from exampp.records.wording import counted, signed
 from exampp.results.notes import Note, note
 from exampp.results.plots.dots import attack_lifts
 from exampp.results.plots.figure import Figure
@@ -290,9 +290,10 @@ class AttackReport(Result):
             return f"None of {counted(self.tested, 'attack')} is shown to succeed."
         won.sort(key=lambda one: -abs(one.cells.lift.value or 0.0))
         names = ", ".join(one.attack.name for one in won)
+        lift = signed(won[0].cells.lift.value, 3)
         return (
             f"{len(won)} of {counted(self.tested, 'attack')} succeed ({names}); the strongest is "
-            f"{won[0].attack.name}, {won[0].attack.about}: {won[0].cells.lift.value or 0.0:+.3f}."
+            f"{won[0].attack.name}, {won[0].attack.about}: {lift}."
         )
 
     def tables(self) -> Mapping[str, Table]:

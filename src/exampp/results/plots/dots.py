@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from exampp.records.wording import counted
+from exampp.records.wording import counted, signed
 from exampp.results.plots.figure import (
     ACCENT,
     ALARM,
@@ -461,7 +461,7 @@ def attack_lifts(
         best = max(lifts, key=lambda one: abs(one[1]))
         alt = (
             f"Dot plot of {len(lifts)} attacks. Succeeding: {', '.join(won) or 'none'}. The "
-            f"largest change is that of {best[0]}, {best[1]:+.3f}."
+            f"largest change is that of {best[0]}, {signed(best[1], 3)}."
         )
     return Figure(
         name=name,
