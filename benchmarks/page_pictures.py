@@ -137,6 +137,7 @@ def addresses(path: Path) -> dict[str, str]:
                 "grade",
                 "duplicates",
                 "banks",
+                "improve",
                 "people",
                 "abstention",
                 "citations",

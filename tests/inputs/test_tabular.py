@@ -431,3 +431,23 @@ def test_the_documentation_lists_the_names() -> None:
     for role, tiers in SYNONYMS.items():
         names = "; ".join(" ".join(f"`{name}`" for name in tier) for tier in tiers)
         assert f"| `{role}` | {names} |" in text
+
+
+@pytest.mark.parametrize("name", ["queries.csv", "list.csv", "list.jsonl"])
+def test_questions_of_one_word_are_questions(
+    tmp_path: Path, empty_exam: exampp.Collection, name: str
+) -> None:
+    rows = [["gravity"], ["photosynthesis"]]
+    content = objects("query", rows) if name.endswith("jsonl") else table("query", rows)
+    (tmp_path / name).write_text(content)
+    empty_exam.import_files(tmp_path / name)
+    assert {*empty_exam.query_texts().values()} == {"gravity", "photosynthesis"}
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_truth_value_is_no_question(
+    tmp_path: Path, empty_exam: exampp.Collection, value: bool
+) -> None:
+    (tmp_path / "list.jsonl").write_text(json.dumps({"query": value}) + "\n")
+    with pytest.raises(InputError, match=r"list.jsonl:1, query: must be a text"):
+        empty_exam.import_files(tmp_path / "list.jsonl")

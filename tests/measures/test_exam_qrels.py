@@ -202,3 +202,28 @@ def test_unjudged_passages_show_in_the_leaderboard() -> None:
     board = evaluate(book, ["P@2", "Cover@2"], [1])
     assert [(row.mean, row.ungraded) for row in board.rows] == [(1 / 2, 1 / 2), (1 / 2, 1 / 2)]
     assert "Up to 50.0% (s) of the passages behind P@2 have no grade." in board.notes
+
+
+def test_items_on_trial_do_not_change_labels_or_scores() -> None:
+    """An item of weight 0 counts nowhere: as if the bank did not have it."""
+    table: list[list[int | None]] = [[3, 5], [4, 0], [N, 5]]
+    rankings = [make_ranking("s", [0, 1, 2]), make_ranking("t", [2, 1])]
+    trial = make_book(make_query(table, *rankings, weights=[1.0, 0.0]))
+    without = make_book(make_query([row[:1] for row in table], *rankings))
+    both = make_book(make_query(table, *rankings))
+    assert [(row.passage_id, row.label) for row in exam_labels(trial)] == [("p0", 3), ("p1", 4)]
+    assert list(exam_labels(trial)) == list(exam_labels(without)) != list(exam_labels(both))
+    names = ["P@2", "nDCG@3", "Judged@3", "Cover@3", "StRecall@3"]
+    for labelling in (Labelling(), Labelling("count", gains="above")):
+        board = evaluate(trial, names, [4], labelling=labelling)
+        plain = evaluate(without, names, [4], labelling=labelling)
+        assert [board.scores(one) for one in names] == [plain.scores(one) for one in names]
+        assert evaluate(both, names, [4], labelling=labelling).scores("P@2") != board.scores("P@2")
+
+
+def test_a_query_with_items_on_trial_alone_is_left_out_and_named() -> None:
+    of_trial = make_query([[5]], make_ranking("s", [0]), weights=[0.0], query_id="q2")
+    book = make_book(make_query([[5]], make_ranking("s", [0]), query_id="q1"), of_trial)
+    board = evaluate(book, ["P@1", "Cover@1"], [4])
+    assert board.scores("P@1") == {"s": 1.0}
+    assert len([one for one in board.notes if "q2" in one and "left out" in one]) == 2

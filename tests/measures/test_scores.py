@@ -452,9 +452,10 @@ def test_items_count_alike_and_those_without_weight_not_at_all() -> None:
         make_query(table, make_ranking("s", [0]), weights=weights, query_id="q1"),
         make_query([[5]], make_ranking("s", [0]), weights=[0.0], query_id="q2"),
     )
-    (found,) = score(book, [parse_measure("StRecall@5")], (4,)).columns
-    assert found.values.values.tolist() == [[0.5, 0.0]]
-    assert found.values.counts.tolist() == [[True, False]]
+    scored = score(book, [parse_measure("StRecall@5")], (4,))
+    assert scored.columns[0].values.values.tolist() == [[0.5]]
+    assert scored.columns[0].values.counts.tolist() == [[True]]
+    assert (scored.query_ids, scored.left_out) == (("q1",), ("q2",))
     board = evaluate(book, ["StRecall@5", "Cover@5"], [4])
     assert board.scores("StRecall@5") == {"s": 0.5}
     assert board.scores("Cover@5") == {"s": 0.75}

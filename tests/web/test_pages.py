@@ -28,7 +28,7 @@ PAGES = (
     *(*live.NAVIGATION, "/query?id=q1"),
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
-    *("/duplicates", "/banks", "/write", "/grade", "/people", "/record?id=q1"),
+    *("/duplicates", "/banks", "/improve", "/write", "/grade", "/people", "/record?id=q1"),
     *("/abstention", "/citations"),
     *("/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
@@ -244,7 +244,7 @@ def test_every_page_makes_sense_of_every_kind_of_collection(tmp_path: Path, name
 
 WHOLE = (
     *(*live.NAVIGATION, "/query?id=q1", "/record?id=q1", "/cell?query=q1&passage=p1"),
-    *("/search?q=a", "/bank?query=q1", "/duplicates", "/banks", "/judge", "/judge/end"),
+    *("/search?q=a", "/bank?query=q1", "/duplicates", "/banks", "/improve", "/judge", "/judge/end"),
     "/judge/guidelines",
     *("/abstention", "/citations"),
     *("/write", "/grade", "/people", "/judge/all?query=q1", "/judge/all?query=q1&by=passage"),

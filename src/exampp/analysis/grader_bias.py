@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exampp.measures.board import Leaderboard
 from exampp.measures.exams import QueryExam, exams, lay_out, resolve_subtopics
-from exampp.measures.qrels import graded_passages, weighted_items
+from exampp.measures.qrels import graded_passages
 from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.wording import signed
 from exampp.results.notes import Note, listed, note
@@ -296,7 +296,7 @@ def _by_system(
 
 def _rated(exam: QueryExam, passages: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the mean rating of each passage on the items that count; NaN without ratings."""
-    ratings = exam.query.ratings[np.ix_(passages, weighted_items(exam))]
+    ratings = exam.query.ratings[np.ix_(passages, exam.items)]
     known = ratings != MISSING
     sums, counts = np.where(known, ratings, 0).sum(axis=1, dtype=float), known.sum(axis=1)
     means = np.full(len(passages), np.nan)

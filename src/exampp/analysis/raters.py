@@ -478,9 +478,9 @@ def _labels(book: Gradebook, ratings: Ratings, at_least: Sequence[int]) -> Label
 def _items(query: QueryGrades, subtopic: int) -> NDArray[np.intp]:
     """Return the items of a subtopic; all of them for the whole query or an empty subtopic.
 
-    Items to avoid are excluded, as in EXAM-Qrels.
+    Only items with a positive weight are included, as in EXAM-Qrels.
     """
-    wanted = query.weights >= 0
+    wanted = query.weights > 0
     own = np.flatnonzero(wanted & (query.item_subtopics == subtopic) & (subtopic > 0))
     return own if len(own) else np.flatnonzero(wanted)
 

@@ -401,7 +401,7 @@ def _query_table(data: ReportData) -> Table:
     for index, query_id in enumerate(data.main.query_ids):
         column = values[:, index][counts[:, index]]
         query = items.get(query_id.partition("/")[0], items.get(query_id))
-        wanted = np.empty((0, 0)) if query is None else query.ratings[:, query.weights >= 0]
+        wanted = np.empty((0, 0)) if query is None else query.ratings[:, query.weights > 0]
         best = wanted.max(axis=0, initial=MISSING)
         uncovered = int((best < data.settings.min_rating).sum())
         mean = float(column.mean()) if len(column) else None

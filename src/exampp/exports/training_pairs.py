@@ -160,7 +160,7 @@ def _sorted_passages(
     query: QueryGrades, rule: _Rule, left_out: Counter[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the positive passages, most items first, and the negatives, best rank first."""
-    wanted = np.flatnonzero(query.weights >= 0)
+    wanted = np.flatnonzero(query.weights > 0)
     ratings = query.ratings[: query.pool_size, wanted]
     graded = ratings != MISSING
     covered = (graded & (ratings >= rule.threshold)).sum(axis=1)

@@ -89,7 +89,7 @@ def table_parts(
     if "question" in roles and not _has_certain_id(roles):
         # a bare id may number the rows or the passages: the text of the question is certain
         roles = {role: names for role, names in roles.items() if role != "query_id"}
-        if _are_ids(plain, roles):
+        if kind != "queries" and _are_ids(plain, roles):
             roles = {**roles, "query_id": roles["question"], "question": ()}
     used = {name for names in roles.values() for name in names}
     parts: dict[str, dict[str, tuple[int, Mapping[str, Any]]]] = {
@@ -226,9 +226,10 @@ def _are_ids(rows: Sequence[Row], roles: Roles) -> bool:
 
 
 def _cell(row: Row, roles: Roles, role: str) -> str:
-    """Return the text of a role in a row; raise InputError for a list or an object."""
+    """Return the text of a role in a row; raise InputError for a value that is none."""
     value = value_of(row, roles, role)
-    if isinstance(value, list | dict):
+    is_text = role in ("question", "text", "answer")
+    if isinstance(value, list | dict) or (is_text and isinstance(value, bool)):
         raise InputError(f"must be a text, not {brief(value)}", field=roles[role][0])
     return _text(value)
 

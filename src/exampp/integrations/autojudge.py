@@ -435,7 +435,7 @@ def _report_labels(
 
     A report without text gets the lowest label.
     """
-    wanted = {query.query_id: query.weights >= 0 for query in book.queries}
+    wanted = {query.query_id: query.weights > 0 for query in book.queries}
     rows = ((place, cells[:, wanted[place[1]]]) for place, cells in _best(book))
     best = {place: cells.max(axis=0, keepdims=True) for place, cells in rows if cells.size}
     lowest = book.grader.lowest

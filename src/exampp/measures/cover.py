@@ -261,7 +261,6 @@ def cover_exams(
         items = exam.items
         if policy.graded_items_only:
             items = items[(exam.query.ratings[:, items] != MISSING).any(axis=0)]
-        items = items[exam.query.weights[items] != 0]
         if len(items):
             yield QueryExam(exam.query, exam.exam_id, items, exam.passages)
 

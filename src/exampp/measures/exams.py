@@ -108,7 +108,7 @@ def exams(
     """Yield the exams of a gradebook, query by query; exams without items are skipped.
 
     `selector` selects among a system's rankings for a subtopic instead of the mode's own rule.
-    With `avoided`, the items to avoid are included.
+    Items of weight 0 do not count. With `avoided`, the items to avoid are included.
     """
     number = {system: index for index, system in enumerate(gradebook.systems)}
     for query in gradebook.queries:
@@ -117,7 +117,8 @@ def exams(
             if len(ranking.passages):
                 by_system[number[ranking.system]][ranking.subtopic] = order(query, ranking)
         for subtopic, all_items in _groups(query, subtopics):
-            items = all_items if avoided else all_items[query.weights[all_items] >= 0]
+            weights = query.weights[all_items]
+            items = all_items[weights != 0 if avoided else weights > 0]
             if not len(items):
                 continue
             choose = selector or _passage_selector(subtopics, subtopic)

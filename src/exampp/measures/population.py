@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.measures.cover import cover
-from exampp.measures.exams import Indices, QueryExam, exams, lay_out
+from exampp.measures.exams import Indices, exams, lay_out
 from exampp.measures.names import Measure
 from exampp.measures.needs import check_needed_cells
 from exampp.records.decisions import UnitKind
@@ -232,7 +232,7 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
     answered: list[_Answered] = []
     for query_id in sorted(of_mean):
         exam = exam_of[query_id]
-        items = _weighted(exam)
+        items = sorted(exam.items.tolist(), key=exam.query.item_ids.__getitem__)
         cut = tuple(None if one is None else one[:k] for one in exam.passages)
         answered.append(_Answered(exam.query, cut))
         names += [(query_id, exam.query.item_ids[item]) for item in items]
@@ -260,12 +260,6 @@ def _items(book: Gradebook, measure: Measure, k: int, min_rating: int) -> Popula
         judged=np.full(covering.shape, np.nan),
         lists=_lists(answered),
     )
-
-
-def _weighted(exam: QueryExam) -> list[int]:
-    """Return the items with a weight, by id."""
-    weighted = exam.items[exam.query.weights[exam.items] > 0].tolist()
-    return sorted(weighted, key=lambda item: exam.query.item_ids[item])
 
 
 def _covering(

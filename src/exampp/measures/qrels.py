@@ -1,6 +1,7 @@
 """EXAM-Qrels: one relevance label per passage, derived from its grades.
 
-Only passages with a grade have a label; the others are unjudged, as in any qrels.
+Only passages with a grade have a label; the others are unjudged, as in any qrels. Labels count
+the items with a positive weight.
 """
 
 from __future__ import annotations
@@ -139,10 +140,10 @@ def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
     """Yield the items as subtopics of diversity measures, with the passages that cover them.
 
     An item that no passage covers gets a placeholder passage that does, because ndeval would
-    otherwise drop the item and score an easier exam. Items of weight 0 are excluded, as in Cover.
+    otherwise drop the item and score an easier exam.
     """
     passage_ids = exam.query.passage_ids
-    for item in weighted_items(exam).tolist():
+    for item in exam.items.tolist():
         item_id = exam.query.item_ids[item]
         ratings = exam.query.ratings[:, item]
         covers = ratings >= threshold
@@ -150,11 +151,6 @@ def subtopic_rows(exam: QueryExam, threshold: int) -> Iterator[SubtopicQrel]:
             yield SubtopicQrel(exam.exam_id, item_id, passage_ids[index], int(covers[index]))
         if not covers.any():
             yield SubtopicQrel(exam.exam_id, item_id, f"{UNCOVERED}/{item_id}", 1)
-
-
-def weighted_items(exam: QueryExam) -> NDArray[np.intp]:
-    """Return the items of an exam with a positive weight: the subtopics of diversity measures."""
-    return exam.items[exam.query.weights[exam.items] > 0]
 
 
 def _mth_best(ratings: Ratings, m: int, lowest: int) -> Labels:

@@ -82,7 +82,7 @@ def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
     break.
     """
     ranked: list[RankedExam] = []
-    unlabelled = [q.query_id for q in gradebook.queries if not q.item_ids]
+    unlabelled = [q.query_id for q in gradebook.queries if not (q.weights > 0).any()]
     names: tuple[str, NDArray[np.object_]] | None = None
     for exam in exams(gradebook, subtopics, by_score()):
         graded = graded_passages(exam.query.ratings[:, exam.items])

@@ -3,10 +3,8 @@
 A threshold is the relevance level of every measure that has one and leaves it open; measures
 without one (nDCG, ERR, Judged) are computed once. A system that misses a query has 0 there; a query
 without a passage at the threshold is 0 for all systems, as in trec_eval; a query without any label
-is excluded. With subtopics, each of them is a separate query.
-
-Diversity measures use the items of the bank as subtopics of equal weight; items of weight 0 are
-excluded, and so are queries without other items.
+is excluded. With subtopics, each of them is a separate query. Diversity measures use the items of
+the bank as subtopics of equal weight.
 """
 
 from __future__ import annotations
@@ -29,10 +27,10 @@ from exampp.measures.formulas import (
     trec_scores,
 )
 from exampp.measures.names import Measure
-from exampp.measures.qrels import Labelling, Labels, subtopic_rows, weighted_items
+from exampp.measures.qrels import Labelling, Labels, subtopic_rows
 from exampp.measures.rankings import RankedExams, labels_of, qrels_of, rank_exams, unlabelled_shares
 from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
 from exampp.sanitize import or_default
 
@@ -64,15 +62,12 @@ def score(
     shares = {k: unlabelled_shares(ranked, k) for k in {task.measure.cutoff for task in tasks}}
     columns = []
     for (min_rating, task), table in zip(planned, values, strict=True):
-        counts = ~np.isnan(table)
-        if task.measure.kind.subtopics:
-            counts = np.broadcast_to(_weighted(ranked), table.shape)
         columns.append(
             MeasureColumn(
                 measure=task.measure,
                 min_rating=min_rating,
                 query_ids=ranked.ids,
-                values=masked(table, counts, added=task.measure.kind.added),
+                values=masked(table, ~np.isnan(table), added=task.measure.kind.added),
                 ungraded=shares[task.measure.cutoff],
                 missing_cells=(None,) * len(ranked.systems),
                 without_relevant=_without_relevant(ranked, task, labels),
@@ -181,11 +176,6 @@ divide by the number of items there.
 """
 
 
-def _weighted(ranked: RankedExams) -> NDArray[np.bool_]:
-    """Return which exams have an item with a positive weight; others do not count here."""
-    return np.array([len(weighted_items(one.exam)) > 0 for one in ranked.exams], np.bool_)
-
-
 def _highest(labelling: Labelling, grader: GraderIdentity) -> int:
     """Return the highest possible label; -1: the number of items of the query."""
     if labelling.gains == "binary":
@@ -199,11 +189,7 @@ def _without_relevant(
     if task.level is None or task.measure.kind.formula is not None:
         return 0
     if task.measure.kind.subtopics:
-        # A query without weighted items does not count, so it is not in without_relevant.
-        items = [(one.exam.query.ratings, weighted_items(one.exam)) for one in ranked.exams]
-        best = [
-            ratings[:, columns].max(initial=MISSING) for ratings, columns in items if len(columns)
-        ]
+        best = [one.exam.query.ratings[:, one.exam.items].max() for one in ranked.exams]
     else:
         of_task = zip(ranked.exams, labels[task.labels], strict=True)
         best = [of_exam[one.graded].max() for one, of_exam in of_task]

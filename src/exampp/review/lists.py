@@ -717,7 +717,7 @@ def summarize_queries(
     for query in gradebook.queries:
         ratings, name = query.ratings[: query.pool_size], query.query_id
         of_systems = scores.get(name, np.empty(0))
-        wanted = query.weights >= 0
+        wanted = query.weights > 0
         summaries.append(
             QuerySummary(
                 name,

@@ -71,7 +71,7 @@ class QueryView:
         self.judged = self.grades.judgments.max(axis=0)
         self.is_graded = self.grades.ratings != MISSING
         self.covers = self.grades.ratings >= criteria.min_rating
-        self.covers_wanted = self.covers & (self.grades.weights >= 0)
+        self.covers_wanted = self.covers & (self.grades.weights > 0)
         self.looked_at = self.covers.sum(axis=1) >= criteria.min_answers
         self.min_rating = criteria.min_rating
 

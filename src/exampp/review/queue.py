@@ -173,9 +173,9 @@ def _moving(
     for _, papers in groupby(
         exams(gradebook, before.mode, by_rank), key=lambda exam: exam.query.query_id
     ):
-        weighted = [exam for exam in papers if exam.query.weights[exam.items].sum() > 0]
-        for exam in weighted:
-            share = 1 / (len(weighted) * before.queries)
+        of_query = list(papers)
+        for exam in of_query:
+            share = 1 / (len(of_query) * before.queries)
             yield _cells(exam, min_rating, k, before.means, share)
 
 
@@ -252,7 +252,7 @@ def _cells(exam: QueryExam, min_rating: int, k: int, means: Floats, share: float
     # A covered cell matters if it is the only one of a system, an uncovered one if there is none.
     matters = count[layout.system[known]] == covers[layout.passages[known]]
     affected = np.zeros((len(used), len(exam.items), len(means)), np.float32)
-    affected[place, :, layout.system[known]] = matters & (weights > 0)
+    affected[place, :, layout.system[known]] = matters
     systems = affected.sum(axis=2).astype(np.int64)
     rows, columns = np.nonzero(systems)
     moves = weights[columns] / weights.sum() * share

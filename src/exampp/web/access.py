@@ -27,7 +27,7 @@ POSTS: Mapping[str, Action] = {
     "/history/undo": "judge",
     **dict.fromkeys(("/people/invite", "/people/revoke"), "manage"),
     **dict.fromkeys(("/impact", "/bank/edit", "/bank/dismiss", "/duplicates/settle"), "edit"),
-    "/write/typed": "edit",
+    **dict.fromkeys(("/write/typed", "/improve/accept"), "edit"),
     "/changes/add": "manage",
     **dict.fromkeys(("/files/add", "/files/check", "/files/import", "/files/remove"), "manage"),
     **dict.fromkeys(("/write/price", "/write/start", "/grade/price", "/grade/start"), "manage"),

@@ -98,6 +98,7 @@ PLACE_OF = {
     "/judge": "/queue",
     "/duplicates": "/items",
     "/banks": "/items",
+    "/improve": "/items",
     "/write": "/items",
     "/grade": "/runs",
 }
