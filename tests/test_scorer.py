@@ -10,7 +10,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import exampp
 from exampp.errors import InputError, Unfinished
 from exampp.graders.base import Grader, Reply, Request
 from exampp.graders.scripted import ScriptedGrader
+from exampp.measures.text_scores import Scores
 from exampp.prompts.words import stopwords
 
 WORDS = ("air", "blue", "copper", "delta", "echo", "field", "green", "hill", "iron", "jet")
@@ -479,3 +480,24 @@ def test_the_collection_may_be_closed(tmp_path: Path) -> None:
         scorer = exam.scorer("draft")
     (tmp_path / "my.exam").rename(tmp_path / "moved.exam")
     assert scorer.score("q1", ["Air scatters blue light."]).values
+
+
+def test_a_stopped_scorer_grades_nothing_more(small_exam: exampp.Collection) -> None:
+    scores: list[Future[Scores]] = []
+
+    def reply(request: Request) -> Reply:
+        if not scores:
+            # while a batch is graded, another call waits for it
+            scores.append(pool.submit(scorer.score, "q2", ["Another text."]))
+            scorer.stop(0)
+        return Reply("5")
+
+    asked = ScriptedGrader(reply)
+    scorer = small_exam.scorer(asked)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(Unfinished, match="grading was interrupted"):
+            scorer.score("q1", ["A text."])
+        with pytest.raises(Unfinished, match="grading was interrupted"):
+            scores[0].result(60)
+    assert len(asked.calls) <= 2
+    assert len(scorer.items("q1")) + len(scorer.items("q2")) > 2

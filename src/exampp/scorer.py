@@ -258,6 +258,13 @@ class Scorer:
         self._queue.send()
         return {query: self._scores(request) for query, request in requests.items()}
 
+    def stop(self, grace: float) -> None:
+        """Make open calls end within `grace` seconds; they and later ones raise Unfinished.
+
+        Calls end later if the grader cannot interrupt a request.
+        """
+        self._queue.stop(grace)
+
     def count_cells(self, texts: Mapping[str, Sequence[str]], *, part: str | None = None) -> int:
         """Return the number of cells of texts for several queries, graded before or not."""
         passages = {

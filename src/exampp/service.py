@@ -372,6 +372,10 @@ class ExamService:
             self._store.shutdown()
             raise
 
+    def stop(self, grace: float) -> None:
+        """Make requests that are graded end within `grace` seconds, as Unavailable."""
+        self._exam.scorer.stop(grace)
+
     def close(self) -> None:
         """Close the collection."""
         self._stored(self._collection.close)

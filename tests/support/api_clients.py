@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import uvicorn
+
+from exampp.service import ExamService
 from exampp.web.api import prepare_api
 from exampp.web.serving import listen
 from support import sealed_exam
@@ -20,7 +23,7 @@ from support.waiting import wait_for
 
 @dataclass(frozen=True)
 class Answer:
-    """What the API answered."""
+    """An answer of the API."""
 
     status: int
     headers: Mapping[str, str]
@@ -81,13 +84,20 @@ class ApiClient:
 @contextmanager
 def served(path: Path, **options: Any) -> Iterator[int]:
     """The port of a server of the exam."""
-    with sealed_exam.service(path) as service, listen("127.0.0.1", 0) as listener:
+    with sealed_exam.service(path) as service, running(service, **options) as (_, port):
+        yield port
+
+
+@contextmanager
+def running(service: ExamService, **options: Any) -> Iterator[tuple[uvicorn.Server, int]]:
+    """A server of the service, and its port."""
+    with listen("127.0.0.1", 0) as listener:
         server = prepare_api(service, "127.0.0.1", **options)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
             wait_for(lambda: server.started, bool)
-            yield listener.getsockname()[1]
+            yield server, listener.getsockname()[1]
         finally:
             server.should_exit = True
             thread.join()

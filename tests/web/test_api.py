@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import sealed_exam
-from support.api_clients import Answer, ApiClient, served
+from support.api_clients import Answer, ApiClient, running, served
 from support.sealed_exam import QUERIES, answers, words_of
 
 import exampp
 from exampp import service
 from exampp.records.clients import Limits
+from exampp.scorer import Scorer
 from exampp.service import revoke_client
 from exampp.web.api import BODY_BYTES
 from exampp.web.tools import TOOLS
@@ -343,3 +347,43 @@ def test_a_bug_shows_no_traceback(path: Path, monkeypatch: pytest.MonkeyPatch) -
         answer = bot.post("/v1/grade", query_id="q00", answer="a")
     assert (answer.status, answer.error["code"]) == (500, "internal")
     assert "secret" not in answer.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "message"), [(2, "the grader did not answer"), (0.1, "The server was stopped")]
+)
+def test_a_request_that_is_graded_is_answered_when_the_server_stops(
+    seconds: float, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The grader ends soon after the signal, or not before the server gives up."""
+    path = sealed_exam.make(tmp_path / "my.exam")
+    token = sealed_exam.client(path)
+    monkeypatch.setattr("exampp.web.serving.GRACE_SECONDS", seconds)
+    begun, ended = Event(), Event()
+
+    def rate(item: object, passage: object) -> int:
+        begun.set()
+        ended.wait(60)
+        return 5
+
+    def open_slow(exam: exampp.Collection) -> Scorer:
+        return exam.scorer(rate, name="slow", scale=(0, 5))
+
+    with (
+        closing(service.ExamService(path, open_slow)) as opened,
+        ThreadPoolExecutor(1) as pool,
+        running(opened) as (server, port),
+    ):
+        bot = ApiClient(port, token)
+        waiting = pool.submit(bot.post, "/v1/grade", query_id="q00", answer="some words")
+        assert begun.wait(60)
+        # the second signal changes nothing
+        for _ in range(2):
+            server.handle_exit(signal.SIGINT, None)
+        if seconds > 1:
+            ended.set()
+        answer = waiting.result(60)
+        ended.set()
+    assert answer.status == 503
+    assert message in answer.error["message"]
+    assert int(answer.headers["retry-after"]) > 0

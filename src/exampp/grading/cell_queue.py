@@ -24,6 +24,7 @@ from exampp.records import Grade, State
 from exampp.store.cells import PendingCells
 
 Value = TypeVar("Value")
+INTERRUPTED = "grading was interrupted"
 
 
 class _Sent(NamedTuple):
@@ -135,6 +136,7 @@ class CellQueue:
         self._start()
 
     def _start(self) -> None:
+        self._is_stopped = False
         self._sending, self._access = threading.Lock(), threading.Lock()
         self._waiting: dict[Hashable, _Queued] = {}
 
@@ -175,16 +177,32 @@ class CellQueue:
                 with self._access:
                     for key, one in waiting.items():
                         if not one.future.done():
-                            self._settle(key, one.future, Unfinished("grading was interrupted"))
+                            self._settle(key, one.future, Unfinished(INTERRUPTED))
+
+    def stop(self, grace: float) -> None:
+        """Grade nothing from now on, and end open requests within `grace` seconds."""
+        self._is_stopped = True
+        if (grading := self._grading) is not None:
+            grading.grader.stop(grace)
+
+    def _check_stopped(self) -> None:
+        if self._is_stopped:
+            raise Unfinished(INTERRUPTED)
 
     def _send_batch(self, batch: Mapping[Hashable, _Queued]) -> None:
         cells = [one.cell for one in batch.values()]
         grades: dict[int, Grade] = {}
-        failure: Exception = Unfinished("grading was interrupted")
+        failure: Exception = Unfinished(INTERRUPTED)
+
+        def put(number: int, grade: Grade) -> None:
+            grades[number] = grade
+            self._check_stopped()
+
         try:
+            self._check_stopped()
             if self._grading is None:
                 self._grading = self._open_grading()
-            grade_cells(self._grading, cells, grades.__setitem__)
+            grade_cells(self._grading, cells, put)
         except Exception as error:
             # every thread that waits for one of the cells raises it
             failure = error

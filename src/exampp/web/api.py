@@ -13,6 +13,7 @@ import os
 from asyncio import timeout
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,9 +40,17 @@ from exampp.web.access import (
     public_host,
 )
 from exampp.web.bodies import BODY_SECONDS, replayed, whole_body
+from exampp.web.limits import answer_or_refuse
 from exampp.web.mcp import answer_message
 from exampp.web.people import People
-from exampp.web.serving import listen, say, server_config, shown_host
+from exampp.web.serving import (
+    GRACE_SECONDS,
+    listen,
+    say,
+    server_config,
+    shown_host,
+    stoppable_server,
+)
 from exampp.web.tools import TOOLS, Tool, fault_sentence
 
 _LOG = logging.getLogger("exampp.service")
@@ -244,6 +253,10 @@ class TokenGate:
             await self.app(scope, receive, send)
         if scope["type"] != "http":
             return
+        stopped = error_answer(HTTPStatus.SERVICE_UNAVAILABLE, "The server was stopped", wait=10)
+        await answer_or_refuse(self._answer, stopped, scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         prefix = self.access.prefix
         if prefix and f"{scope['path']}/".startswith(f"{prefix}/"):
             scope["path"] = scope["path"].removeprefix(prefix) or "/"
@@ -323,7 +336,8 @@ def prepare_api(
         prefix=path_prefix(prefix),
         proxies=tuple(map(proxy_network, proxies)),
     )
-    return uvicorn.Server(server_config(create_api(service, access), access_log))
+    config = server_config(create_api(service, access), access_log)
+    return stoppable_server(config, partial(service.stop, GRACE_SECONDS / 2))
 
 
 def serve_api(

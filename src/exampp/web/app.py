@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from asyncio import CancelledError, timeout
+from asyncio import timeout
 from collections.abc import Mapping
 from http import HTTPStatus
 from importlib import import_module
@@ -29,6 +29,7 @@ from exampp.web import pages
 from exampp.web.access import Access, needed_action
 from exampp.web.bodies import BODY_SECONDS, replayed, stated_bytes, whole_body
 from exampp.web.decision_process import DecisionProcess
+from exampp.web.limits import answer_or_refuse
 from exampp.web.live_collection import LiveCollection, NothingYet
 from exampp.web.page_request import (
     StillComputing,
@@ -205,27 +206,19 @@ class Gate:
             await self.app(scope, receive, send)
         if scope["type"] != "http":
             return
-        headers = Headers(scope=scope)
-        started = False
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal started
-            started = True
             if message["type"] == "http.response.start":
                 own = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     own.setdefault(name, value)
             await send(message)
 
-        try:
-            await self._answer(scope, headers, receive, send_with_headers)
-        except CancelledError:
-            # the server is stopping and did not wait for the request
-            if not started:
-                stopped = _refused(HTTPStatus.SERVICE_UNAVAILABLE, "exampp has been stopped.")
-                await stopped(scope, receive, send_with_headers)
+        stopped = _refused(HTTPStatus.SERVICE_UNAVAILABLE, "exampp has been stopped.")
+        await answer_or_refuse(self._answer, stopped, scope, receive, send_with_headers)
 
-    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
         answer = self._refusal(scope, headers) or self._entrance(scope, headers)
         if answer is None and scope["path"] in UPLOADS:
             if stated_bytes(headers) > UPLOAD_BYTES:

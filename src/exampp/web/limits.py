@@ -92,6 +92,24 @@ class LimitedProtocol(H11Protocol):
             self.transport.abort()
 
 
+async def answer_or_refuse(
+    app: ASGIApp, refusal: ASGIApp, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Run an application; send the refusal if a stopping server cancels it before its response."""
+    started = False
+
+    async def noted(message: Message) -> None:
+        nonlocal started
+        started = True
+        await send(message)
+
+    try:
+        await app(scope, receive, noted)
+    except asyncio.CancelledError:
+        if not started:
+            await refusal(scope, receive, send)
+
+
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
     if timer is not None:
         timer.cancel()

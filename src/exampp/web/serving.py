@@ -211,17 +211,8 @@ def prepare(
 
     With `decisions`, the options of the collection, another process stores decisions.
     """
-    import uvicorn
-
     from exampp.web.app import create_app
     from exampp.web.rendering import drawing_ended, end_drawing
-
-    class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            # only once: a second signal would cut the orderly shutdown short
-            if not self.should_exit:
-                end_drawing()
-                super().handle_exit(sig, frame)
 
     drawing_ended.clear()
     port = listener.getsockname()[1]
@@ -239,7 +230,21 @@ def prepare(
         # a proxy that other machines reach has TLS; one for trials on this machine rarely has
         is_local = is_loopback(access.public[0].partition(":")[0])
         address = f"{'http' if is_local or not proxies else 'https'}://{access.public[0]}"
-    return Served(Server(config), listener, access, address + access.prefix)
+    return Served(stoppable_server(config, end_drawing), listener, access, address + access.prefix)
+
+
+def stoppable_server(config: uvicorn.Config, stop: Callable[[], None]) -> uvicorn.Server:
+    """Return a server that calls `stop` at the first signal to exit."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            # only once: a second signal would cut the orderly shutdown short
+            if not self.should_exit:
+                stop()
+                super().handle_exit(sig, frame)
+
+    return Server(config)
 
 
 def server_config(app: ASGIApp, access_log: str | Path | None) -> uvicorn.Config:
