@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from exampp.measures.leaderboard import grade_notes, missing_prerequisite
 from exampp.records.gradebook import Gradebook, QueryGrades, check_testable
 from exampp.records.items import IMPROVES, BankTexts, Item, makers_of
 from exampp.records.wording import counted, cut_text, signed
-from exampp.results.notes import Note, merge_notes, note
+from exampp.results.notes import Note, merge_notes, note, with_code
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, programs_only
 from exampp.sanitize import check_integer
@@ -57,6 +57,9 @@ from exampp.stats.held_out import (
 )
 from exampp.stats.item_analysis import ranked
 from exampp.stats.rank_correlation import kendall_rows
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 SPLITS = 10
 SIMILAR = 0.4
@@ -196,6 +199,28 @@ class Improvement(Result):
         if self.is_confirmed:
             return f"{' and '.join(parts).capitalize()}: {change}."
         return f"No gain is confirmed: if you {' and '.join(parts)}, {change}."
+
+    def plot(self) -> Figure:
+        """Plot the gain in each measure with its interval."""
+        from exampp.results.plots.dots import intervals_figure
+        from exampp.results.plots.figure import Spread
+
+        rows = [
+            Spread(
+                f"{one.measure}: {one.before:.3f} to {one.after:.3f}",
+                *(one.difference.value, one.difference.low, one.difference.high),
+            )
+            for one in self.gains
+        ]
+        return intervals_figure(
+            rows,
+            "gain on held-out systems",
+            "Gain of the proposed changes of the bank",
+            f"Bars: {percent(self.settings.level)} interval",
+            name="improvement",
+            draft=any(with_code(self.notes, "draft")),
+            zero=True,
+        )
 
     def tables(self, limit: int = SHOWN) -> Mapping[str, Table]:
         """Return the gain and the first `limit` proposals."""

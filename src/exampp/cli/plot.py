@@ -17,6 +17,7 @@ from exampp.records.options import argument, keyword
 from exampp.records.selection import SeveralSelection, SubtopicMode
 
 if TYPE_CHECKING:
+    from exampp.bank import Bank
     from exampp.grades.grades import Grades
     from exampp.measures.board import Leaderboard
     from exampp.records.gradebook import Gradebook
@@ -35,6 +36,7 @@ class PlotRequest:
     round_to: int | None
     subtopics: SubtopicMode
     query_texts: Callable[[], Mapping[str, str]]
+    bank: Callable[[str], Bank]
     source: str
 
     @cached_property
@@ -123,6 +125,14 @@ def _calibration(of: PlotRequest) -> Figure:
     return curve_figure(known or calibrate([of.book], of.source).calibration)
 
 
+def _improvement(of: PlotRequest) -> Figure:
+    return (
+        of.bank(of.grades.bank)
+        .improve(of.grades.grader.key, min_rating=of.min_rating, official=of.official or ())
+        .plot()
+    )
+
+
 def _methods(of: PlotRequest) -> Figure:
     """Draw every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
     from exampp.analysis import figures
@@ -178,6 +188,7 @@ KindName = Literal[
     "calibration",
     "corrected",
     "attacks",
+    "improvement",
 ]
 
 KINDS: Mapping[KindName, PlotKind] = {
@@ -212,6 +223,11 @@ KINDS: Mapping[KindName, PlotKind] = {
         ("--min-rating",),
         "Make a battery and have it graded: exampp analyze attacks --help",
     ),
+    "improvement": PlotKind(
+        _improvement,
+        ("--min-rating", "--official"),
+        "The reason is shown by: exampp bank improve",
+    ),
 }
 
 
@@ -225,7 +241,7 @@ def _of_kinds(option_name: str) -> OptionRule:
 def _takes_threshold(values: OptionValues) -> bool:
     what = values["what"]
     measures = {"measure": values["measure"] or KINDS[what].measures}
-    if what in ("corrected", "attacks"):
+    if what in ("corrected", "attacks", "improvement"):
         return True
     return OF_MEASURES["--min-rating"].where(
         at_cutoffs(measures) if what == "sensitivity" else measures
@@ -266,7 +282,8 @@ def plot(
     ] = None,
     min_rating: MinRatings = None,
     official: Annotated[
-        Path | None, keyword(help="Compare with this official leaderboard (scatter, methods).")
+        Path | None,
+        keyword(help="Compare with this official leaderboard (scatter, methods, improvement)."),
     ] = None,
     scores: Scores = None,
     round_to: RoundTo = None,
@@ -311,6 +328,7 @@ def plot(
             round_to,
             subtopics,
             opened.query_texts,
+            opened.bank,
             opened.path.name,
         )
         figure = kind.draw(request)
