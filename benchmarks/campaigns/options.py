@@ -512,6 +512,7 @@ OPTIONS: Mapping[str, Uses] = {
             "plot leaderboard my.exam -o out.csv",
             "plot corrected judged-my.exam -o out.json -m P@5",
             "plot attacks gamed.exam -o out.json",
+            "plot improvement banks.exam -o out.json",
         ),
         {
             **BOARD,

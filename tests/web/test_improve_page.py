@@ -126,3 +126,15 @@ def test_assessors_see_the_proposals_without_a_button(path: Path) -> None:
 def test_an_exam_that_is_too_small_says_so(tmp_path: Path) -> None:
     with live.visiting(live.graded(tmp_path)) as client:
         assert "No trial, because the exam has" in proposed(client, "No trial")
+
+
+def test_the_plot_has_the_gain_and_its_interval(path: Path) -> None:
+    with exampp.Collection(path) as opened:
+        found = opened.bank().improve()
+    figure = found.plot()
+    (gain,) = found.gains
+    (row,) = figure.data.rows
+    assert [value for value in row if isinstance(value, float)] == pytest.approx(
+        [gain.difference.value, gain.difference.low, gain.difference.high]
+    )
+    assert f"{gain.before:.3f} to {gain.after:.3f}" in str(row)
