@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from support.forms import (
     ASKED,
+    BRAINTRUST,
     CATS,
     FORMS,
     KEY,
@@ -18,6 +19,7 @@ from support.forms import (
     OTLP,
     RUNS,
     SAID,
+    WEAVE,
     Contents,
     contents,
     csv_table,
@@ -174,7 +176,22 @@ CASES = {
             )
         ),
         ONLY_ANSWER,
-        ("op_name", "spans: without a type, of a trace without a root"),
+        ("spans: 1, of a trace without a root",),
+    ),
+    "a damaged parent of a span": Case(
+        lines({**WEAVE[0], "parent_id": True}, {**WEAVE[1], "parent_id": None}),
+        Contents(("light?",), answers={"log": ("lights",)}),
+        ("spans: predict",),
+    ),
+    "documents of an output in lists of their own": Case(
+        lines(
+            {
+                **BRAINTRUST,
+                "output": {"answer": SAID, "documents": [[CATS, [LIGHT]], [[], [LIGHT]]]},
+            }
+        ),
+        BOTH._replace(references=(KEY,)),
+        ("metadata", "scores"),
     ),
     "a message without a role": Case(
         lines(
@@ -340,6 +357,11 @@ REFUSED = {
         csv_table(["question", "[p] x"], [ASKED, ""], ["Why?", f"[PASS] {SAID}"]),
         "log.csv",
         "the system returned nothing",
+    ),
+    "a list in a cell that is broken in a text": (
+        csv_table(["question", "answer", "contexts"], [ASKED, SAID, f"['{CATS}' '{LIGHT}\n']"]),
+        "log.csv",
+        "contexts: is a broken or truncated list",
     ),
     "a number that is no id of a document": (
         _maps({"q1": [1.5]}),

@@ -328,6 +328,27 @@ TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hel
 TRANSCRIPT = f"user: Hi\nassistant: Hello\nuser: {ASKED}"
 JUDGED = Contents(judgments=(("a", 3), ("b", 0)))
 
+WEAVE = (
+    {
+        "id": "1",
+        "op_name": "predict",
+        "trace_id": "t",
+        "parent_id": None,
+        "started_at": "x",
+        "inputs": {"question": ASKED},
+        "output": {"answer": SAID, "context": [CATS, LIGHT]},
+    },
+    {
+        "id": "2",
+        "op_name": "rewrite",
+        "trace_id": "t",
+        "parent_id": "1",
+        "started_at": "x",
+        "inputs": {"question": "light?"},
+        "output": "lights",
+    },
+)
+
 FORMS: dict[str, Form] = {
     "DeepEval, its latest test run": Form(
         "log.json", json.dumps(TEST_RUN), "deepeval", "acr", ["metricsData"]
@@ -1394,16 +1415,10 @@ FORMS |= {
     ),
     "Weave, calls": Form(
         "log.jsonl",
-        lines(
-            {"id": "1", "op_name": "predict", "trace_id": "t", "parent_id": None,
-             "started_at": "x", "inputs": {"question": ASKED},
-             "output": {"answer": SAID, "context": [CATS, LIGHT]}},
-            {"id": "2", "op_name": "rewrite", "trace_id": "t", "parent_id": "1",
-             "started_at": "x", "inputs": {"question": "light?"}, "output": "lights"},
-        ),
+        lines(*WEAVE),
         "traces",
         "ac",
-        ["op_name", "spans: without a type"],
+        ["spans: rewrite"],
     ),
     "Giskard, a test set": Form(
         "log.jsonl",

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from tokenize import NL, STRING, TokenError, generate_tokens
+from tokenize import ERRORTOKEN, NL, STRING, TokenError, generate_tokens
 from typing import Any
 
 from exampp.errors import InputError
@@ -49,6 +49,8 @@ def _python_literal(text: str) -> Any:
     if not _SIDE_BY_SIDE.search(text):
         return ast.literal_eval(text)
     tokens = [one for one in generate_tokens(io.StringIO(text).readline) if one.type != NL]
+    if any(one.type == ERRORTOKEN for one in tokens):
+        raise SyntaxError("a text is not closed")
     pairs = zip(tokens, [None, *tokens], strict=False)
     parts = (
         ("," if before and before.type == one.type == STRING else "") + one.string

@@ -139,7 +139,9 @@ def _row_of_trace(
         paths = tuple(one for one in paths if one not in preset.paths("response"))
         retrieved, keys = [root], preset.document_text
         found_texts = _documents(root, preset, paths)
-        documents = [one for one in found_texts if isinstance(one, str) or holds_text(one, keys)]
+        documents = [
+            one for one in found_texts if isinstance(one, str | list) or holds_text(one, keys)
+        ]
     contexts_at = (find_value(span, paths, in_lists=True) for span in retrieved)
     carried = [(name, *_first_found([root, *of_trace], preset.paths(name))) for name in _CARRIED]
     found = {
