@@ -30,7 +30,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -65,6 +65,8 @@ COLUMNS = ("columns", "data")
 Pairs = Counter[tuple[str, str]]
 """Counts of (path, text) in a file."""
 Reported = set[str]
+Rankings = Mapping[tuple[str, str], Sequence[str]]
+"""Texts of a system by (query id, system)."""
 
 
 class Finding(NamedTuple):
@@ -197,10 +199,13 @@ def _pairs(value: Any, field: str) -> Iterator[tuple[str, str]]:
         yield field, value.strip()
 
 
-def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
+def roles_of(
+    held: Contents, expected: Contents, rankings: Rankings | None = None
+) -> dict[str, set[str]]:
     """Return the texts of a collection by their role.
 
-    The contexts of records without an answer belong to a system with the name of the file.
+    The contexts of records without an answer belong to a system with the name of the file; they
+    are recognised in the ranking of a query, if `rankings` are given, or else in all of a system.
     """
     contexts, answers = set[str](), {text for some in held.answers.values() for text in some}
     known = {
@@ -209,8 +214,10 @@ def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
         if system.endswith(":contexts") or f"{system}:contexts" not in expected.contexts
         for text in some
     }
-    for system, some in held.contexts.items():
-        is_alone = f"{system}:contexts" not in held.contexts and not known.isdisjoint(some)
+    of_systems = {("", system): some for system, some in held.contexts.items()}
+    for (query, system), some in (rankings or of_systems).items():
+        of_contexts = (query, f"{system}:contexts")
+        is_alone = of_contexts not in (rankings or of_systems) and not known.isdisjoint(some)
         is_context = system.endswith(":contexts") or is_alone
         (contexts if is_context else answers).update(some)
     return {
@@ -220,6 +227,19 @@ def roles_of(held: Contents, expected: Contents) -> dict[str, set[str]]:
         "reference": {*held.references},
         "item": {text for text, _ in held.nuggets},
     }
+
+
+def rankings_in(folder: Path) -> Rankings:
+    """Return the texts that `contents` wrote, by query and system."""
+    if not (folder / "out.run").exists():
+        return {}
+    with (folder / "texts.jsonl").open() as file:
+        texts = {row["passage_id"]: row["text"] for row in map(json.loads, file)}
+    rankings: dict[tuple[str, str], list[str]] = {}
+    for line in (folder / "out.run").read_text().splitlines():
+        query, _, passage, _, _, system = line.split()
+        rankings.setdefault((query, system), []).append(texts[passage])
+    return rankings
 
 
 class Expected(NamedTuple):
@@ -254,7 +274,7 @@ def names_of(text: str, fields: Pairs) -> set[str]:
     return {path.rpartition(END)[2] for path, value in fields if value == text}
 
 
-def wrong(name: str, data: bytes, held: Contents, passages: str, report: Any) -> Iterator[str]:
+def wrong(name: str, data: bytes, held: Contents, folder: Path, report: Any) -> Iterator[str]:
     """Yield what is wrong with the contents of a collection of a damaged file."""
     text = data.decode("utf-8", "replace")
     before, expected, role_of, reported = expected_of(name)
@@ -263,7 +283,9 @@ def wrong(name: str, data: bytes, held: Contents, passages: str, report: Any) ->
     everything = "\n".join((text, text.replace('""', '"'), *(one for _, one in after)))
     is_long = any(len(one) > LONG for _, one in after)
     everything = " ".join(everything.split()) if is_long else everything
-    found = roles_of(held, FORMS[name].expected)
+    found = roles_of(held, FORMS[name].expected, rankings_in(folder))
+    written = folder / "texts.jsonl"
+    passages = written.read_text() if written.exists() else ""
     stored = passages + "\n".join(one for some in found.values() for one in some)
     is_replaced = "\0" in text and bool(report.replaced)
     is_reported = bool(report.skipped or reported_by(report) - reported)
@@ -337,9 +359,7 @@ def case(seed: int) -> tuple[str, list[Finding]]:
                 folder / form.name, on_error=chance.choice(("refuse", "skip"))
             )
             held = contents(exam, folder)
-            passages = folder / "texts.jsonl"
-            texts = passages.read_text() if passages.exists() else ""
-            found += wrong(name, data, held, texts, report)
+            found += wrong(name, data, held, folder, report)
         except ExamError as error:
             outcome = "refused"
             if report is not None and "cannot be a column of a TREC file" not in str(error):

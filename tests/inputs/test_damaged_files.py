@@ -15,6 +15,7 @@ from support.forms import (
     FORMS,
     KEY,
     LIGHT,
+    MESSAGES,
     MLFLOW_2,
     OTLP,
     RUNS,
@@ -177,6 +178,13 @@ CASES = {
         ),
         ONLY_ANSWER,
         ("spans: 1, of a trace without a root",),
+    ),
+    "two replies to one message, each a row": Case(
+        lines(*MESSAGES[1:4], {**MESSAGES[4], "content": "Hm."}, {**MESSAGES[4], "turn": 5}),
+        Contents(
+            ("Hi", f"user: Hi\nassistant: {SAID}\nuser: {ASKED}"), answers={"bot-1": (SAID, SAID)}
+        ),
+        ("rating", "messages: other messages"),
     ),
     "a damaged parent of a span": Case(
         lines({**WEAVE[0], "parent_id": True}, {**WEAVE[1], "parent_id": None}),
@@ -362,6 +370,16 @@ REFUSED = {
         csv_table(["question", "answer", "contexts"], [ASKED, SAID, f"['{CATS}' '{LIGHT}\n']"]),
         "log.csv",
         "contexts: is a broken or truncated list",
+    ),
+    "a message of no conversation": (
+        lines({**MESSAGES[1], "session_id": None}, *MESSAGES[1:]),
+        "log.jsonl",
+        "log.jsonl:1, conversation_id: the message names no conversation",
+    ),
+    "a message that nobody answers": (
+        lines(*MESSAGES[1:4]),
+        "log.jsonl",
+        "log.jsonl:3, messages: the conversation ends without a message of the system",
     ),
     "a number that is no id of a document": (
         _maps({"q1": [1.5]}),

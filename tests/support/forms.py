@@ -1695,6 +1695,17 @@ IN_TURN = (
      "contexts": [CATS, LIGHT]},
     {"conversation_id": "c", "turn": 1, "question": "Hi", "answer": SAID},
 )  # fmt: skip
+IN_TURNS = Contents(
+    ("Hi", f"user: Hi\nassistant: {SAID}\nuser: {ASKED}"), answers={"bot-1": (SAID, SAID)}
+)
+MESSAGES = [
+    {"session_id": "c", "turn": place, "role": role, "content": content, "model": model,
+     "rating": rating}
+    for place, (role, content, model, rating) in enumerate((
+        ("system", "Be brief.", "", ""), ("user", "Hi", "", ""), ("assistant", SAID, "bot-1", 1),
+        ("user", ASKED, "", ""), ("assistant", SAID, "bot-1", 5),
+    ))
+]  # fmt: skip
 
 FORMS |= {
     "TREC DRAGUN, a rubric": Form(
@@ -1712,8 +1723,35 @@ FORMS |= {
         Contents((f"user: {ASKED}\nuser: Why?", "How?")),
         ["reference"],
     ),
+    "Vicuna, questions": Form(
+        "question.jsonl",
+        lines({"question_id": 1, "text": ASKED, "category": "generic"}),
+        "mt-bench",
+        Contents(),
+    ),
     "RAGElo, queries": Form("queries.csv", f"qid,query\n0,{ASKED}\n", "", Contents()),
     "a dictionary of one query": Form("log.json", json.dumps({"q-text": ASKED}), "", Contents()),
+    "a row per message": Form(
+        "log.csv", table(*MESSAGES), "message-rows", IN_TURNS, ["rating"], "bot-1"
+    ),
+    "a record per message": Form(
+        "log.json", whole([*reversed(MESSAGES)]), "message-rows", IN_TURNS, ["rating"], "bot-1"
+    ),
+    "MLflow, a table of search_traces": Form(
+        "log.csv",
+        table({**{name: str(MLFLOW[name]) for name in ("request", "response", "spans")},
+               "trace_id": "tr-1", "trace": "Trace(trace_id=tr-1)", "state": "OK"}),
+        "mlflow-traces",
+        "ac",
+    ),
+    "MLflow, a table of search_traces without spans": Form(
+        "log.csv",
+        table({"request": str(MLFLOW["request"]), "response": SAID, "spans": "",
+               "trace_id": "tr-1", "state": "OK"}),
+        "mlflow-traces",
+        "a",
+        ["state"],
+    ),
     "a record per turn": Form(
         "log.jsonl",
         lines(*IN_TURN),
@@ -2068,6 +2106,7 @@ SOURCES = {
     "Bedrock": "docs.aws.amazon.com/bedrock",
     "OpenAI": "platform.openai.com/docs/guides/supervised-fine-tuning",
     "MT-bench": "lm-sys/FastChat, llm_judge",
+    "Vicuna": "lm-sys/vicuna-blog-eval",
     "TREC DRAGUN": "trec-dragun/resources",
     "TREC RAGTIME": "trec-ragtime.github.io; autojudge-base",
     "RAGElo": "zetaalphavector/RAGElo",

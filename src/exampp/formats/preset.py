@@ -55,6 +55,18 @@ class Spans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     children: str = ""
 
 
+class Messages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Fields of rows that are each one message of a conversation.
+
+    The messages of a conversation are in the order of the numbers in `order`, or of the file.
+    """
+
+    conversation: Paths
+    role: Paths
+    content: Paths
+    order: Paths = ()
+
+
 class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Places of the question, its contexts, the answer and the reference in records.
 
@@ -92,6 +104,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             fields `system` and `prompt`. `@system_columns` in `sniff` means such a column.
         response_prefix: Pattern of what is left out at the start of responses.
         groups: Whether a row is one context; rows of one question and system are one record.
+        messages: Fields of rows that are each one message; a question with its replies, and the
+            messages before it, is one record with the field `messages`.
         contexts_may_be_gold: Whether contexts may be those of a data set.
         normalize_names: Whether the spelling of fields varies.
         document_id: Field of the id of contexts that are objects.
@@ -133,6 +147,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     json: Paths = ()
     ignored: Paths = ()
     spans: Spans | None = None
+    messages: Messages | None = None
 
     @property
     def opens(self) -> bool:

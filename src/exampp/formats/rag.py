@@ -39,7 +39,7 @@ from exampp.formats.rag_record import (
     read_record,
     unread_paths,
 )
-from exampp.formats.rag_rows import grouped_rows, opened_rows, with_earlier_turns
+from exampp.formats.rag_rows import grouped_rows, opened_rows, rows_of_messages, with_earlier_turns
 from exampp.formats.rag_values import (
     check_dotted_path,
     check_single_turn,
@@ -180,6 +180,8 @@ def _rows_of_records(
     rows = [*opened_rows(path, numbered_rows, preset, columns, on_error)]
     if preset.system_columns:
         rows = [*rows_of_columns(preset, rows)]
+    if preset.messages:
+        rows = [*rows_of_messages(path, preset.messages, rows, on_error)]
     if preset.groups:
         rows = [*grouped_rows(preset, rows)]
     if preset.spans is None:

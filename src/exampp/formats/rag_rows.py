@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ from exampp.formats.custom_columns import ROLES
 from exampp.formats.fields import normalize_name
 from exampp.formats.lines import OnError
 from exampp.formats.literals import decoded_json, literal, opened_fields
-from exampp.formats.preset import FIELD_OF_ROLE, NUMBERED_CONTEXT, Preset
+from exampp.formats.preset import FIELD_OF_ROLE, NUMBERED_CONTEXT, Messages, Paths, Preset
 from exampp.formats.rag_values import (
     conversation_of,
     find_value,
     holds_text,
     is_place_of_turn,
+    starts_question,
 )
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
@@ -73,6 +75,45 @@ def grouped_rows(preset: Preset, rows: Iterable[tuple[int, Row]]) -> Iterator[tu
             elif is_empty(group.get(name)):
                 group[name] = value
     yield from groups.values()
+
+
+def rows_of_messages(
+    path: str | Path, fields: Messages, rows: Iterable[tuple[int, Row]], on_error: OnError
+) -> Iterator[tuple[int, Row]]:
+    """Yield one row per question, with all messages up to its replies in the field `messages`.
+
+    Its other fields are those of its last message, and of earlier ones that this one lacks.
+    """
+    conversations: dict[str, list[tuple[int, Row]]] = {}
+    for number, row in rows:
+        place, name = find_value(row, fields.conversation)
+        if place:
+            conversations.setdefault(str(name), []).append((number, row))
+        else:
+            what, field = "the message names no conversation", fields.conversation[0]
+            on_error(InputError(what, file=path, line=number, field=field))
+    places = {*chain(fields.conversation, fields.role, fields.content, fields.order)}
+    for numbered in conversations.values():
+        ordered = _in_order(numbered, fields.order)
+        roles = [find_value(row, fields.role)[1] for _, row in ordered]
+        texts = [find_value(row, fields.content)[1] for _, row in ordered]
+        messages = [{"role": one, "content": of} for one, of in zip(roles, texts, strict=True)]
+        others: dict[str, Any] = {}
+        for place, (number, row) in enumerate(ordered, 1):
+            others |= {
+                name: one for name, one in row.items() if name not in places and not is_empty(one)
+            }
+            if place == len(ordered) or starts_question(messages[:place], messages[place]):
+                yield number, {**others, "messages": messages[:place]}
+                others = {}
+
+
+def _in_order(rows: Sequence[tuple[int, Row]], paths: Paths) -> Sequence[tuple[int, Row]]:
+    """Return rows in the order of their numbers, or as they are if one has none."""
+    numbers = [str(find_value(row, paths)[1]) for _, row in rows]
+    if not all(map(str.isdecimal, numbers)):
+        return rows
+    return [row for _, row in sorted(zip(map(int, numbers), rows, strict=True), key=itemgetter(0))]
 
 
 def with_earlier_turns(

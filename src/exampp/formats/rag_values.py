@@ -202,6 +202,14 @@ def replies_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
     return [one for one in messages[users[-1] if users else 0 :] if _role(one) in _SYSTEMS]
 
 
+def starts_question(messages: Sequence[Any], message: Any) -> bool:
+    """Return whether a message asks the next question after messages with a reply."""
+    is_answered = _role(messages[-1]) not in _USERS and any(
+        _role(one) in _USERS for one in messages
+    )
+    return is_answered and _role(message) in _USERS
+
+
 def other_messages(value: Any) -> Iterator[str]:
     """Yield the texts of chat messages after the last question, and of those without a role."""
     many = flat(value) if isinstance(value, list) else []

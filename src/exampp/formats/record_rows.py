@@ -28,6 +28,7 @@ from exampp.formats.lines import (
     text_of,
     valid_json,
 )
+from exampp.formats.literals import literal
 from exampp.formats.preset import (
     OUTER,
     Paths,
@@ -355,8 +356,8 @@ def _rows_of_cells(number: int, row: Cells, places: Paths) -> Iterator[tuple[int
     for place in places:
         head, *rest = place.split(".")
         if row.get(head, "").startswith(("[", "{")):
-            with suppress(ValueError, RecursionError):
-                text = json.dumps({**row, head: json.loads(row[head])})
+            with suppress(TypeError, ValueError, RecursionError):  # a set is not JSON
+                text = json.dumps({**row, head: literal(row[head])})
                 found = [*elements_at(text, 0, [head, *rest])]
                 if found and all(isinstance(one, dict) for _, one, _ in found):
                     yield from ((number, {**one, OUTER: outer}) for _, one, outer in found)
