@@ -86,8 +86,8 @@ def rows_of_messages(
     """
     conversations: dict[str, list[tuple[int, Row]]] = {}
     for number, row in rows:
-        place, name = find_value(row, fields.conversation)
-        if place:
+        found_at, name = find_value(row, fields.conversation)
+        if found_at:
             conversations.setdefault(str(name), []).append((number, row))
         else:
             what, field = "the message names no conversation", fields.conversation[0]
