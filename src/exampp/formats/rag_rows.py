@@ -82,7 +82,7 @@ def rows_of_messages(
 ) -> Iterator[tuple[int, Row]]:
     """Yield one row per question, with all messages up to its replies in the field `messages`.
 
-    Its other fields are those of its last message, and of earlier ones that this one lacks.
+    Its other fields have the last value among the messages since the question before.
     """
     conversations: dict[str, list[tuple[int, Row]]] = {}
     for number, row in rows:
