@@ -28,6 +28,8 @@ LARGEST = 2**63 - 1
 REPLACED = "\ufffd"
 DEEPEST = 100
 """Maximum nesting of a value; deeper values are stored as text."""
+_DIGITS = 18
+"""Decimal digits of a number that fits into the store."""
 Given = TypeVar("Given")
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 
@@ -187,6 +189,12 @@ def check_integer(
     if most is not None and number > most:
         raise InputError(f"{name} must be {most} or less, not {number}")
     return number
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that decimal digits write; None for other texts, and for too many."""
+    # Python refuses to parse numbers with thousands of digits
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def check_text(name: str, value: object) -> str:

@@ -13,6 +13,7 @@ from support.forms import (
     BRAINTRUST,
     CATS,
     FORMS,
+    IN_TURNS,
     KEY,
     LIGHT,
     MESSAGES,
@@ -178,6 +179,29 @@ CASES = {
         ),
         ONLY_ANSWER,
         ("spans: 1, of a trace without a root",),
+    ),
+    "a message whose number has thousands of digits": Case(
+        lines(*MESSAGES[1:4], {**MESSAGES[4], "turn": "9" * 5000}),
+        IN_TURNS,
+        ("rating",),
+    ),
+    "a turn whose number has thousands of digits": Case(
+        lines(
+            {
+                "conversation_id": "c",
+                "turn": "9" * 5000,
+                "question": ASKED,
+                "answer": SAID,
+                "contexts": [CATS, LIGHT],
+            }
+        ),
+        BOTH,
+        ("conversation_id", "turn"),
+    ),
+    "a dotted name whose number has thousands of digits": Case(
+        lines({**RUNS[0], "child_runs": [], f"metadata.{'9' * 5000}": 1}),
+        ONLY_ANSWER,
+        ("metadata",),
     ),
     "two replies to one message, each a row": Case(
         lines(*MESSAGES[1:4], {**MESSAGES[4], "content": "Hm."}, {**MESSAGES[4], "turn": 5}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import socket
 import stat
 import time
@@ -12,12 +13,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from starlette.datastructures import Headers
 from support import live
 from support.live import Client
 from support.waiting import wait_for
 
 from exampp.errors import InputError
 from exampp.web import app, limits
+from exampp.web.bodies import stated_bytes
 from exampp.web.limits import CONNECTIONS, LINES, LineLimit
 
 
@@ -207,3 +210,10 @@ def test_pages_are_compressed_for_those_who_accept_it(served: live.Served) -> No
         assert len(packed.body) < len(whole) / 2
         assert "accept-encoding" in packed.headers["vary"].lower()
     assert gzip.decompress(client.get("/queries").body)[:15] == plain.body[:15]
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"), [("12", 12), ("9" * 5000, math.inf), ("-1", math.inf), ("x", math.inf)]
+)
+def test_a_length_that_is_no_number_is_too_long(stated: str, expected: float) -> None:
+    assert stated_bytes(Headers({"content-length": stated})) == expected

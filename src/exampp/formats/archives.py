@@ -19,6 +19,7 @@ from exampp.formats.fields import brief
 from exampp.formats.lines import lines_in_memory
 from exampp.formats.preset import OUTER
 from exampp.formats.read_warnings import add_warning
+from exampp.sanitize import whole_number
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 _LARGEST = 1 << 30
@@ -201,8 +202,8 @@ def _samples(log: _Archive) -> Rows:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    parts: list[str] = re.findall(r"\d+|\D+", name)
-    return [(int(one), "") if one.isdecimal() else (-1, one) for one in parts]
+    numbered = ((one, whole_number(one)) for one in re.findall(r"\d+|\D+", name))
+    return [(-1, one) if number is None else (number, "") for one, number in numbered]
 
 
 def _attached(value: Any, attachments: Mapping[str, str]) -> Any:

@@ -8,10 +8,12 @@ import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from operator import itemgetter
 from tokenize import ERRORTOKEN, NL, STRING, TokenError, generate_tokens
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.sanitize import whole_number
 
 _TYPED = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue")
 """Names of a value in OTLP, by its type."""
@@ -97,8 +99,9 @@ def nested_names(value: Any) -> Any:
             place = inside if isinstance(inside, dict) else {}
         known = place.get(last)
         place[last] = known | one if isinstance(known, dict) and isinstance(one, dict) else one
-    if nested and all(key.isdecimal() for key in nested):
-        return [nested_names(nested[key]) for key in sorted(nested, key=int)]
+    places = {whole_number(key): one for key, one in nested.items()}
+    if nested and None not in places and len(places) == len(nested):
+        return [nested_names(one) for _, one in sorted(places.items(), key=itemgetter(0))]
     return {key: nested_names(one) for key, one in nested.items()}
 
 

@@ -24,6 +24,7 @@ from exampp.formats.rag_values import (
 )
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
+from exampp.sanitize import whole_number
 
 Row = Mapping[str, Any]
 
@@ -110,10 +111,10 @@ def rows_of_messages(
 
 def _in_order(rows: Sequence[tuple[int, Row]], paths: Paths) -> Sequence[tuple[int, Row]]:
     """Return rows in the order of their numbers, or as they are if one has none."""
-    numbers = [str(find_value(row, paths)[1]) for _, row in rows]
-    if not all(map(str.isdecimal, numbers)):
+    numbers = [whole_number(str(find_value(row, paths)[1])) for _, row in rows]
+    if None in numbers:
         return rows
-    return [row for _, row in sorted(zip(map(int, numbers), rows, strict=True), key=itemgetter(0))]
+    return [row for _, row in sorted(zip(numbers, rows, strict=True), key=itemgetter(0))]
 
 
 def with_earlier_turns(

@@ -412,7 +412,7 @@ class Version:
 
 
 _REMARK = re.compile(
-    r'^"?# exampp bank version: (\d+) ([0-9a-f]{16}) (.*?)"?[,;\t ]*\r?$', re.MULTILINE
+    r'^"?# exampp bank version: (\d{1,18}) ([0-9a-f]{16}) (.*?)"?[,;\t ]*\r?$', re.MULTILINE
 )
 
 

@@ -7,14 +7,16 @@ import math
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive
 
+from exampp.sanitize import whole_number
+
 BODY_SECONDS = 30.0
 """Seconds that a request body may take to arrive."""
 
 
 def stated_bytes(headers: Headers) -> float:
     """Return the length of a body that its head states; infinite if it is not a number."""
-    stated = headers.get("content-length", "0")
-    return int(stated) if stated.isdecimal() else math.inf
+    stated = whole_number(headers.get("content-length", "0"))
+    return math.inf if stated is None else stated
 
 
 async def whole_body(receive: Receive, headers: Headers, most: int) -> bytes | None:
