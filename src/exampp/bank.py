@@ -28,7 +28,7 @@ from exampp.records.inputs import relevance_threshold
 from exampp.records.items import DIFFERENT, MODEL, SAME, TURN, BankTexts, ItemEvidence
 from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
-from exampp.sanitize import check_integer, check_lists, check_text, or_default, whole_number
+from exampp.sanitize import check_integer, check_lists, check_text, or_default, parse_digits
 from exampp.store import bank as stored
 from exampp.store.bank import (
     BeforeCommit,
@@ -846,7 +846,7 @@ class Bank:
             return stored.states(self.connection, self.name, stored.NEWEST)
         if moment.isdecimal():
             last = stored.last_edit(self.connection, self.name)
-            number = whole_number(moment)
+            number = parse_digits(moment)
             if number is None or number > last:
                 raise InputError(f"unknown edit {moment[:40]}; the last of the bank is {last}")
             return stored.states(self.connection, self.name, number)

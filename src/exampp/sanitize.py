@@ -191,7 +191,7 @@ def check_integer(
     return number
 
 
-def whole_number(text: str) -> int | None:
+def parse_digits(text: str) -> int | None:
     """Return the number that decimal digits write; None for other texts, and for too many."""
     # Python refuses to parse numbers with thousands of digits
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else None

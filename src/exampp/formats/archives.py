@@ -19,7 +19,7 @@ from exampp.formats.fields import brief
 from exampp.formats.lines import lines_in_memory
 from exampp.formats.preset import OUTER
 from exampp.formats.read_warnings import add_warning
-from exampp.sanitize import whole_number
+from exampp.sanitize import parse_digits
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 _LARGEST = 1 << 30
@@ -202,7 +202,7 @@ def _samples(log: _Archive) -> Rows:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    numbered = ((one, whole_number(one)) for one in re.findall(r"\d+|\D+", name))
+    numbered = ((one, parse_digits(one)) for one in re.findall(r"\d+|\D+", name))
     return [(-1, one) if number is None else (number, "") for one, number in numbered]
 
 

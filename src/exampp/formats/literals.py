@@ -13,7 +13,7 @@ from tokenize import ERRORTOKEN, NL, STRING, TokenError, generate_tokens
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.sanitize import whole_number
+from exampp.sanitize import parse_digits
 
 _TYPED = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue")
 """Names of a value in OTLP, by its type."""
@@ -99,7 +99,7 @@ def nested_names(value: Any) -> Any:
             place = inside if isinstance(inside, dict) else {}
         known = place.get(last)
         place[last] = known | one if isinstance(known, dict) and isinstance(one, dict) else one
-    places = {whole_number(key): one for key, one in nested.items()}
+    places = {parse_digits(key): one for key, one in nested.items()}
     if nested and None not in places and len(places) == len(nested):
         return [nested_names(one) for _, one in sorted(places.items(), key=itemgetter(0))]
     return {key: nested_names(one) for key, one in nested.items()}

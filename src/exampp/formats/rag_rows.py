@@ -24,7 +24,7 @@ from exampp.formats.rag_values import (
 )
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
-from exampp.sanitize import whole_number
+from exampp.sanitize import parse_digits
 
 Row = Mapping[str, Any]
 
@@ -111,7 +111,7 @@ def rows_of_messages(
 
 def _in_order(rows: Sequence[tuple[int, Row]], paths: Paths) -> Sequence[tuple[int, Row]]:
     """Return rows in the order of their numbers, or as they are if one has none."""
-    numbers = [whole_number(str(find_value(row, paths)[1])) for _, row in rows]
+    numbers = [parse_digits(str(find_value(row, paths)[1])) for _, row in rows]
     if None in numbers:
         return rows
     return [row for _, row in sorted(zip(numbers, rows, strict=True), key=itemgetter(0))]

@@ -13,7 +13,7 @@ from exampp.formats.fields import brief, normalize_name, text_digest
 from exampp.formats.literals import decoded_json
 from exampp.formats.read_warnings import is_empty
 from exampp.records.turns import ASSISTANT, USER, Turn, transcript, turns_of
-from exampp.sanitize import whole_number
+from exampp.sanitize import parse_digits
 
 
 class SourcedText(NamedTuple):
@@ -267,7 +267,7 @@ def conversation_of(fields: Mapping[str, Any]) -> tuple[str, int | None]:
         return "", None
     key = next((named[one] for one in _CONVERSATIONS if named.get(one) not in (None, "")), "")
     turn = next((str(named[one]) for one in _TURNS if one in named), "")
-    return str(key), whole_number(turn)
+    return str(key), parse_digits(turn)
 
 
 def is_place_of_turn(name: str) -> bool:
@@ -349,7 +349,7 @@ def check_single_turn(
                     f"continues the conversation {brief(value)} of line {first}", name
                 )
         elif normalize_name(name) in _TURNS:
-            if (whole_number(str(value)) or 0) > 1:
+            if (parse_digits(str(value)) or 0) > 1:
                 raise _conversation(f"is turn {value} of a conversation", name)
         elif normalize_name(name) in _HISTORY and _has_history(value, question):
             raise _conversation("has other turns of a conversation", name)

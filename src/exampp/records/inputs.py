@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from exampp.records.graders import Grade, GraderIdentity, GradingTarget
-from exampp.sanitize import check_integer, whole_number
+from exampp.sanitize import check_integer, parse_digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class CitedSentence(NamedTuple):
 def read_sentence(key: str) -> CitedSentence | None:
     """Parse the id of a sentence; None for other ids."""
     parts = key.split(_MARK)
-    place = whole_number(parts[2]) if len(parts) == 3 else None
+    place = parse_digits(parts[2]) if len(parts) == 3 else None
     return None if place is None else CitedSentence(unquote(parts[0]), unquote(parts[1]), place)
 
 

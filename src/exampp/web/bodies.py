@@ -7,7 +7,7 @@ import math
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive
 
-from exampp.sanitize import whole_number
+from exampp.sanitize import parse_digits
 
 BODY_SECONDS = 30.0
 """Seconds that a request body may take to arrive."""
@@ -15,7 +15,7 @@ BODY_SECONDS = 30.0
 
 def stated_bytes(headers: Headers) -> float:
     """Return the length of a body that its head states; infinite if it is not a number."""
-    stated = whole_number(headers.get("content-length", "0"))
+    stated = parse_digits(headers.get("content-length", "0"))
     return math.inf if stated is None else stated
 
 

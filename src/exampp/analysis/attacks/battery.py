@@ -41,7 +41,7 @@ from exampp.records.wording import counted
 from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Column, programs_only
-from exampp.sanitize import check_integer, whole_number
+from exampp.sanitize import check_integer, parse_digits
 from exampp.stopping import MAX_FAILURES
 from exampp.store.bank import edit_by
 from exampp.store.battery import (
@@ -118,7 +118,7 @@ def place_of(passage_id: str) -> tuple[Attack, bool, int] | None:
     """Return (attack, is it the control, number of the target); None for any other id."""
     name, _, rest = passage_id.partition("/")
     role, _, rest = rest.partition("/")
-    number = whole_number(rest.rpartition("/")[2])
+    number = parse_digits(rest.rpartition("/")[2])
     if name not in BY_NAME or role not in (ATTACK, CONTROL) or number is None:
         return None
     return BY_NAME[name], role == CONTROL, number
