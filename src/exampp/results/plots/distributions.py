@@ -17,6 +17,7 @@ from exampp.results.plots.figure import (
     named_places,
     nominal,
     quantitative,
+    row_height,
     rows_of_names,
 )
 from exampp.results.plots.heatmap import shade_color
@@ -97,7 +98,9 @@ OUTCOMES: Mapping[str, tuple[str, str]] = {
 }
 """The outcomes of responses, best first, with the colours of their bars and of texts on them."""
 _NARROW = 0.06
-"""Share of a bar that is too narrow for its number."""
+"""Share of a bar below which its number does not fit."""
+_LOW = 14
+"""Pixels of a row below which numbers do not fit."""
 
 
 class _Segment(NamedTuple):
@@ -143,12 +146,13 @@ def outcome_shares(
     across = quantitative("start", "share of queries", scale, **ticks)
     inks = [ink for ink, _ in OUTCOMES.values()]
     bar = {"x2": {"field": "end"}, "color": nominal("outcome", list(OUTCOMES), inks, legend)}
+    has_room = row_height(len(counts))[0] >= _LOW
     layers = [layer("bar", {"x": across, **bar, **DESCRIBED}, **_EDGE)]
     for ink in dict.fromkeys(ink for _, ink in OUTCOMES.values()):
         rows = [
             (one.name, one.responses, (one.start + one.end) / 2)
             for one in segments
-            if one.share >= _NARROW and OUTCOMES[one.outcome][1] == ink
+            if has_room and one.share >= _NARROW and OUTCOMES[one.outcome][1] == ink
         ]
         middle = {"x": {**across, "field": "middle"}, "text": {"field": "responses"}}
         numbers = inline_rows(("name", "responses", "middle"), rows)
