@@ -22,7 +22,7 @@ from exampp.records.gradebook import (
     without_decisions,
 )
 from exampp.records.graders import ABSTENTION, grader_label
-from exampp.records.items import BankTexts, chosen_items, own_bank
+from exampp.records.items import BankTexts, items_chosen_by_grades, own_bank
 from exampp.records.selection import DuplicateChoice
 from exampp.sanitize import check_choice, check_lists, or_default
 from exampp.store.bank import (
@@ -250,7 +250,7 @@ class ChosenGrades:
 
         if is_graded_file(self.connection):
             return ""
-        return chosen_items(last_edited_by(self.connection, self.bank, IMPROVE))
+        return items_chosen_by_grades(last_edited_by(self.connection, self.bank, IMPROVE))
 
     def bank_edits(self) -> tuple[EditRound, ...]:
         """Return the edits of the bank, by those that were made together."""

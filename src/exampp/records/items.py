@@ -85,7 +85,7 @@ def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
     return f"{subject} made by the grading model ({names}), which may ask what it finds easy."
 
 
-def chosen_items(edits: Sequence[int]) -> str:
+def items_chosen_by_grades(edits: Sequence[int]) -> str:
     """Return the warning that grades chose the items with these last edits; "" without edits."""
     if not edits:
         return ""
