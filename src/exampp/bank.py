@@ -324,7 +324,8 @@ class Bank:
                 values = () if proposal.change == "retire" else ("1",)
                 operation = "weight" if values else proposal.change
                 changes.append(edits.change_item(state, operation, values))
-        return self.save(changes, author=author, reason=reason or improvement.headline)
+        reason = f"{reason}: {improvement.headline}" if reason else improvement.headline
+        return self._save(changes, edit_by(author, reason), edits.IMPROVE)
 
     def duplicates(self) -> Table:
         """Return the groups of items that ask the same thing: equal, paraphrases, or marked."""
@@ -452,7 +453,9 @@ class Bank:
         `before` of a change is the item as last seen by the person: EditConflict if it was edited
         since.
         """
-        edit = edit_by(author, reason)
+        return self._save(changes, edit_by(author, reason))
+
+    def _save(self, changes: Iterable[ItemChange], edit: Edit, operation: str = "") -> Table:
         items: dict[str, list[ItemState]] = {}
         applied: list[ItemChange] = []
         with self.connection, transaction(self.connection):
@@ -467,7 +470,7 @@ class Bank:
                     if same and change.before and now.edit > change.before.edit:
                         raise edits.edit_conflict(self.history(now), None)
                 applied += edits.apply_change(items[query_id], change)
-            return self._append(applied, edit)
+            return self._append(applied, edit, operation)
 
     def undo(self, *numbers: int, author: str | None = None, reason: str = "") -> Table:
         """Undo the newest edits of items, all or none, by further edits.
@@ -820,8 +823,8 @@ class Bank:
     def _version(self, current: list[ItemState]) -> Version:
         return edits.version_of(self.name, stored.last_edit(self.connection, self.name), current)
 
-    def _append(self, changes: Sequence[ItemChange], edit: Edit) -> Table:
-        logged = [one._replace(operation=edits.logged_as(one)) for one in changes]
+    def _append(self, changes: Sequence[ItemChange], edit: Edit, operation: str = "") -> Table:
+        logged = [one._replace(operation=operation or edits.logged_as(one)) for one in changes]
         stored.append_changes(self.connection, self.name, logged, edit)
         self.settle(self.connection)
         return edits.changes_table(changes)

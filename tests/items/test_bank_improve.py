@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.commands import Commands
@@ -54,6 +55,42 @@ def test_an_accepted_round_is_one_edit_that_is_undone_to_the_byte(exam: exampp.C
     bank.revert(number)
     assert exported(exam) == before
     assert bank.improve().proposals == found.proposals
+
+
+def test_reports_show_the_rounds_and_warn_until_they_are_undone(exam: exampp.Collection) -> None:
+    bank = exam.bank()
+    assert _section(exam, "bank") is None
+    number = bank.version().number
+    found = bank.improve()
+    bank.accept(found, author="ann", reason="second look")
+    bank.edit("reword", "q00/good3", "Why?", query_id="q00")
+    section = _section(exam, "bank")
+    assert section is not None
+    count = len(found.proposals)
+    shown = [
+        (row["by"], row["operation"], row["items"], row["changes"], row["reason"])
+        for row in section["blocks"][0]["rows"]
+    ]
+    assert shown[1][:4] == ("ann", "improve", count, f"{count} retired")
+    assert shown[1][4] == f"second look: {found.headline}"
+    assert shown[2][1:4] == ("edit", 1, "1 reworded")
+    assert section["verdict"] == (
+        f"2 rounds of edits: {count} retired, 1 reworded. 1 round was chosen by grades and "
+        "confirmed on systems that had no part in the choice."
+    )
+    warning = f"{count} items of the bank were retired or added because of grades"
+    assert warning in str(_section(exam, "summary"))
+    assert warning in str(exam.grades().reliability().notes())
+    bank.revert(number)
+    assert warning not in str(_section(exam, "summary"))
+    assert warning not in str(exam.grades().reliability().notes())
+
+
+def _section(exam: exampp.Collection, key: str) -> dict[str, Any] | None:
+    path = exam.path.with_name("report.json")
+    exam.grades().report(path)
+    sections = json.loads(path.read_text())["sections"]
+    return next((one for one in sections if one["key"] == key), None)
 
 
 def test_every_round_is_undone_to_the_byte(exam: exampp.Collection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from exampp.analysis.verdict import (
     verdict_section,
 )
 from exampp.formats.output import writing
+from exampp.items.edits import IMPROVE, EditRound, describe_changes
 from exampp.measures.board import Leaderboard, describe_oversight, wide_leaderboard
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
@@ -48,10 +50,11 @@ from exampp.results import page
 from exampp.results.notes import Note, labelled
 from exampp.results.page import Block, Document, Facts, Folded, Section, Text, Verdict
 from exampp.results.result import Table
-from exampp.results.view import interval_text
+from exampp.results.view import Cell, interval_text
 from exampp.stats.cascade import describe_audit
 
 _HARDEST = 10
+_ROUNDS = 10
 
 
 def write(document: Document, path: str | Path) -> int:
@@ -92,6 +95,7 @@ def report(
         verdict_section(data, answers),
         _changes(source.changes),
         _evaluated(data),
+        _bank(source.edits),
         _leaderboard(data),
         _differences(data),
         answers["reliability"].section,
@@ -173,6 +177,33 @@ def _evaluated(data: ReportData) -> Section:
     return Section.of(
         "evaluated", "What was evaluated", [Facts(tuple(facts)), _missing_table(data)]
     )
+
+
+def _bank(edits: Sequence[EditRound]) -> Section:
+    """Return the edits of the bank; nothing if it is as it was made."""
+    title = "How was the bank edited?"
+    rounds = [one for one in edits if not one.is_creation]
+    if not rounds:
+        return Section("bank", title, ())
+    rows: list[list[Cell]] = [
+        [
+            str(one.first) if one.first == one.last else f"{one.first}\u2013{one.last}",
+            *(one.edit.at, one.edit.author, one.operation, one.items, one.what, one.edit.reason),
+        ]
+        for one in edits
+    ]
+    columns = ["edits", "at", "by", "operation", "items", "changes", "reason"]
+    changes = sum((Counter(one.changes) for one in rounds), Counter[str]())
+    improved = sum(one.operation == IMPROVE for one in rounds)
+    verdict = f"{counted(len(rounds), 'round')} of edits: {describe_changes(changes)}."
+    if improved:
+        were = "was" if improved == 1 else "were"
+        verdict += f" {counted(improved, 'round')} {were} chosen by grades and confirmed on systems"
+        verdict += " that had no part in the choice."
+    caption = "Edits of the bank, made together"
+    every = Folded(f"All edits ({len(rows)})", Table.of(columns, rows, caption))
+    blocks = [Table.of(columns, rows[-_ROUNDS:], caption), every if rows[_ROUNDS:] else None]
+    return Section.of("bank", title, blocks).with_verdict(verdict)
 
 
 def _label_words(labelling: Labelling) -> str:

@@ -32,6 +32,7 @@ from exampp.analysis.sensitivity import Declaration, Evaluated, Sensitivity, eva
 from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
+from exampp.items.edits import EditRound
 from exampp.measures.board import Leaderboard, describe_oversight
 from exampp.measures.cover import ItemScores, item_scores
 from exampp.measures.exams import SubtopicChoice
@@ -78,18 +79,21 @@ class ReportSettings:
 class ReportSource:
     """The source of the grades, and further information on them.
 
-    `own_bank` is a warning if the grading model also made the bank; `graders` are the names of all
-    graders. `gaming` is the result of attacks on the grader, None without attacks. `corrected` are
+    `own_bank` is a warning if the grading model also made the bank, and `chosen_items` one if
+    grades chose items of it; `edits` are those of the bank. `graders` are the names of all graders.
+    `gaming` is the result of attacks on the grader, None without attacks. `corrected` are
     leaderboards corrected by samples, or the reason why there is none. `calibrations` are those
     that the grades are labels of, or that are made from them; `texts` are the queries', by their
-    ids, and `bank` those of the items. `changes` are those since an earlier version, if
-    requested, and `abstention` is None unless queries are marked as unanswerable.
+    ids, and `bank` those of the items. `changes` are those since an earlier version, if requested,
+    and `abstention` is None unless queries are marked as unanswerable.
     """
 
     name: str
     title: str = ""
     bank_version: str = ""
     own_bank: str = ""
+    chosen_items: str = ""
+    edits: tuple[EditRound, ...] = ()
     graders: tuple[str, ...] = ()
     calibrations: tuple[Calibration, ...] = ()
     made: str = ""
@@ -302,14 +306,15 @@ def families_of(name: str) -> tuple[str, ...]:
 class EvaluatedGrades(NamedTuple):
     """The grades that warnings look at, and their leaderboard.
 
-    `own_bank` warns that the grader made the bank; `compared` is the number of systems that an
-    official leaderboard ranks, too.
+    `own_bank` warns that the grader made the bank, and `chosen_items` that grades chose items of
+    it; `compared` is the number of systems that an official leaderboard ranks, too.
     """
 
     book: Gradebook
     board: Leaderboard
     own_bank: str = ""
     compared: int | None = None
+    chosen_items: str = ""
 
 
 def find_warnings(of: EvaluatedGrades) -> tuple[Note, ...]:
@@ -345,12 +350,17 @@ def _own_bank(of: EvaluatedGrades) -> Iterator[Note]:
         yield note("own-bank", text=of.own_bank)
 
 
+def _chosen_items(of: EvaluatedGrades) -> Iterator[Note]:
+    if of.chosen_items:
+        yield note("chosen-items", text=of.chosen_items)
+
+
 def _few_systems(of: EvaluatedGrades) -> Iterator[Note]:
     if of.compared and of.compared < USUAL_SYSTEMS:
         yield note("few-systems", systems=counted(of.compared, "system"), least=USUAL_SYSTEMS)
 
 
-CHECKS = (_no_signal, _few_queries, _own_family, _own_bank, _few_systems)
+CHECKS = (_no_signal, _few_queries, _own_family, _own_bank, _chosen_items, _few_systems)
 
 
 # ---- verdict -----------------------------------------------------------------------------------
@@ -557,7 +567,10 @@ def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Sec
         lines.insert(0 if data.bias.found else 1, bias)
     official = data.settings.official.values()
     compared = min((len(set(ranks) & set(data.book.systems)) for ranks in official), default=None)
-    warnings = find_warnings(EvaluatedGrades(data.book, data.board, data.source.own_bank, compared))
+    source = data.source
+    warnings = find_warnings(
+        EvaluatedGrades(data.book, data.board, source.own_bank, compared, source.chosen_items)
+    )
     if warnings:
         count = counted(len(warnings), "warning")
         lines.append(Line("Warnings", f"{count}, below.", "", "doubt"))

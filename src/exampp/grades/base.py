@@ -22,7 +22,7 @@ from exampp.records.gradebook import (
     without_decisions,
 )
 from exampp.records.graders import ABSTENTION, grader_label
-from exampp.records.items import BankTexts, own_bank
+from exampp.records.items import BankTexts, items_chosen_by_grades, own_bank
 from exampp.records.selection import DuplicateChoice
 from exampp.sanitize import check_choice, check_lists, or_default
 from exampp.store.bank import (
@@ -31,6 +31,8 @@ from exampp.store.bank import (
     item_models,
     known_queries,
     last_edit,
+    last_edited_by,
+    log,
     newest_split,
     read_bank_texts,
     states,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from exampp.analysis.raters import RaterComparison as Agreement
     from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.inputs.officials import Officials
+    from exampp.items.edits import EditRound
     from exampp.measures.exams import SubtopicChoice
     from exampp.measures.names import Measure
     from exampp.measures.qrels import Labelling
@@ -240,6 +243,22 @@ class ChosenGrades:
         among = items_of_part(self.connection, self.bank, book.part)
         makers = item_models(self.connection, self.bank, book.grader.kind, among)
         return own_bank(book.grader.model, makers.models, makers.items)
+
+    def chosen_items_warning(self) -> str:
+        """Return a warning if items were retired or added because of grades; else ""."""
+        from exampp.items.edits import IMPROVE
+
+        if is_graded_file(self.connection):
+            return ""
+        return items_chosen_by_grades(last_edited_by(self.connection, self.bank, IMPROVE))
+
+    def bank_edits(self) -> tuple[EditRound, ...]:
+        """Return the edits of the bank, by those that were made together."""
+        from exampp.items.edits import edit_rounds
+
+        if is_graded_file(self.connection):
+            return ()
+        return tuple(edit_rounds(log(self.connection, self.bank)))
 
     def bank_version(self) -> str:
         """Return the version of the bank, or the hash of item ids if it has no history."""

@@ -27,6 +27,7 @@ from exampp.measures.leaderboard import default_measures, evaluate_gradebook
 from exampp.measures.names import Measure
 from exampp.records.inputs import relevance_threshold
 from exampp.records.selection import DuplicateChoice
+from exampp.results.notes import note
 from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
 
@@ -233,6 +234,8 @@ class Grades(ReviewedGrades, GradesBase):
             missing=missing,
             labelling=labelling,
         )
+        if warning := self.chosen_items_warning():
+            board = replace(board, notes=(note("chosen-items", text=warning), *board.notes))
         texts = self.bank_texts()
         return study_reliability(scored_column(self.gradebook, board, missing, texts), settings)
 
@@ -676,6 +679,8 @@ class Grades(ReviewedGrades, GradesBase):
             title=title,
             bank_version=self.bank_version(),
             own_bank=self.own_bank_warning(self.gradebook),
+            chosen_items=self.chosen_items_warning(),
+            edits=self.bank_edits(),
             graders=tuple(one.name for one in identities),
             calibrations=calibrations_of(self.grader, identities),
             made=f"exampp {__version__}, {datetime.now(UTC):%Y-%m-%d}",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import combinations, groupby, product
 from typing import NamedTuple
 
 from exampp.errors import EditConflict, InputError
@@ -29,10 +30,23 @@ from exampp.records.items import (
 from exampp.results.notes import listed
 from exampp.results.result import Table
 from exampp.sanitize import check_choice, check_id, check_text
-from exampp.store.bank import ItemChange, ItemState, LoggedEdit
+from exampp.store.bank import Edit, ItemChange, ItemState, LoggedEdit
 
 OPERATIONS = ("add", "reword", "retire", "restore", "weight", "key", "dismiss")
 """The operations on an item."""
+IMPROVE = "improve"
+"""The logged operation of changes whose gain was confirmed on held-out systems."""
+_MADE = frozenset({"import", "generate"})
+_CHANGED = {
+    "add": "added",
+    "retire": "retired",
+    "restore": "restored",
+    "reword": "reworded",
+    "weight": "with another weight",
+    "trial": "put on trial",
+    "force": "taken from trial into force",
+    "key": "with other answers",
+}
 MARKS = {"same": SAME, "different": DIFFERENT}
 """The operations that mark items as duplicates or as different, and their keys in `extra`."""
 OF_SEVERAL = ("merge", *MARKS)
@@ -163,6 +177,69 @@ def describe_edit(logged: LoggedEdit) -> str:
         else:
             parts.append(f"{before or '(none)'} -> {after or '(none)'}")
     return "; ".join(parts)
+
+
+# ---- edits made together -------------------------------------------------------------------------
+
+
+class EditRound(NamedTuple):
+    """Edits made together by one author, with their first and last number.
+
+    `items` is the number of edited items, and `changes` counts them by what was changed.
+    """
+
+    first: int
+    last: int
+    operation: str
+    edit: Edit
+    items: int
+    changes: Mapping[str, int]
+
+    @property
+    def is_creation(self) -> bool:
+        """Return whether the items were imported or generated."""
+        return self.operation in _MADE
+
+    @property
+    def what(self) -> str:
+        """The changes in words."""
+        return describe_changes(self.changes)
+
+
+def describe_changes(changes: Mapping[str, int]) -> str:
+    """Return counts of changes in words."""
+    return ", ".join(f"{count} {_CHANGED[one]}" for one, count in changes.items())
+
+
+def edit_rounds(log: Iterable[LoggedEdit]) -> list[EditRound]:
+    """Return the edits of a log by round, in their order; a bank that is made is one round."""
+    rounds = []
+    for (operation, *_), group in groupby(log, key=_round_of):
+        edits = [*group]
+        changes: Counter[str] = Counter()
+        for one in edits:
+            changes.update(_kinds_of_change(one))
+        items = len({item_key(one.after) for one in edits})
+        first, last = edits[0].number, edits[-1].number
+        rounds.append(EditRound(first, last, operation, edits[-1].edit, items, changes))
+    return rounds
+
+
+def _kinds_of_change(logged: LoggedEdit) -> Iterator[str]:
+    if logged.before is None:
+        yield "add"
+        return
+    for operation, before, after in changes_of(logged.before, logged.after):
+        weights = before and before.weight, after and after.weight
+        is_trial = operation == "weight" and 0 in weights
+        yield operation if not is_trial else "force" if weights[0] == 0 else "trial"
+
+
+def _round_of(logged: LoggedEdit) -> tuple[str, ...]:
+    edit = logged.edit
+    if logged.operation in _MADE:  # a model adds the items of a run query by query
+        return logged.operation, edit.author
+    return logged.operation if logged.operation == IMPROVE else "edit", *edit
 
 
 # ---- one edit ------------------------------------------------------------------------------------

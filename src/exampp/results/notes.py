@@ -309,6 +309,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "{systems}. Models tend to favour texts of their own family.",
     ),
     "own-bank": (_W, "{text}"),
+    "chosen-items": (_W, "{text}"),
     "few-systems": (
         _W,
         "Only {systems} have an official rank: with fewer than {least}, rank correlations are "

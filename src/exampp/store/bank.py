@@ -719,6 +719,17 @@ def last_edit(connection: sqlite3.Connection, bank: str) -> int:
     )
 
 
+def last_edited_by(connection: sqlite3.Connection, bank: str, operation: str) -> list[int]:
+    """Return the last edit of every item whose last edit is of this operation."""
+    return column(
+        connection,
+        "SELECT max(e.edit) AS last FROM item_edit e JOIN item i USING (item) "
+        "JOIN bank b USING (bank) WHERE b.name = :bank GROUP BY i.item "
+        "HAVING last IN (SELECT edit FROM item_edit WHERE operation = :operation) ORDER BY last",
+        {"bank": bank, "operation": operation},
+    )
+
+
 def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
     """Return the counts of all banks."""
     return records(
