@@ -305,7 +305,7 @@ def test_cover_by_turn(tmp_path: Path) -> None:
         table = found.tables()["turns"]
     assert [one.heading for one in table.columns] == ["system", "turn 1", "turn 2", "conversation"]
     # turn 1: few (3/4 + 0) / 2, most (1 + 1) / 2; turn 2 and the conversation have items of c alone
-    covers = [[row[0], *(one.value for one in row[1:])] for row in table.rows]
+    covers = [[system, *(one.value for one in of)] for system, of in turns.rows]
     assert covers == [["most", 1.0, 0.0, 0.0], ["few", 0.375, 1.0, 0.0]]
     # limits of Clopper and Pearson: 2 of 2 queries, 0 of 1, 1 of 1
     ends = {(system, at): of[at] for system, of in turns.rows for at in (0, 1)}
