@@ -30,6 +30,11 @@ RANKS = {"a": 1.0, "b": 2.5, "c": 2.5, "d": 4.0}
         "run position\na 1\nb 2.5\nc 2.5\nd 4\n",
         "system nDCG@10\nd 0.1\nc 0.2\nb 0.2\na 0.3\n",
         "run\tMRR\nd\t1\nc\t2\nb\t2\na\t3\n",
+        '{"system": ["a", "b", "c", "d"], "score": [4, 2, 2, 1]}',
+        json.dumps({"System": dict(enumerate("abcd")), "rank": [1, 2.5, 2.5, 4]}, indent=1),
+        json.dumps([{"run": one, "P@5": of} for one, of in zip("abcd", (3, 2, 2, 1), strict=True)]),
+        '{"run": "d", "MRR": 0.1}\n{"run": "c", "MRR": 0.2}\n{"run": "b", "MRR": 0.2}\n'
+        '{"run": "a", "MRR": 1}\n',
     ],
 )
 def test_every_layout_gives_the_same_ranks(tmp_path: Path, content: str) -> None:
@@ -42,6 +47,14 @@ def test_a_header_that_may_mean_ranks_or_scores_is_refused(tmp_path: Path, name:
     with pytest.raises(InputError, match=r"`rank` .*`score`") as caught:
         leaderboards.read(path)
     assert (caught.value.line, caught.value.field) == (2, "column 2")
+
+
+def test_one_of_several_columns_of_json_is_named(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"system": ["a", "b"], "P@5": [1, 2], "MRR": [0.5, 0.1]}')
+    with pytest.raises(InputError, match="FILE:MEASURE"):
+        leaderboards.read(path)
+    assert leaderboards.read(f"{path}:MRR") == {"a": 1, "b": 2}
+    assert leaderboards.read(f"{path}:P@5") == {"b": 1, "a": 2}
 
 
 def test_names_with_spaces_between_tabs_or_commas(tmp_path: Path) -> None:

@@ -427,7 +427,8 @@ def read(path: str | Path) -> dict[str, float]:
 
     Lines may be separated by tabs, commas or other whitespace. With a header whose second column is
     not a rank (`score`, `nDCG@10` ...), higher is better: scores become ranks, and equal scores
-    share the average rank. Without a header, and in JSON, numbers are ranks.
+    share the average rank. Without a header, and in a JSON object
+    from systems to numbers, numbers are ranks. JSON may also be a list of objects, or columns.
 
     A table of scores of another program, or a folder of such tables, is ranked by its only measure
     or by the measure given after the path: `FILE:MEASURE`.
@@ -458,6 +459,8 @@ def _values(path: str | Path) -> tuple[Mapping[str, float], bool]:
     if (rows := _rows(path)) is not None:
         return _of_measure(_by_measure(rows, path), measure, path), True
     start, head = next(read_lines(path))
+    if records := _records(path):
+        return _of_columns(records, path, measure)
     if head.lstrip().startswith((b"{", b"[")):
         _check_measure(measure, None, path)
         pairs = [(number, system, value, system) for number, system, value in read_pairs(path)]
@@ -479,6 +482,33 @@ def _values(path: str | Path) -> tuple[Mapping[str, float], bool]:
         field = "column 2"
         numbers.append((number, cells[0], _number(cells[1], field, path, number), field))
     return _two_columns(numbers, path, is_score=is_score), is_score
+
+
+def _records(path: str | Path) -> list[tuple[int, dict[str, Any]]]:
+    """Return the rows of JSON: of objects with a system each, or of columns; else none."""
+    lines = [*read_lines(path)]
+    for some in (lines, [(lines[0][0], b"\n".join(data for _, data in lines))]):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            values = [(number, msgspec.json.decode(data)) for number, data in some]
+            rows = [(number, row) for number, value in values for row in _rows_of(value)]
+            if all(any(map(_names_system, row.items())) for _, row in rows):
+                return rows
+    return []
+
+
+def _names_system(field: tuple[str, Any]) -> bool:
+    name, value = field
+    return name.lower() in SYSTEM_KEYS and isinstance(value, str)
+
+
+def _rows_of(value: Any) -> list[dict[str, Any]]:
+    """Return the rows of an object of columns, as lists or by index; or else the object alone."""
+    if not isinstance(value, dict):
+        return [{}]
+    columns = [[*one.values()] if isinstance(one, dict) else one for one in value.values()]
+    if columns and all(isinstance(one, list) and len(one) == len(columns[0]) for one in columns):
+        return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+    return [value]
 
 
 def _check_measure(measure: str | None, header: str | None, path: Path) -> None:
@@ -555,21 +585,31 @@ def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[st
             )
         (values,) = scores.values()
         return dict(sorted(ranks_of(values).items()))
+    values, is_score = _of_columns(rows, name, None)
+    return dict(sorted((ranks_of(values) if is_score else values).items()))
+
+
+def _of_columns(
+    rows: Sequence[tuple[int, Mapping[str, Any]]], name: str | Path, measure: str | None
+) -> tuple[dict[str, float], bool]:
+    """Return the number of every system in one of two columns, and whether these are scores."""
+    names = list(dict.fromkeys(key for _, row in rows for key in row))
     system = next((key for key in names if key.lower() in SYSTEM_KEYS), None)
-    value_names = [key for key in names if key != system]
+    value_names = [key for key in names if key != system and measure in (None, key)]
     if system is None or len(value_names) != 1:
         raise InputError(
             "expected two columns (system and rank or score), found "
             f"{', '.join(map(brief, names)) or 0}",
             file=name,
-            hint="Select two columns, as in frame[['system', 'nDCG@10']]",
+            hint="Name one of them: FILE:MEASURE"
+            if isinstance(name, Path)
+            else "Select two columns, as in frame[['system', 'nDCG@10']]",
         )
     is_score = _is_score(value_names[0], name, None)
     cells = [
         (number, row.get(system), row.get(value_names[0]), value_names[0]) for number, row in rows
     ]
-    ranked = _two_columns(cells, name, is_score=is_score)
-    return dict(sorted((ranks_of(ranked) if is_score else ranked).items()))
+    return _two_columns(cells, name, is_score=is_score), is_score
 
 
 def leaderboard_files(paths: Iterable[str | Path]) -> Iterator[Path]:
