@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LEVEL = 0.95
 
 
-class Turn(NamedTuple):
+class TurnSize(NamedTuple):
     """A turn, or 0 for the whole conversation, with its numbers of items and queries."""
 
     number: int
@@ -49,7 +49,7 @@ class TurnCover(Result):
     `rows` are systems with an estimate per turn; the highest Cover on all items is first.
     """
 
-    turns: tuple[Turn, ...]
+    turns: tuple[TurnSize, ...]
     rows: tuple[tuple[str, tuple[Estimate, ...]], ...]
     measure: str
     draft: bool = False
@@ -118,7 +118,7 @@ def cover_by_turn(scores: ItemScores, texts: BankTexts, *, draft: bool = False) 
     order = np.argsort(-np.round(scores.cover(), 9), kind="stable").tolist()
     return TurnCover(
         tuple(
-            Turn(turn, int(one.sum()), len(scores.queries) - scores.emptied(one))
+            TurnSize(turn, int(one.sum()), len(scores.queries) - scores.emptied(one))
             for turn, one in zip(known, selected, strict=True)
         ),
         tuple((scores.systems[at], tuple(of[at] for of in covers)) for at in order),
