@@ -41,6 +41,7 @@ from exampp.measures.names import as_measures, heading
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
 from exampp.records.calibration import Calibration
+from exampp.records.clients import SealedUse
 from exampp.records.gradebook import MISSING, Gradebook, find_pairs
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import BankTexts
@@ -85,7 +86,8 @@ class ReportSource:
     leaderboards corrected by samples, or the reason why there is none. `calibrations` are those
     that the grades are labels of, or that are made from them; `texts` are the queries', by their
     ids, and `bank` those of the items. `changes` are those since an earlier version, if requested,
-    and `abstention` is None unless queries are marked as unanswerable.
+    and `abstention` is None unless queries are marked as unanswerable. `sealed` is the use of the
+    sealed parts of the bank by clients of the service.
     """
 
     name: str
@@ -103,6 +105,7 @@ class ReportSource:
     corrected: tuple[Corrected | str, ...] = ()
     changes: Changes | None = None
     abstention: Abstention | None = None
+    sealed: tuple[SealedUse, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -659,6 +659,7 @@ class Grades(ReviewedGrades, GradesBase):
         from exampp.inputs.officials import read_officials
         from exampp.measures.qrels import Labelling
         from exampp.records.calibration import calibrations_of
+        from exampp.store.clients import sealed_use
         from exampp.store.grades import graders
         from exampp.version import __version__
 
@@ -691,6 +692,7 @@ class Grades(ReviewedGrades, GradesBase):
             abstention=self.abstention(min_rating=settings.min_rating)
             if self.may_abstain
             else None,
+            sealed=tuple(sealed_use(self.connection, self.bank)),
             changes=None
             if since is None
             else self.changes(
