@@ -12,6 +12,7 @@ from support.pages import read
 
 import exampp
 from exampp.analysis.items import item_list
+from exampp.errors import InputError
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.turns import NO_TURNS
@@ -300,15 +301,35 @@ def test_cover_by_turn(tmp_path: Path) -> None:
         exam.add(responses={"few": {"c": "alpha gamma"}, "most": {"c": "alpha beta", "s": "alpha"}})
         exam.grade(ScriptedGrader(rate), prompt="nugget-self-rating", model="scripted")
         found = exam.grades().items()
+        turns = exam.grades().turns()
         table = found.tables()["turns"]
     assert [one.heading for one in table.columns] == ["system", "turn 1", "turn 2", "conversation"]
     # turn 1: few (3/4 + 0) / 2, most (1 + 1) / 2; turn 2 and the conversation have items of c alone
-    assert [list(row) for row in table.rows] == [["most", 1.0, 0.0, 0.0], ["few", 0.375, 1.0, 0.0]]
+    covers = [[system, *(one.value for one in of)] for system, of in turns.rows]
+    assert covers == [["most", 1.0, 0.0, 0.0], ["few", 0.375, 1.0, 0.0]]
+    # limits of Clopper and Pearson: 2 of 2 queries, 0 of 1, 1 of 1
+    ends = {(system, at): of[at] for system, of in turns.rows for at in (0, 1)}
+    assert ends["most", 0].low == pytest.approx(0.025 ** (1 / 2))
+    assert ends["most", 0].high == 1
+    assert ends["most", 1].high == pytest.approx(0.975)
+    assert ends["few", 1].low == pytest.approx(0.025)
     assert list(table.notes) == [
-        "Means over the queries with items of a turn: turn 1 (3 items of 2 queries), turn 2 (1 "
-        "item of 1 query), conversation (1 item of 1 query)."
+        "Means over the queries with items of a turn, with 95% intervals: turn 1 (3 items "
+        "of 2 queries), turn 2 (1 item of 1 query), conversation (1 item of 1 query)."
     ]
     assert [row[:4] for row in found.records()["turns"].rows] == list(table.rows)
+    assert turns.headline == "most covers most of turn 1, 1.000, and least of turn 2, 0.000."
+    plotted = {tuple(row[:2]): row[2:] for row in turns.plot().data.rows}
+    assert plotted == {
+        (turn.name, system): (of[at].value, of[at].low, of[at].high)
+        for system, of in turns.rows
+        for at, turn in enumerate(turns.turns)
+    }
+
+
+def test_cover_by_turn_needs_items_of_turns(path: Path) -> None:
+    with exampp.open(path) as exam, pytest.raises(InputError, match="no item belongs to a turn"):
+        exam.grades().turns()
 
 
 def test_lists_name_items_to_avoid_and_count_wanted_ones_as_answered(tmp_path: Path) -> None:

@@ -78,6 +78,14 @@ def test_counts_by_hand(tmp_path: Path) -> None:
     assert found.headline == (
         "good answers 2 of 2 queries rightly, and abstains from 1 of 2 unanswerable."
     )
+    shares = {tuple(row[:2]): tuple(row[2:]) for row in found.plot().data.rows}
+    assert shares == {
+        ("good", "answered rightly"): (2, 0.5),
+        ("good", "abstained rightly"): (1, 0.25),
+        ("good", "answered wrongly"): (1, 0.25),
+        ("shy", "abstained rightly"): (1, 0.25),
+        ("shy", "abstained wrongly"): (2, 0.5),
+    }
     written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert {row["query_id"]: row.get("answerable") for row in written} == {
         "a1": None,

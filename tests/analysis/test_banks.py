@@ -180,6 +180,21 @@ def test_ungraded_pairs_leave_out_their_query(tmp_path: Path) -> None:
     assert "left out of a bank: other (1)" in str(found)
 
 
+def test_the_plot_has_the_intervals_of_the_table(tmp_path: Path) -> None:
+    banks = {name: PLANTED[name][0] for name in ("subset", "noise", "one query")}
+    with matched(tmp_path, banks) as matches:
+        found = matches.grades("scripted").banks(k=3)
+    figure = found.plot()
+    plotted = {tuple(row[:2]): tuple(row[2:]) for row in figure.data.rows}
+    names, rows = found.records()["banks"].for_programs()
+    for row in (dict(zip(names, row, strict=True)) for row in rows):
+        for measure in ("recall", "precision"):
+            interval = tuple(row[f"{measure}{end}"] for end in ("", "_low", "_high"))
+            assert plotted[f"{measure}@3", row["bank"]] == interval
+    assert [row[1] for row in figure.data.rows][:3] == [one.bank for one in found.rows]
+    assert not figure.draft
+
+
 MIXED = {"q1": [{"question": "about ab"}, {"nugget": "about c"}], "q2": [{"nugget": "about e"}]}
 
 

@@ -183,10 +183,16 @@ def test_claims_are_supported_by_the_pool_too(tmp_path: Path) -> None:
     # the first citation alone matters for what is cited, not for what is true
     assert first.supported.mean == row.supported.mean
     assert "supported" in [column.name for column in found.tables()["citations"].columns]
+    assert [(one[0], one[2]) for one in found.plot().data.rows] == [
+        ("precision of citations", row.precision.mean),
+        ("sentences supported by what they cite", row.recall.mean),
+        ("sentences supported by any passage", row.supported.mean),
+    ]
 
 
 def test_without_a_pool_the_table_is_as_before(tmp_path: Path) -> None:
     found = graded(tmp_path, answer("a", "t1", ["full1"], []))
+    assert len(found.plot().data.rows) == 2
     assert "supported" not in [column.name for column in found.tables()["citations"].columns]
     with pytest.raises(InputError, match="no sentence shares words"):
         collect(

@@ -23,6 +23,7 @@ from exampp.errors import InputError
 from exampp.installed import install_command
 from exampp.records.calibration import CalibrationBin
 from exampp.results.plots import distributions, dots, heatmap, lines
+from exampp.results.plots.distributions import OUTCOMES
 from exampp.results.plots.dots import groups, leaderboard
 from exampp.results.plots.figure import (
     FORMATS,
@@ -109,8 +110,20 @@ def curve(names: list[str]) -> Figure:
     return lines.calibration_curve(bins, 2, name="calibration")
 
 
+def several(names: list[str]) -> Figure:
+    series = {"recall": many(names), "precision": many(names[::-1])}
+    return dots.series_figure(series, ("measure", "bank"), "share", "Banks", "", name="banks")
+
+
+def outcomes(names: list[str]) -> Figure:
+    counts = {
+        name: dict(zip(OUTCOMES, (n, 1, 2, 0, 3), strict=True)) for n, name in enumerate(names)
+    }
+    return distributions.outcome_shares(counts, 120, "Highest credit first")
+
+
 FAMILIES = [leaderboards, several_methods, ranks, grades, heat, sizes, spans, intervals, items]
-FAMILIES += [attacked, corrected, curve]
+FAMILIES += [attacked, corrected, curve, several, outcomes]
 Make = Callable[[list[str]], Figure]
 
 
@@ -501,3 +514,46 @@ def test_plots_have_five_sizes_of_text_at_most() -> None:
         for size in re.findall(r'font-size="([\d.]+)px"', make(names).svg())
     }
     assert len(sizes_of) <= 5, sizes_of
+
+
+def test_more_series_than_colours_have_different_marks() -> None:
+    series = {f"turn {n}": many(["a", "b"]) for n in range(1, 15)}
+    figure = dots.series_figure(series, ("turn", "system"), "Cover", "By turn", "", name="turns")
+    (points,) = (one for one in figure.spec["layer"] if one["mark"]["type"] == "point")
+    looks = [points["encoding"][name]["scale"]["range"] for name in ("stroke", "shape")]
+    assert len(set(zip(*looks, strict=True))) == len(series)
+    assert len(figure.data.rows) == 2 * len(series)
+
+
+def test_undefined_values_of_a_series_are_data_and_not_drawn() -> None:
+    series = {"recall": [Spread("a", 0.5, 0.4, 0.6)], "precision": [Spread("a", None)]}
+    figure = dots.series_figure(series, ("measure", "bank"), "share", "", "", name="banks")
+    assert [row["value"] for row in figure.spec["data"]["values"]] == [0.5]
+    assert figure.data.rows == (
+        ("recall", "a", 0.5, 0.4, 0.6),
+        ("precision", "a", None, None, None),
+    )
+    nothing = dots.series_figure(
+        {"recall": [Spread("a", None)]}, ("measure", "bank"), "share", "", "", name="banks"
+    )
+    assert not nothing.spec
+    assert nothing.alt == "Nothing to draw: share is undefined."
+
+
+def test_bars_of_outcomes_are_stacked_in_their_order() -> None:
+    counts = {
+        "a": dict(zip(OUTCOMES, (4, 2, 0, 1, 1), strict=True)),
+        "b": dict.fromkeys(OUTCOMES, 0),
+    }
+    figure = distributions.outcome_shares(counts, 8, "Highest credit first")
+    bars = [(row["outcome"], row["start"], row["end"]) for row in figure.spec["data"]["values"]]
+    assert bars == [
+        ("answered rightly", 0.0, 0.5),
+        ("abstained rightly", 0.5, 0.75),
+        ("abstained wrongly", 0.75, 0.875),
+        ("answered wrongly", 0.875, 1.0),
+    ]
+    # b has no response
+    assert figure.subtitle.endswith("space: no response, or no grade")
+    assert figure.spec["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
+    assert not distributions.outcome_shares({}, 0, "").spec

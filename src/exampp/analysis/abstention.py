@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from exampp.records.wording import counted
 from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
 from exampp.results.view import ERROR, Column
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 LEVEL = 0.5
 """Default of the lowest Cover of a right answer."""
@@ -81,6 +84,7 @@ class Abstention(Result):
     unanswerable: int
     queries: int
     notes: tuple[str, ...]
+    draft: bool = False
 
     @property
     def headline(self) -> str:
@@ -95,6 +99,29 @@ class Abstention(Result):
         if self.unanswerable:
             sentence += f", and abstains from {best.abstained} of {self.unanswerable} unanswerable"
         return f"{sentence}."
+
+    def plot(self) -> Figure:
+        """Plot the shares of right and wrong responses of each system."""
+        from exampp.results.plots.distributions import OUTCOMES, outcome_shares
+
+        return outcome_shares(
+            {
+                one.system: dict(
+                    zip(
+                        OUTCOMES,
+                        (
+                            *(one.right, one.abstained, one.poor),
+                            *(one.wrongly_abstained, one.wrongly_answered),
+                        ),
+                        strict=True,
+                    )
+                )
+                for one in self.rows
+            },
+            self.queries,
+            f"Highest credit first; answered rightly: {self.measure} of at least {self.level:g}",
+            draft=self.draft,
+        )
 
     def tables(self) -> dict[str, Table]:
         """Return a row per system."""
@@ -205,6 +232,7 @@ def find_abstention(
         unanswerable,
         len(queries),
         tuple(notes),
+        book.grader.is_draft,
     )
 
 

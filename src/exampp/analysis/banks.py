@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -33,7 +33,7 @@ from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, without_de
 from exampp.records.graders import GraderIdentity, grader_label
 from exampp.records.items import joined_groups
 from exampp.records.wording import counted
-from exampp.results.notes import Note, note
+from exampp.results.notes import Note, note, with_code
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, interval_text, programs_only
 from exampp.stats.estimate import Estimate, Floats
@@ -49,6 +49,9 @@ from exampp.stats.item_matches import (
 )
 from exampp.stats.means import DIFFERENCE, mean_test
 from exampp.stats.proportions import mean_share
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 UNGRADED = -1
 """The relation of a pair without a grade."""
@@ -356,6 +359,29 @@ class BankComparison(Result):
             names = ", ".join(near) if len(near) < 4 else f"{len(near)} of {len(self.rows) - 1}"
             rest = f"not clearly lower: {names}"
         return f"{first.bank} has the highest recall of {self.reference}, {recall}; {rest}."
+
+    def plot(self) -> Figure:
+        """Plot recall and precision of the banks with their intervals."""
+        from exampp.results.plots.dots import series_figure
+        from exampp.results.plots.figure import Spread
+
+        cut = "" if self.k is None else f"@{self.k}"
+        series = {
+            f"recall{cut}": [(one.bank, one.recall) for one in self.rows],
+            f"precision{cut}": [(one.bank, one.precision) for one in self.rows],
+        }
+        return series_figure(
+            {
+                name: [Spread(bank, of.value, of.low, of.high) for bank, of in estimates]
+                for name, estimates in series.items()
+            },
+            ("measure", "bank"),
+            "share",
+            f"Banks beside the reference bank {self.reference}",
+            f"Highest recall first; bars: {percent(self.level)} interval over queries",
+            name="banks",
+            draft=any(with_code(self.notes, "banks-by-draft")),
+        )
 
     def tables(self, limit: int = _LISTED) -> dict[str, Table]:
         """Return the banks, and the first `limit` rows of every list."""

@@ -16,18 +16,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.measures.values import Mean, mean_of
+from exampp.measures.values import Mean, mean_of, spread_of
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.records.inputs import CitedSentence, read_sentence
 from exampp.records.wording import counted
-from exampp.results.notes import Note, note
+from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Result, Table
 from exampp.results.view import ERROR, Column
+
+if TYPE_CHECKING:
+    from exampp.results.plots.figure import Figure
 
 PARTIAL = 0.5
 
@@ -72,6 +75,7 @@ class CitationScores(Result):
     rows: tuple[CitationRow, ...]
     notes: tuple[str, ...]
     has_pool: bool = False
+    draft: bool = False
 
     @property
     def headline(self) -> str:
@@ -81,6 +85,32 @@ class CitationScores(Result):
             return "No citation has a grade."
         precision = "" if best.precision.mean is None else f", precision {best.precision.mean:.3f}"
         return f"{best.system} has the highest recall, {best.recall.mean:.3f}{precision}."
+
+    def plot(self) -> Figure:
+        """Plot precision and recall, and the support of sentences by any passage if it is known."""
+        from exampp.results.plots.dots import series_figure
+
+        series = {
+            "precision of citations": [one.precision for one in self.rows],
+            "sentences supported by what they cite": [one.recall for one in self.rows],
+        }
+        if self.has_pool:
+            series["sentences supported by any passage"] = [one.supported for one in self.rows]
+        return series_figure(
+            {
+                name: [
+                    spread_of(row.system, mean, share=True)
+                    for row, mean in zip(self.rows, means, strict=True)
+                ]
+                for name, means in series.items()
+            },
+            ("measure", "system"),
+            "mean support",
+            "Support of citations and sentences",
+            "Bars: one standard error over answers",
+            name="citations",
+            draft=self.draft,
+        )
 
     def tables(self) -> dict[str, Table]:
         """Return a row per system."""
@@ -105,7 +135,7 @@ class CitationScores(Result):
             )
             for one in self.rows
         ]
-        caption = "Support of citations"
+        caption = labelled("Support of citations", draft=self.draft)
         return {"citations": Table.of(columns, rows, caption, self.notes, verdict=self.headline)}
 
 
@@ -140,7 +170,7 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
     rows = [_row(system, list(of.values())) for system, of in answers.items()]
     rows.sort(key=lambda one: (-(one.recall.mean or 0.0), one.system))
     notes = tuple(_notes(rows, first=first, has_pool=has_pool))
-    return CitationScores(tuple(rows), notes, has_pool)
+    return CitationScores(tuple(rows), notes, has_pool, book.grader.is_draft)
 
 
 def _others(query: QueryGrades, low: int, high: int) -> Iterator[float | None]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
-from exampp.analysis.turns import turns_table
+from exampp.analysis.turns import TurnCover, cover_by_turn
 from exampp.items.lint import lint, missing_texts_note
 from exampp.measures.cover import (
     FEWEST_JUDGED,
@@ -197,7 +197,7 @@ class ItemAnalysis(Result):
     officials: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     lacking: str = ""
     unjudged: str = ""
-    turns: Table | None = None
+    turns: TurnCover | None = None
 
     @property
     def statistic(self) -> str:
@@ -257,7 +257,7 @@ class ItemAnalysis(Result):
         if self.look:
             shown |= {"items": self._worst(limit), "leaderboard": self._systems()}
         if self.turns:
-            shown["turns"] = self.turns
+            shown["turns"] = replace(self.turns.tables()["turns"], verdict="")
         if self.officials:
             shown["choices"] = choices_table(self.choices, self.name)
         return shown
@@ -278,7 +278,7 @@ class ItemAnalysis(Result):
             "systems": replace(self._systems(), caption=self.caption),
         }
         if self.turns:
-            shown["turns"] = self.turns
+            shown["turns"] = replace(self.turns.tables()["turns"], verdict="")
         if self.officials:
             shown["choices"] = choices_table(self.choices, self.name)
         return {name: table.keyed(self.grader_key) for name, table in shown.items()}
@@ -535,7 +535,7 @@ def analyze(
         officials=officials,
         lacking=missing.cause if missing else "",
         unjudged=book.ungraded_by_target,
-        turns=turns_table(scores, texts),
+        turns=cover_by_turn(scores, texts, draft=book.grader.is_draft),
     )
 
 

@@ -140,6 +140,19 @@ def attacks(
         show(grades.attacks(battery, min_rating=min_rating), display)
 
 
+def check_reference(opened: exampp.Collection, reference: str | None) -> list[str]:
+    """Return the names of the banks.
+
+    Raises InputError if none of several is named as the reference bank.
+    """
+    known = list(dict.fromkeys(str(name) for name, *_ in opened.banks().rows))
+    if reference is None and (len(known) > 1 or not opened.graders):
+        names = ", ".join(known)
+        hint = f"Name it with --reference: {names}" if names else "Import one: exampp import"
+        raise InputError("no reference bank", file=opened.path, hint=hint)
+    return known
+
+
 @option_rules(
     OptionRule(
         ("--bank", "--effect"),
@@ -225,11 +238,7 @@ def banks(
     Example: exampp analyze banks teams.exam --reference main
     """
     with exampp.Collection(collection) as opened:
-        known = list(dict.fromkeys(str(name) for name, *_ in opened.banks().rows))
-        if reference is None and (len(known) > 1 or not opened.graders):
-            names = ", ".join(known)
-            hint = f"Name it with --reference: {names}" if names else "Import one: exampp import"
-            raise InputError("no reference bank", file=collection, hint=hint)
+        known = check_reference(opened, reference)
         if effect and reference is not None:
             panel = opened.panel(*filter(None, [grader]), bank=[reference, *(bank or known)])
             show(

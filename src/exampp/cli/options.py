@@ -205,22 +205,15 @@ def opened_panel(selection: SeveralSelection | MethodSelection, path: Path) -> I
         yield _panel(opened, selection, selection.grader or ())
 
 
-@contextmanager
-def opened_exam(
-    selection: SeveralSelection, *, one_grader: bool
-) -> Iterator[tuple[Collection, Panel]]:
-    """Open a collection or graded file; yields it and the selected graders side by side.
-
-    With `one_grader`, one of several that fit must be named.
-    """
+def chosen_panel(opened: Collection, selection: SeveralSelection) -> Panel:
+    """Return the selected graders side by side; unless several are named, only one may fit."""
     from exampp.records.graders import choose_grader
 
-    with exampp.open(selection.collection) as opened:
-        graders = selection.grader or []
-        if one_grader:
-            name = graders[0] if graders else None
-            graders = [choose_grader(opened.graders, grader=name).key]
-        yield opened, _panel(opened, selection, graders)
+    graders = selection.grader or []
+    if len(graders) < 2:
+        name = graders[0] if graders else None
+        graders = [choose_grader(opened.graders, grader=name).key]
+    return _panel(opened, selection, graders)
 
 
 def _panel(

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from exampp.cli.audit import at_cutoffs
+import exampp
+from exampp.cli.audit import at_cutoffs, check_reference
 from exampp.cli.command import OptionRule, OptionValues, option_rules, without_options
-from exampp.cli.options import OF_MEASURES, MinRatings, RoundTo, Scores, Subtopics, opened_exam
+from exampp.cli.options import (
+    OF_MEASURES,
+    MatchBy,
+    MinRatings,
+    RoundTo,
+    Scores,
+    Subtopics,
+    chosen_panel,
+)
 from exampp.cli.output import print_message
 from exampp.errors import InputError
 from exampp.records.options import argument, keyword
 from exampp.records.selection import SeveralSelection, SubtopicMode
 
 if TYPE_CHECKING:
-    from exampp.bank import Bank
+    from exampp.collection import Collection
     from exampp.grades.grades import Grades
     from exampp.measures.board import Leaderboard
     from exampp.records.gradebook import Gradebook
@@ -26,18 +35,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """A requested plot: the grades by name, and the options of the command."""
+    """A requested plot: the collection, and the options of the command."""
 
-    named: Mapping[str, Grades]
+    opened: Collection
+    selection: SeveralSelection
     measures: Sequence[str]
     min_ratings: Sequence[int] | None
     official: Path | None
     scores: Sequence[Path]
     round_to: int | None
     subtopics: SubtopicMode
-    query_texts: Callable[[], Mapping[str, str]]
-    bank: Callable[[str], Bank]
-    source: str
+    reference: str | None
+    matcher: str
+
+    @cached_property
+    def named(self) -> Mapping[str, Grades]:
+        """Return the selected grades by name."""
+        return dict(chosen_panel(self.opened, self.selection).named())
 
     @cached_property
     def grades(self) -> Grades:
@@ -93,7 +107,7 @@ def _scatter(of: PlotRequest) -> Figure:
 def _heatmap(of: PlotRequest) -> Figure:
     from exampp.analysis.figures import heatmap_figure
 
-    return heatmap_figure(of.board, of.board.columns[0], of.query_texts())
+    return heatmap_figure(of.board, of.board.columns[0], of.opened.query_texts())
 
 
 def _reliability(of: PlotRequest) -> Figure:
@@ -122,15 +136,27 @@ def _calibration(of: PlotRequest) -> Figure:
     from exampp.records.calibration import calibration_of
 
     known = calibration_of(of.book.grader)
-    return curve_figure(known or calibrate([of.book], of.source).calibration)
+    return curve_figure(known or calibrate([of.book], of.opened.path.name).calibration)
 
 
 def _improvement(of: PlotRequest) -> Figure:
     return (
-        of.bank(of.grades.bank)
+        of.opened.bank(of.grades.bank)
         .improve(of.grades.grader.key, min_rating=of.min_rating, official=of.official or ())
         .plot()
     )
+
+
+def _banks(of: PlotRequest) -> Figure:
+    """Draw banks beside a reference bank, or those of a collection of matches."""
+    check_reference(of.opened, of.reference)
+    return of.opened.compare_banks(
+        of.reference,
+        of.selection.bank or (),
+        matcher=of.matcher,
+        grader=next(iter(of.selection.grader or ()), None),
+        min_rating=of.min_rating,
+    ).plot()
 
 
 def _methods(of: PlotRequest) -> Figure:
@@ -166,15 +192,19 @@ class PlotKind(NamedTuple):
     """A kind of plot: its function, its options, and a hint for empty data."""
 
     draw: Callable[[PlotRequest], Figure]
-    options: Collection[str]
+    options: Container[str]
     fix: str
     measures: Sequence[str] = ("Cover@20",)
     most: int = 1
-    """Maximum number of measures; if more than one, also of graders, banks and thresholds."""
+    """Maximum number of measures."""
+    repeated: Container[str] = ()
+    """Options that may be repeated, of graders, banks and thresholds."""
 
 
 _SERIES = 6
-_POOL = ("--measure", "--min-rating", "--run", "--system", "--leave-out")
+_SEVERAL = ("--min-rating", "--grader", "--bank")
+_CHOSEN = ("--min-rating", "--run", "--system", "--leave-out")
+_POOL = ("--measure", *_CHOSEN)
 _BOARD = (*_POOL, "--subtopics")
 _AVERAGED = ("Cover@20", "nDCG@20", "P@20", "AP")
 KindName = Literal[
@@ -189,6 +219,10 @@ KindName = Literal[
     "corrected",
     "attacks",
     "improvement",
+    "banks",
+    "turns",
+    "abstention",
+    "citations",
 ]
 
 KINDS: Mapping[KindName, PlotKind] = {
@@ -199,6 +233,7 @@ KINDS: Mapping[KindName, PlotKind] = {
         "Choose other measures, or an official leaderboard of these systems",
         _AVERAGED,
         _SERIES,
+        _SEVERAL,
     ),
     "scatter": PlotKind(
         _scatter,
@@ -209,7 +244,7 @@ KINDS: Mapping[KindName, PlotKind] = {
     "heatmap": PlotKind(_heatmap, _BOARD, "Choose another --measure"),
     "reliability": PlotKind(_reliability, _BOARD, "Add systems, queries or grades"),
     "sensitivity": PlotKind(
-        _sensitivity, _BOARD, "Add systems or grades", ("Cover", "P", "nDCG"), _SERIES
+        _sensitivity, _BOARD, "Add systems or grades", ("Cover", "P", "nDCG"), _SERIES, _SEVERAL
     ),
     "calibration": PlotKind(_calibration, (), "Add judgments of passages that were graded"),
     "corrected": PlotKind(
@@ -228,6 +263,27 @@ KINDS: Mapping[KindName, PlotKind] = {
         ("--min-rating", "--official"),
         "The reason is shown by: exampp bank improve",
     ),
+    "banks": PlotKind(
+        _banks,
+        ("--min-rating", "--reference", "--by"),
+        "Add items of the queries of the reference bank",
+        repeated=("--bank",),
+    ),
+    "turns": PlotKind(
+        lambda of: of.grades.turns(min_rating=of.min_rating, subtopics=of.subtopics).plot(),
+        (*_CHOSEN, "--subtopics"),
+        "Add systems or grades",
+    ),
+    "abstention": PlotKind(
+        lambda of: of.grades.abstention(min_rating=of.min_rating).plot(),
+        _CHOSEN,
+        "Add responses or grades",
+    ),
+    "citations": PlotKind(
+        lambda of: of.grades.citations().plot(),
+        ("--run", "--system", "--leave-out"),
+        "Grade the citations: exampp grade --prompt citation-support",
+    ),
 }
 
 
@@ -241,7 +297,9 @@ def _of_kinds(option_name: str) -> OptionRule:
 def _takes_threshold(values: OptionValues) -> bool:
     what = values["what"]
     measures = {"measure": values["measure"] or KINDS[what].measures}
-    if what in ("corrected", "attacks", "improvement"):
+    if what == "banks":
+        return values["reference"] is None
+    if what in ("corrected", "attacks", "improvement", "turns", "abstention"):
         return True
     return OF_MEASURES["--min-rating"].where(
         at_cutoffs(measures) if what == "sensitivity" else measures
@@ -249,7 +307,19 @@ def _takes_threshold(values: OptionValues) -> bool:
 
 
 @option_rules(
-    *map(_of_kinds, (*_BOARD, "--official", "--scores", "--round")),
+    *map(_of_kinds, (*_BOARD, "--official", "--scores", "--round", "--reference", "--by")),
+    OptionRule(
+        ("--grader",),
+        "for banks without --reference, and with --by coverage",
+        lambda values: (
+            values["what"] != "banks" or values["reference"] is None or values["by"] == "coverage"
+        ),
+    ),
+    OptionRule(
+        ("--bank", "--by"),
+        "for banks with --reference",
+        lambda values: values["what"] != "banks" or values["reference"] is not None,
+    ),
     OptionRule(("--min-rating",), OF_MEASURES["--min-rating"].only, _takes_threshold),
     OptionRule(
         ("--theme",),
@@ -287,6 +357,11 @@ def plot(
     ] = None,
     scores: Scores = None,
     round_to: RoundTo = None,
+    reference: Annotated[
+        str | None,
+        keyword(help="Compare banks with this one. Not for a collection of matches.", rare=True),
+    ] = None,
+    by: MatchBy = "text",
     theme: Annotated[
         Literal["light", "dark"], keyword(help="Draw on white, or on near-black.", rare=True)
     ] = "light",
@@ -294,9 +369,10 @@ def plot(
 ) -> None:
     """Draw one figure.
 
-    For methods and sensitivity, you can repeat --min-rating, --grader and --bank; methods shows up
-    to six series. corrected uses the newest sample that fits; attacks uses the attack collection
-    beside the exam. COLLECTION may be a file of graded passages; --bank then names a bank file.
+    For methods and sensitivity, you can repeat --min-rating, --grader and --bank, and --bank for
+    banks; methods shows up to six series. corrected uses the newest sample that fits; attacks uses
+    the attack collection beside the exam. COLLECTION may be a file of graded passages; --bank then
+    names a bank file.
 
     Example: exampp plot leaderboard my.exam -o leaderboard.svg
     """
@@ -312,24 +388,24 @@ def plot(
         raise InputError(too_many, hint=f"Name at most {kind.most}")
     several = {"--min-rating": min_rating, "--grader": selection.grader, "--bank": selection.bank}
     for name, values in several.items():
-        if kind.most == 1 and len(values or ()) > 1:
+        if name not in kind.repeated and len(values or ()) > 1:
             raise InputError(f"the plot {what} shows one value of {name}", hint="Name one")
     write = writer(output)
     boards = leaderboard_files([*([official] if official else ()), *(scores or ())])
     read = [selection.collection, *boards, *(selection.bank or ()), *(selection.runs or ())]
     check_outputs([output], read)
-    with opened_exam(selection, one_grader=len(selection.grader or ()) < 2) as (opened, panel):
+    with exampp.open(selection.collection) as opened:
         request = PlotRequest(
-            dict(panel.named()),
+            opened,
+            selection,
             measures,
             min_rating,
             official,
             scores or (),
             round_to,
             subtopics,
-            opened.query_texts,
-            opened.bank,
-            opened.path.name,
+            reference,
+            by,
         )
         figure = kind.draw(request)
     if not figure.spec:

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from exampp.errors import InputError
 from exampp.grades.base import GradesBase
 from exampp.grades.reviewing import ReviewedGrades
 from exampp.measures.board import Leaderboard
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from exampp.analysis.omissions import Omissions
     from exampp.analysis.reliability import Reliability, ReliabilitySettings
     from exampp.analysis.significance import Significances, SignificanceSettings
+    from exampp.analysis.turns import TurnCover
     from exampp.exports.exam import Exported
     from exampp.grades.decisions import Decisions
     from exampp.grades.gating import Earlier
@@ -435,6 +437,27 @@ class Grades(ReviewedGrades, GradesBase):
             texts=self.bank_texts(),
             officials=read_officials(official),
         )
+
+    def turns(
+        self,
+        *,
+        min_rating: int | None = None,
+        k: int = 20,
+        subtopics: SubtopicChoice = "auto",
+    ) -> TurnCover:
+        """Return Cover by turn of conversations; raises InputError if no item belongs to a turn."""
+        from exampp.analysis.turns import cover_by_turn
+        from exampp.records.gradebook import check_testable
+
+        check_testable(self.gradebook)
+        scores = self._item_scores(self.grader.threshold(min_rating), k, subtopics)
+        found = cover_by_turn(scores, self.bank_texts(), draft=self.grader.is_draft)
+        if found is None:
+            raise InputError(
+                "no item belongs to a turn of a conversation",
+                hint="Import a bank with a column turn, which counts the turns of the user from 1",
+            )
+        return found
 
     def unsaid(
         self,

@@ -762,7 +762,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         _N,
         "{people} decided {pairs}, which override the grader. Recall changed: {changes}.",
     ),
-    "turns": (_N, "Means over the queries with items of a turn: {sizes}."),
+    "turns": (_N, "Means over the queries with items of a turn, with {level} intervals: {sizes}."),
     "banks-kind": (
         _W,
         "{grader} did not match {items} of the reference bank, which are left out. Match them too: "

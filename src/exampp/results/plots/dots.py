@@ -345,6 +345,55 @@ def intervals_figure(
     )
 
 
+def series_figure(
+    series: Mapping[str, Sequence[Spread]],
+    columns: tuple[str, str],
+    quantity: str,
+    title: str,
+    subtitle: str,
+    *,
+    name: str,
+    draft: bool = False,
+) -> Figure:
+    """Draw several shares of each name with their ranges, beside each other.
+
+    Args:
+        series: Values by the name of the series, each in the order of the rows; undefined ones are
+            left out.
+        columns: The headings of series and names in the data.
+        quantity: The title of the axis.
+        title: The title of the figure.
+        subtitle: What the bars are.
+        name: The name of the figure.
+        draft: Whether the grades are drafts.
+    """
+    drawn = []
+    for number, (label, spreads) in enumerate(series.items()):
+        # more series than colours: the next round has other pairs of colour and shape
+        shape = SHAPES[(number + number // len(SERIES)) % len(SHAPES)]
+        known = [one for one in spreads if one.value is not None]
+        drawn.append(DotSeries(label, known, SERIES[number % len(SERIES)], shape))
+    names = list(dict.fromkeys(one.system for some in drawn for one in some.spreads))
+    alt = f"Nothing to draw: {quantity} is undefined."
+    if names:
+        firsts = [f"{one.label} {one.spreads[0].value:.3f}" for one in drawn if one.spreads]
+        alt = (
+            f"Dot plot of {len(names)} {columns[1]}s by {', '.join(series)}. "
+            f"First: {names[0]}, {', '.join(firsts)}."
+        )
+    axis = quantitative("value", quantity, {"domain": [0, 1], "nice": False}, tickCount=6)
+    rows = [[one, *spread] for one, spreads in series.items() for spread in spreads]
+    return Figure(
+        name=name,
+        title=title,
+        subtitle=subtitle,
+        alt=alt,
+        draft=draft,
+        spec=dots(names, drawn, axis, beside=True) if names else {},
+        data=Table.of([*columns, "value", "low", "high"], rows, title),
+    )
+
+
 # ---- corrected leaderboards, ranks, attacks ------------------------------------------------------
 
 
