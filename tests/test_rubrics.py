@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +303,7 @@ def test_cover_by_turn(tmp_path: Path) -> None:
         exam.grade(ScriptedGrader(rate), prompt="nugget-self-rating", model="scripted")
         found = exam.grades().items()
         turns = exam.grades().turns()
+        report = exam.grades().report()
         table = found.tables()["turns"]
     assert [one.heading for one in table.columns] == ["system", "turn 1", "turn 2", "conversation"]
     # turn 1: few (3/4 + 0) / 2, most (1 + 1) / 2; turn 2 and the conversation have items of c alone
@@ -318,13 +320,19 @@ def test_cover_by_turn(tmp_path: Path) -> None:
         "of 2 queries), turn 2 (1 item of 1 query), conversation (1 item of 1 query)."
     ]
     assert [row[:4] for row in found.records()["turns"].rows] == list(table.rows)
-    assert turns.headline == "most covers most of turn 1, 1.000, and least of turn 2, 0.000."
+    assert turns.headline == (
+        "most has its highest Cover on turn 1, 1.000, and its lowest on turn 2, 0.000."
+    )
     plotted = {tuple(row[:2]): row[2:] for row in turns.plot().data.rows}
     assert plotted == {
         (turn.name, system): (of[at].value, of[at].low, of[at].high)
         for system, of in turns.rows
         for at, turn in enumerate(turns.turns)
     }
+
+    (section,) = (one for one in report.sections if one.key == "turns")
+    assert (section.verdict, section.blocks[0]) == (turns.headline, turns.plot())
+    assert section.blocks[1] == replace(turns.tables()["turns"], verdict="")
 
 
 def test_cover_by_turn_needs_items_of_turns(path: Path) -> None:

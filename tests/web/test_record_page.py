@@ -188,7 +188,9 @@ def test_abstentions_have_a_page(tmp_path: Path) -> None:
         found = exam.grades().abstention()
         report = exam.grades().report(tmp_path / "report.html")
     assert found.headline in (tmp_path / "report.html").read_text()
-    assert [one.key for one in report.sections if one.key == "abstention"]
+    (section,) = (one for one in report.sections if one.key == "abstention")
+    assert section.blocks[0] == found.plot()
+    assert not {"banks", "citations", "turns"} & {one.key for one in report.sections}
     with live.visiting(tmp_path / "my.exam") as client:
         page = read(client.get("/abstention").text)
         assert found.headline in page.all("main")[0].text
@@ -224,7 +226,10 @@ def test_a_collection_of_citations_shows_the_support_of_sentences(tmp_path: Path
             grader = ScriptedGrader(lambda ask: same[ask.item == ask.passage])
             cited.grade(grader, prompt="citation-support", model="scripted")
             (row,) = cited.grades().citations().rows
+            report = cited.grades().report()
     assert (row.recall.mean, row.supported.mean) == (0.5, 1.0)
+    (section,) = (one for one in report.sections if one.key == "citations")
+    assert section.verdict == "rag has the highest recall, 0.500, precision 0.500."
     with live.visiting(path) as client:
         assert "/citations" in client.get("/queries").text
         page = wait_for(
