@@ -17,6 +17,7 @@ from exampp.errors import InputError
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.turns import NO_TURNS
+from exampp.results.result import render
 from exampp.review.lists import summarize_queries
 
 ASKED = "What can I give her?"
@@ -334,10 +335,20 @@ def test_cover_by_turn(tmp_path: Path) -> None:
     assert (section.verdict, section.blocks[0]) == (turns.headline, turns.plot())
     assert section.blocks[1] == replace(turns.tables()["turns"], verdict="")
 
+    with live.visiting(tmp_path / "my.exam") as client:
+        assert "/turns" in client.get("/queries").text
+        page = client.get("/turns").text
+        assert turns.headline in page
+        assert "/turns/plot.svg" in page
+        assert client.get("/turns/plot.csv").text == render(turns.plot().values, "csv")
+
 
 def test_cover_by_turn_needs_items_of_turns(path: Path) -> None:
     with exampp.open(path) as exam, pytest.raises(InputError, match="no item belongs to a turn"):
         exam.grades().turns()
+    with live.visiting(path) as client:
+        assert "No item belongs to a turn" in client.get("/turns").text
+        assert client.get("/turns/plot.svg").status == 404
 
 
 def test_lists_name_items_to_avoid_and_count_wanted_ones_as_answered(tmp_path: Path) -> None:
