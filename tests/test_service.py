@@ -639,7 +639,7 @@ def test_a_bound_is_that_of_the_fewest_queries(
     ],
 )
 def test_the_use_of_a_sealed_part_in_words(numbers: tuple[Any, ...], words: str) -> None:
-    use = SealedUse("main", "2026-11-27T01:02", *numbers, "2026-11-27T01:02")
+    use = SealedUse._make(("main", "2026-11-27T01:02", *numbers, "2026-11-27T01:02"))
     assert words in describe_sealed_use(use)
 
 
