@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import exams
+from support import exams, servers
 from support.forked import forked
 
 import exampp
@@ -501,3 +501,17 @@ def test_a_stopped_scorer_grades_nothing_more(small_exam: exampp.Collection) -> 
             scores[0].result(60)
     assert len(asked.calls) <= 2
     assert len(scorer.items("q1")) + len(scorer.items("q2")) > 2
+
+
+@pytest.mark.parametrize("options", [{}, {"decode": "text"}])
+def test_a_model_with_earlier_grades_scores(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Its mode is known, and checked on cells of the collection with the first request."""
+    script = servers.Answer(servers.completion("5"))
+    with servers.FaultServer(lambda _: script) as server:
+        model = {"model": "m", "base_url": server.url, "api_key": "k", **options}
+        with exampp.create(tmp_path / "my.exam") as exam:
+            exam.add(queries={"q": "sky"}, passages={"p": "Air is blue."}, bank={"q": ["Why?"]})
+            exam.add(runs={"a": {"q": ["p"]}})
+            exam.grade("openai", **model)
+            scorer = exam.scorer("openai", **model)
+        assert scorer.score("q", ["The sky is blue."]).values == [1.0]

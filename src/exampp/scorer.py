@@ -26,7 +26,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import text_digest
 from exampp.formats.responses import Response, Statement
 from exampp.grading.cell_queue import CellQueue
-from exampp.grading.plan import RUN_OPTIONS, FunctionOptions, plan_run
+from exampp.grading.plan import RUN_OPTIONS, FunctionOptions, first_cells, plan_run
 from exampp.grading.requests import Grading, why_ungraded
 from exampp.grading.run import GradingRun
 from exampp.inputs.segment import segments
@@ -46,7 +46,7 @@ from exampp.store.inputs import query_keys
 from exampp.store.read_model import items_of_part, query_without_passages
 
 if TYPE_CHECKING:
-    from exampp.graders.base import Grader
+    from exampp.graders.base import FirstCell, Grader
     from exampp.measures.names import Measure
     from exampp.records.gradebook import QueryGrades
 
@@ -84,7 +84,7 @@ class GraderChoice(NamedTuple):
 
     def plan(self, connection: sqlite3.Connection) -> GradingRun:
         """Return the run that would grade the collection."""
-        return plan_run(
+        run = plan_run(
             connection,
             self.path,
             self.grader,
@@ -99,6 +99,15 @@ class GraderChoice(NamedTuple):
             select="pending",
             max_failures=MAX_FAILURES,
         )
+        if (try_on := getattr(run.grading.grader, "try_on", None)) is not None:
+            # a grader with a declared mode reads them with its first request
+            try_on(partial(self._first_cells, run))
+        return run
+
+    def _first_cells(self, run: GradingRun) -> list[FirstCell]:
+        with closing(connect(self.path)) as connection:
+            grading = run.grading
+            return first_cells(connection, grading.grader, grading.prompt, run.exam)
 
     def grading(self) -> Grading:
         """Open the grader."""

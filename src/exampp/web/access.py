@@ -19,7 +19,7 @@ from exampp.web.people import Action, People
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 """Methods that change nothing."""
 POSTS: Mapping[str, Action] = {
-    **dict.fromkeys(("/choose", "/judge/blind", "/judge/session"), "judge"),
+    **dict.fromkeys(("/choose", "/score", "/judge/blind", "/judge/session"), "judge"),
     **dict.fromkeys(("/judge/decide", "/judge/undo", "/sample/decide", "/sample/undo"), "judge"),
     "/banks/decide": "judge",
     "/sample/draw": "draw",

@@ -12,6 +12,8 @@ from fastapi import Depends, Request
 from exampp.errors import InputError
 from exampp.graders.options import LIMIT, Option, dashed, shown_options
 from exampp.graders.registry import BUILT_IN
+from exampp.prompts.catalogue import all_prompts
+from exampp.prompts.prompt import Prompt
 from exampp.records import GraderIdentity
 from exampp.records.wording import suggest
 
@@ -118,6 +120,28 @@ def _value(name: str, text: str, declared: Option) -> Any:
         kinds = {int: "a whole number", float: "a number"}
         hint = f"It must be {kinds.get(declared.type, 'a JSON object')}"
         raise InputError(f"{dashed(name)} is {text!r}", hint=hint) from None
+
+
+def grader_options(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the options of the grader in a form, as Python takes them.
+
+    Raises:
+        InputError: The grader or its prompt is not offered, or a value has the wrong type.
+    """
+    options: dict[str, Any] = {"kind": form.get("kind") or None}
+    if checked_choice("grader", form.get("grader", ""), tuple(GRADERS)) == "draft":
+        return options
+    options |= model_options(form, writes=False)
+    if prompt := form.get("prompt"):
+        names = [one.name for one in grading_prompts()]
+        options["prompt"] = checked_choice("prompt", prompt, names)
+    return options
+
+
+def grading_prompts() -> list[Prompt]:
+    """Return the prompts that a model can grade items or queries with."""
+    prompts = (one for one in all_prompts() if isinstance(one, Prompt))
+    return [one for one in prompts if one.user and "answer" not in one.grades]
 
 
 def form_of_grader(grader: GraderIdentity) -> dict[str, str]:

@@ -101,6 +101,7 @@ PLACE_OF = {
     "/banks": "/items",
     "/improve": "/items",
     "/write": "/items",
+    "/score": "/items",
     "/grade": "/runs",
 }
 """The navigation entry of pages that are not listed in it, and of the pages below them."""

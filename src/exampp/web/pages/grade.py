@@ -13,8 +13,6 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.grading.costs import Prices, describe_estimate, estimate
 from exampp.grading.run import GradingRun
-from exampp.prompts.catalogue import all_prompts
-from exampp.prompts.prompt import Prompt
 from exampp.records import ITEM_KINDS
 from exampp.records.cascade import UNSURE_WITHIN
 from exampp.store.cells import DEPTH
@@ -23,11 +21,11 @@ from exampp.web.forms import (
     GRADERS,
     NO_PRICE,
     SubmittedForm,
-    checked_choice,
     form_of_grader,
     fraction,
+    grader_options,
+    grading_prompts,
     model_fields,
-    model_options,
     whole,
 )
 from exampp.web.page_request import CurrentRequest, PageRequest
@@ -48,7 +46,7 @@ def grade(request: CurrentRequest, grader: str = "", bank: str = "") -> HTMLResp
 def show_price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
     """Show what grading will send and cost; nothing is sent."""
     try:
-        options = _options(form)
+        options = grader_options(form)
         with request.open() as collection:
             run = _plan(form, options, collection, dry_run=True)
             found = estimate(run, Prices.of_options(options))
@@ -64,7 +62,7 @@ def show_price(request: CurrentRequest, form: SubmittedForm) -> HTMLResponse:
 def start(request: CurrentRequest, form: SubmittedForm) -> Response:
     """Start grading in the background."""
     try:
-        options = _options(form)
+        options = grader_options(form)
         with request.open() as collection:
             run = _plan(form, options, collection, dry_run=True)
         who = run.grading.identity
@@ -75,17 +73,6 @@ def start(request: CurrentRequest, form: SubmittedForm) -> Response:
     except InputError as error:
         return _page(request, form, 400, trouble=str(error))
     return request.redirect("/runs")
-
-
-def _options(form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options of the grader in a form."""
-    options: dict[str, Any] = {"kind": form.get("kind") or None}
-    if checked_choice("grader", form.get("grader", ""), tuple(GRADERS)) == "draft":
-        return options
-    options |= model_options(form, writes=False)
-    if prompt := form.get("prompt"):
-        options["prompt"] = checked_choice("prompt", prompt, [one.name for one in _prompts()])
-    return options
 
 
 def _plan(
@@ -125,12 +112,6 @@ def _outcome(run: GradingRun, steps: list[Any]) -> TaskOutcome:
     return TaskOutcome(". ".join(parts))
 
 
-def _prompts() -> list[Prompt]:
-    """Return the prompts that a model can grade items or queries with."""
-    prompts = (one for one in all_prompts() if isinstance(one, Prompt))
-    return [one for one in prompts if one.user and "answer" not in one.grades]
-
-
 def _page(
     request: PageRequest,
     form: Mapping[str, str],
@@ -153,7 +134,7 @@ def _page(
         graders=GRADERS,
         kinds=ITEM_KINDS,
         fields=model_fields(form, writes=False),
-        prompts=_prompts(),
+        prompts=grading_prompts(),
         banks=banks,
         earlier=earlier,
         contents=contents,
