@@ -331,7 +331,7 @@ def _open_alone(path: Path) -> GuardedConnection:
             connection.execute("BEGIN EXCLUSIVE")
             connection.execute("COMMIT")
         except BaseException as error:
-            # close whatever fails, also before waiting: two waiting connections would block each other
+            # close, also before waiting: two waiting connections would block each other
             connection.close()
             if not isinstance(error, CollectionBusy) or time.monotonic() > until:
                 raise
