@@ -1,6 +1,6 @@
 """Measures `exampp bank improve`: false claims, planted bad items, and an official leaderboard.
 
-PYTHONPATH=tests python benchmarks/improve.py noise|planted|official [--data ../shared/data/dl19]
+PYTHONPATH=tests python benchmarks/improve.py noise|planted|official|made [--data ../shared/data]
     [--runs 500]
 
 noise: the rate of confirmed gains where nothing can be gained, on the passages and runs of TREC DL
@@ -15,11 +15,20 @@ trial are good, some are random.
 
 official: TREC DL 2019 with 430 questions: gain in agreement and in tau with the official order, on
 held-out systems; and the tau of all systems, by which no selection should be chosen.
+
+made: LLMJudge dev (25 queries, 10 questions each, graded by FLAN-T5-large, judged by people) has no
+rankings. Here rankings are made of its passages by `SYSTEMS` random rankers (BM25 with random
+settings, words of the query, beginnings of passages and noise), which see neither grades nor
+judgments. Their official order is nDCG@10 by the judgments; gains as in `official`, for several
+draws of rankers, and the rate of confirmed gains with shuffled grades.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
+import re
 import tempfile
 import time
 from collections import Counter
@@ -27,6 +36,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import ir_measures
 import numpy as np
 from scipy.stats import kendalltau
 from support.planted_items import BAD, GOOD, planted_exam
@@ -39,6 +49,7 @@ from exampp.inputs.officials import read_officials
 from exampp.measures.cover import item_scores
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.records.items import BankTexts
+from exampp.stats.estimate import Floats
 from exampp.stats.proportions import share_interval
 
 Random = np.random.Generator
@@ -84,6 +95,17 @@ def claims(
     return count, float(np.mean(gains))
 
 
+def claim_rate(
+    book: Gradebook, shuffle: Callable[[Random, QueryGrades], QueryGrades], runs: int
+) -> str:
+    count, gain = claims(book, shuffle, runs, 4)
+    rate = share_interval(count, runs)
+    return (
+        f"{shuffle.__name__} shuffled: {count} = {rate.value:.3f} [{rate.low:.3f}, "
+        f"{rate.high:.3f}], mean gain {gain:+.4f}"
+    )
+
+
 def noise(data: Path, runs: int) -> None:
     exams = {"made exam, 10 copies of a system": planted_exam(1, {}, systems=25, copies=10)}
     if data.exists():
@@ -94,13 +116,7 @@ def noise(data: Path, runs: int) -> None:
         print("related systems together" if related < 1 else "systems divided regardless")
         for name, book in exams.items():
             for shuffle in SHUFFLES:
-                count, gain = claims(book, shuffle, runs, 4)
-                rate = share_interval(count, runs)
-                print(
-                    f"  {name}, {shuffle.__name__} shuffled: {count} = {rate.value:.3f} "
-                    f"[{rate.low:.3f}, {rate.high:.3f}], mean gain {gain:+.4f}",
-                    flush=True,
-                )
+                print(f"  {name}, {claim_rate(book, shuffle, runs)}", flush=True)
 
 
 # ---- planted items -------------------------------------------------------------------------------
@@ -195,6 +211,12 @@ def dl19(data: Path) -> tuple[Gradebook, BankTexts]:
         return chosen.gradebook, chosen.bank_texts()
 
 
+def described(gain: improvement.Gain) -> str:
+    low, high = gain.difference.low, gain.difference.high
+    value = f"{gain.difference.value:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return f"  {gain.measure}: {gain.before:.3f} -> {gain.after:.3f}, {value}"
+
+
 def official(data: Path) -> None:
     book, texts = dl19(data)
     start = time.process_time()
@@ -202,8 +224,7 @@ def official(data: Path) -> None:
     for least in (4, 5):
         result = improve(book, texts, min_rating=least, officials=ranks)
         print(result.headline)
-        for gain in result.gains:
-            print(f"  {gain.measure}: {gain.before:.3f} -> {gain.after:.3f}, {gain.difference}")
+        print(*map(described, result.gains), sep="\n")
     print(f"{(time.process_time() - start) / 2:.1f} s CPU a trial, with lint")
     exam = trial_exam(book, 4, 20)
     of = exam.statistics(np.arange(len(exam.scores.systems)))
@@ -217,20 +238,107 @@ def official(data: Path) -> None:
         print(f"  {way}: {selected.sum()}, {kendalltau(scores, order).statistic:.3f}")
 
 
+# ---- LLMJudge with made rankings -----------------------------------------------------------------
+
+SYSTEMS = 40
+DEPTH = 50
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def made_runs(graded: Path, seed: int) -> str:
+    """Return rankings of the passages of every query by random rankers, as a TREC run file."""
+    random = np.random.default_rng(seed)
+    settings = [
+        (random.uniform(0.4, 2.5), random.uniform(0, 1), random.choice((10, 20, 40, 1000)),
+         random.uniform(0.4, 1), random.uniform(0, 2.5))
+        for _ in range(SYSTEMS)
+    ]  # fmt: skip
+    lines = []
+    with gzip.open(graded, "rt", encoding="utf-8") as file:
+        for query_id, passages in map(json.loads, file):
+            data = passages[0]["paragraph_data"]["judgments"][0]
+            words = _WORD.findall(data["titleQuery"].lower())
+            texts = [_WORD.findall(one["text"].lower()) for one in passages]
+            for number, (k1, b, first, share, noise) in enumerate(settings):
+                chosen = [one for one in words if random.random() < share] or words[:1]
+                scores = bm25([text[:first] for text in texts], chosen, k1, b)
+                scores += random.normal(size=len(scores)) * noise * scores.std()
+                for rank, at in enumerate(np.argsort(-scores)[:DEPTH], 1):
+                    passage = passages[at]["paragraph_id"]
+                    lines.append(
+                        f"{query_id} Q0 {passage} {rank} {DEPTH - rank} made-{number:02}\n"
+                    )
+    return "".join(lines)
+
+
+def bm25(texts: list[list[str]], words: list[str], k1: float, b: float) -> Floats:
+    """Return the BM25 score of every text (Robertson and Zaragoza 2009, with idf above 0)."""
+    counts = np.array([[text.count(word) for word in words] for text in texts], float)
+    lengths = np.array([len(text) for text in texts], float)
+    found = (counts > 0).sum(axis=0)
+    idf = np.log(1 + (len(texts) - found + 0.5) / (found + 0.5))
+    norm = k1 * (1 - b + b * lengths / lengths.mean())
+    scores: Floats = (idf * counts * (k1 + 1) / (counts + norm[:, None])).sum(axis=1)
+    return scores
+
+
+def ndcg_order(run: Path, qrels: Path) -> dict[str, float]:
+    """Return the rank of every system by nDCG@10 with the judgments."""
+    by_system: dict[str, list[ir_measures.ScoredDoc]] = {}
+    for line in run.read_text().splitlines():
+        query, _, passage, _, score, system = line.split()
+        scored = ir_measures.ScoredDoc(query, passage, float(score))
+        by_system.setdefault(system, []).append(scored)
+    lines = map(str.split, qrels.read_text().splitlines())
+    judged = [ir_measures.Qrel(query, passage, int(label)) for query, _, passage, label in lines]
+    measure = ir_measures.nDCG @ 10
+    means = {
+        system: ir_measures.calc_aggregate([measure], judged, run)[measure]
+        for system, run in by_system.items()
+    }
+    return {one: float(rank) for rank, one in enumerate(sorted(means, key=lambda o: -means[o]), 1)}
+
+
+def made(data: Path, draws: int, runs: int) -> None:
+    for seed in range(draws):
+        with tempfile.TemporaryDirectory() as folder:
+            run = Path(folder) / "made.run"
+            run.write_text(made_runs(data / "llmjudge-dev-graded.jsonl.gz", seed))
+            ranks = {"judgments": ndcg_order(run, data / "llmjudge-dev.qrels")}
+            with exampp.create(Path(folder) / "my.exam") as exam:
+                exam.import_files(data / "llmjudge-dev-graded.jsonl.gz", run)
+                (name,) = (
+                    one.name
+                    for one in exam.graders
+                    if "self-rating" in one.name and one.kind == "question"
+                )
+                chosen = exam.grades(name)
+                book, texts = chosen.gradebook, chosen.bank_texts()
+        for least in (4, 5):
+            result = improve(book, texts, min_rating=least, officials=ranks)
+            print(f"draw {seed}, rated {least} or above. {result.headline} {result.caption}")
+            print(*map(described, result.gains), sep="\n")
+        if seed == 0:
+            for shuffle in SHUFFLES:
+                print(f"  {claim_rate(book, shuffle, runs)}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("part", choices=("noise", "planted", "official"))
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/dl19"))
+    parser.add_argument("part", choices=("noise", "planted", "official", "made"))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--runs", type=int, default=500)
     args = parser.parse_args()
     if args.part == "noise":
-        noise(args.data, args.runs)
+        noise(args.data / "dl19", args.runs)
     elif args.part == "planted":
         planted(args.runs)
+    elif args.part == "made":
+        made(args.data / "science", 5, args.runs)
     else:
-        official(args.data)
+        official(args.data / "dl19")
 
 
 if __name__ == "__main__":
