@@ -360,6 +360,7 @@ class ExamService:
             self._collection = self._stored(lambda: Collection(path))
             self._exam = self._stored(self._read)
         except BaseException:
+            # an interrupt must end the thread of the store too
             self._store.shutdown()
             raise
 
