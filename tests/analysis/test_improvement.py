@@ -43,6 +43,18 @@ def kinds(found: Improvement, change: str) -> Counter[str]:
     return Counter(name.rstrip("0123456789") for name in names)
 
 
+def test_items_that_distinguish_no_systems_have_no_trial() -> None:
+    """All items are covered by all systems on all but four queries."""
+    book = planted_exam(1, BAD)
+    covered = [replace(one, ratings=np.full_like(one.ratings, 5)) for one in book.queries[4:]]
+    found = tried(replace(book, queries=(*book.queries[:4], *covered)))
+    assert found.headline == (
+        "No trial, because items distinguish systems on 4 queries, and 5 are needed."
+    )
+    assert not found.is_confirmed
+    assert tried(replace(book, queries=(*book.queries[:5], *covered))).lacking == ""
+
+
 def test_reversed_items_are_retired_and_the_gain_is_confirmed() -> None:
     found = tried(planted_exam(1, BAD))
     assert found.is_confirmed

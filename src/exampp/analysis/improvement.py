@@ -406,6 +406,10 @@ def _lacking(exam: TrialExam, halves: Sequence[Halves]) -> str:
     queries = len(exam.scores.queries)
     if queries < FEWEST_QUERIES:
         return f"the exam has {counted(queries, 'query')}, and {FEWEST_QUERIES} are needed"
+    differ = exam.scores.query[np.ptp(exam.scores.credit, axis=0) > 0]
+    if (tell := len(np.unique(differ))) < FEWEST_QUERIES:
+        needed = f"and {FEWEST_QUERIES} are needed"
+        return f"items distinguish systems on {counted(tell, 'query')}, {needed}"
     if not halves:
         systems = counted(len(exam.scores.systems), "system")
         return (
