@@ -141,6 +141,7 @@ def addresses(path: Path) -> dict[str, str]:
                 "people",
                 "abstention",
                 "citations",
+                "turns",
             )
         },
         **{f"banks-{name}": f"/banks?show={name}" for name in ("new", "pairs")},

@@ -79,7 +79,7 @@ STDERR = os.dup(sys.__stderr__.fileno()) if sys.__stderr__ else 2
 
 
 def pytest_collection() -> None:
-    """What is imported stays: looking through it at every garbage collection is slow.
+    """Freeze imported objects: looking through them at every garbage collection is slow.
 
     Collections are as rare as in a process of a command.
     """

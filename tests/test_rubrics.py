@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from exampp.errors import InputError
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.records.turns import NO_TURNS
+from exampp.results.result import render
 from exampp.review.lists import summarize_queries
 
 ASKED = "What can I give her?"
@@ -302,6 +304,7 @@ def test_cover_by_turn(tmp_path: Path) -> None:
         exam.grade(ScriptedGrader(rate), prompt="nugget-self-rating", model="scripted")
         found = exam.grades().items()
         turns = exam.grades().turns()
+        report = exam.grades().report()
         table = found.tables()["turns"]
     assert [one.heading for one in table.columns] == ["system", "turn 1", "turn 2", "conversation"]
     # turn 1: few (3/4 + 0) / 2, most (1 + 1) / 2; turn 2 and the conversation have items of c alone
@@ -318,7 +321,9 @@ def test_cover_by_turn(tmp_path: Path) -> None:
         "of 2 queries), turn 2 (1 item of 1 query), conversation (1 item of 1 query)."
     ]
     assert [row[:4] for row in found.records()["turns"].rows] == list(table.rows)
-    assert turns.headline == "most covers most of turn 1, 1.000, and least of turn 2, 0.000."
+    assert turns.headline == (
+        "most has its highest Cover on turn 1, 1.000, and its lowest on turn 2, 0.000."
+    )
     plotted = {tuple(row[:2]): row[2:] for row in turns.plot().data.rows}
     assert plotted == {
         (turn.name, system): (of[at].value, of[at].low, of[at].high)
@@ -326,10 +331,24 @@ def test_cover_by_turn(tmp_path: Path) -> None:
         for at, turn in enumerate(turns.turns)
     }
 
+    (section,) = (one for one in report.sections if one.key == "turns")
+    assert (section.verdict, section.blocks[0]) == (turns.headline, turns.plot())
+    assert section.blocks[1] == replace(turns.tables()["turns"], verdict="")
+
+    with live.visiting(tmp_path / "my.exam") as client:
+        assert "/turns" in client.get("/queries").text
+        page = client.get("/turns").text
+        assert turns.headline in page
+        assert "/turns/plot.svg" in page
+        assert client.get("/turns/plot.csv").text == render(turns.plot().values, "csv")
+
 
 def test_cover_by_turn_needs_items_of_turns(path: Path) -> None:
     with exampp.open(path) as exam, pytest.raises(InputError, match="no item belongs to a turn"):
         exam.grades().turns()
+    with live.visiting(path) as client:
+        assert "No item belongs to a turn" in client.get("/turns").text
+        assert client.get("/turns/plot.svg").status == 404
 
 
 def test_lists_name_items_to_avoid_and_count_wanted_ones_as_answered(tmp_path: Path) -> None:

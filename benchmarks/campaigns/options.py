@@ -512,7 +512,6 @@ OPTIONS: Mapping[str, Uses] = {
             "plot leaderboard my.exam -o out.csv",
             "plot corrected judged-my.exam -o out.json -m P@5",
             "plot attacks gamed.exam -o out.json",
-            "plot improvement banks.exam -o out.json",
             "plot banks teams.exam -o out.json --reference manual",
             "plot banks matches.exam -o out.json --grader judge",
             "plot abstention replies.exam -o out.json --grader judge",

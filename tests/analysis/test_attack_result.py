@@ -1,4 +1,4 @@
-"""What a battery says of a grader: values by hand."""
+"""Results of an attack battery: values by hand."""
 
 from __future__ import annotations
 

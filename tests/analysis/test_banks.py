@@ -14,6 +14,7 @@ from exampp.collection import Collection
 from exampp.errors import InputError
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
+from exampp.grades import matching
 
 # the letters of an item are what it asks for
 REFERENCE = {"q1": ["about ab", "about c", "about d"], "q2": ["about e", "about f"]}
@@ -193,6 +194,30 @@ def test_the_plot_has_the_intervals_of_the_table(tmp_path: Path) -> None:
             assert plotted[f"{measure}@3", row["bank"]] == interval
     assert [row[1] for row in figure.data.rows][:3] == [one.bank for one in found.rows]
     assert not figure.draft
+
+
+def test_reports_have_the_banks_that_are_cheap_or_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def section(exam: Collection) -> str:
+        report = exam.grades("scripted", bank="manual").report()
+        return {one.key: one.verdict for one in report.sections}.get("banks", "")
+
+    with matched(tmp_path, {"other": {"q1": ["about abc"], "q2": ["about ef"]}}) as matches:
+        assert section(matches) == matches.grades("scripted").banks().headline
+    with exampp.open(tmp_path / "my.exam") as exam:
+        exam.add(passages={"p": "about ab"}, runs={"bm25": {"q1": ["p"]}})
+        exam.grade(ScriptedGrader(lambda _: "5"), bank="manual", model="scripted")
+        assert section(exam) == exam.compare_banks("manual").headline
+        monkeypatch.setattr(matching, "_FEW_ITEMS", 6)
+        assert not section(exam)
+    (tmp_path / "alone").mkdir()
+    monkeypatch.undo()
+    with exam_of(tmp_path / "alone", {}) as alone:
+        alone.add(queries={"q3": "three"}, bank={"q3": ["about z"]}, bank_name="far")
+        alone.add(passages={"p": "about ab"}, runs={"bm25": {"q1": ["p"]}})
+        alone.grade(ScriptedGrader(lambda _: "5"), bank="manual", model="scripted")
+        assert not section(alone)
 
 
 MIXED = {"q1": [{"question": "about ab"}, {"nugget": "about c"}], "q2": [{"nugget": "about e"}]}

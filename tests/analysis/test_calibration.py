@@ -30,7 +30,7 @@ def science() -> Path:
 
 
 def label_of(query: int, passage: int) -> int:
-    """What people say: better passages have higher numbers, and queries differ in their share."""
+    """Return human judgments: better passages have higher ones; queries differ in their share."""
     return min(3, max(0, (passage + query % 3) // 3 - 1))
 
 

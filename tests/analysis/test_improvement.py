@@ -307,7 +307,7 @@ def _passages(ids: Sequence[str]) -> dict[str, str]:
 
 
 def test_partly_graded_passages_show_nothing_of_items() -> None:
-    """Where covered items are not graded again, a cell without a grade is no failure."""
+    """A cell without a grade is not a failure if covered items are not graded again."""
     book = planted_exam(1, BAD)
     target = GradingTarget(("Cover@20",), (4,))
     queries = []

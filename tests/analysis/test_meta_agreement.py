@@ -148,7 +148,7 @@ ROW_KAPPAS = {
     (2, "GRADED"): {5: 0.14, 4: 0.047, 3: -0.0031, 2: 0.03, 1: -0.0019, 0: 0.37},
     (5, "GRADED"): {5: 0.012, 4: 0.071, 3: 0.043, 2: 0.025, 1: 0.0042, 0: 0.14},
 }
-"""What the papers' own program prints beside the rows, with two significant digits."""
+"""Values that the program of the papers prints beside the rows, with two significant digits."""
 
 
 @pytest.mark.parametrize(("m", "layout"), ROW_KAPPAS)
@@ -381,7 +381,7 @@ def only(book: Gradebook, **options: Any) -> dict[str, dict[str, Any]]:
 def reasons(
     found: dict[str, dict[str, Any]], names: Sequence[str], value: float | None = None
 ) -> set[str]:
-    """Why there is no value, or no interval of this value."""
+    """Return the reason for a missing value, or for a missing interval."""
     assert {found[name]["value"] for name in names} == {value}
     return {found[name]["reason"] for name in names}
 

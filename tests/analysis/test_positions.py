@@ -19,7 +19,7 @@ from exampp.stats.positions import PositionTests, position_tests
 
 MANY = "question-rating-many"
 Planted = Callable[[int, float], float]
-"""What is added to a rating, by the position and the rating before it."""
+"""Addition to a rating, by the position and the rating before it."""
 
 
 def nothing(position: int, before: float) -> float:

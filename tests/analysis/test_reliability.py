@@ -1,4 +1,4 @@
-"""How reliable a leaderboard is: what is said, what is shown, and where there is nothing to say."""
+"""Reliability of a leaderboard: verdicts, tables, and cases without a result."""
 
 from __future__ import annotations
 

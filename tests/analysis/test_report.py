@@ -1,4 +1,4 @@
-"""What a report says: its numbers, its warnings, its sentences for a paper, its references."""
+"""Reports: numbers, warnings, sentences for a paper, references."""
 
 from __future__ import annotations
 

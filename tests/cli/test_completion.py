@@ -14,7 +14,7 @@ VERBS = [name for verbs in PURPOSES.values() for name in verbs]
 
 
 def completed(run: Commands, line: str) -> list[str]:
-    """What bash is offered for the last word of a line: words, or "file" for files of that name."""
+    """Return the words that bash offers for the last word of a line, or "file" for file names."""
     run.patch.setenv("_EXAMPP_COMPLETE", "bash_complete")
     run.patch.setenv("COMP_WORDS", line)
     run.patch.setenv("COMP_CWORD", str(line.count(" ")))

@@ -223,7 +223,7 @@ BEFORE = {
     "exampp bank apply": "exampp export my.exam edited.csv",
     "exampp gate": "exampp evaluate my.exam --per-query --format json > last.json",
 }
-"""What makes the file that an example is about."""
+"""Commands that make the file of an example."""
 
 
 def grade_citations() -> None:
@@ -257,7 +257,7 @@ FILES: Mapping[str, Callable[[], object]] = {
     "exampp vote": grade_by_words,
     "exampp finetune": lambda: Path("train-v2.0.json").touch(),
 }
-"""What makes files that are no command's output."""
+"""Makers of files that no command writes."""
 
 
 @pytest.mark.usefixtures("encoded_by_words")

@@ -105,7 +105,7 @@ NAMES = [
 
 @pytest.mark.parametrize("style", ["tsv", "csv", "json"])
 def test_systems_with_any_name(tmp_path: Path, exampp_command: Commands, style: str) -> None:
-    """What a format escapes or quotes is read as the name that the system has."""
+    """Escaped and quoted names are read as the names of the systems."""
     means = {name: at / len(NAMES) for at, name in enumerate(NAMES)}
     with exampp.create(tmp_path / "names.exam") as exam:
         exam.add(

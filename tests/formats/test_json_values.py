@@ -1,4 +1,4 @@
-"""What is kept of a file beside the records: checked against JSON values as they are defined."""
+"""Values stored beside the records of a file: compared with the definition of JSON values."""
 
 from __future__ import annotations
 

@@ -415,7 +415,7 @@ def imported(folder: Path, name: str, content: str | bytes) -> exampp.Collection
 
 
 def refused(folder: Path, name: str, content: str | bytes) -> str:
-    """What is said of the file; the collection is as it was."""
+    """The error names the file; the collection is unchanged."""
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     exams.make(folder).close()

@@ -1,4 +1,4 @@
-"""What every format writes reads back the same, compressed or not."""
+"""Files of every format are read back as they were written, compressed or not."""
 
 from __future__ import annotations
 

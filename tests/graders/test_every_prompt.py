@@ -84,7 +84,7 @@ def test_every_prompt_on_every_backend(
 
 
 def grader_of(backend: str, prompt: str) -> Any:
-    """What is asked; the draft grader by its name has no prompt but its own."""
+    """Return the options of a prompt; the draft grader has one prompt only."""
     if backend == "scripted":
         return ScriptedGrader("Yes, 1")
     if backend == "draft":
@@ -93,7 +93,7 @@ def grader_of(backend: str, prompt: str) -> Any:
 
 
 def cells_of(prompt: Prompt) -> int:
-    """How many cells the exam has for a prompt; answers are those to questions."""
+    """Return the number of cells of the exam for a prompt; answers are those to questions."""
     return CELLS[prompt.grades[0].replace("answer", "question")]
 
 
@@ -132,7 +132,7 @@ def every_prompt(
 
 
 def states_of(path: Path, key: str, prompt: Prompt) -> Counter[str]:
-    """How many cells are in each state; each grade is read once more from its reply alone."""
+    """Return the number of cells by state; each grade is read once more from its reply alone."""
     connection = connect(path)
     (stored,) = [one for one in graders(connection) if one.identity.key == key]
     rows = connection.execute(

@@ -234,7 +234,7 @@ def test_old_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def machine(*, cuda: bool, mps: bool, bf16: bool = True) -> Any:
-    """What torch says on a machine with the given devices."""
+    """Replace torch's answers on devices by those of a machine with the given devices."""
     return SimpleNamespace(
         cuda=SimpleNamespace(
             is_available=lambda: cuda,

@@ -1,4 +1,4 @@
-"""What is sent in each mode, within which limits, and how a run stops."""
+"""Requests of every mode, their limits, and how a run stops."""
 
 from __future__ import annotations
 

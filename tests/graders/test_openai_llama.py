@@ -128,7 +128,7 @@ DUES = [
 
 
 def says(prompt: Prompt, reply: Reply, grade: Grade) -> bool:
-    """Whether the reply says the rating, by a rule that is simpler than those of reading."""
+    """Return whether the reply states the rating, by a rule simpler than those of reading."""
     rating, text = grade.rating, reply.text.lower()
     if reply.scores and "outside" in reply.detail:
         likeliest = max(reply.scores, key=lambda label: reply.scores[label])  # type: ignore[index]

@@ -65,7 +65,7 @@ def item(collection: exampp.Collection, text: str) -> str:
 
 
 def column(collection: exampp.Collection, grader: str, text: str) -> list[int]:
-    """What a grader says of the passages p1, p2, p4 about a question (MISSING: nothing)."""
+    """Return the ratings of the passages p1, p2, p4 for a question (MISSING: no reply)."""
     query = collection.grades(grader, bank="keyed").gradebook.queries[0]
     place = query.item_ids.index(item(collection, text))
     return [int(one) for one in query.ratings[: query.pool_size, place]]
@@ -228,7 +228,7 @@ def test_other_rules_of_the_same_prompt_read_its_replies_again(
 
 
 KEY2 = "QuestionCompleteConcisePromptWithAnswerKey2"
-"""What the Workbench calls question answering whose answers are compared with known ones."""
+"""The Workbench's name for question answering with known answers."""
 
 
 def test_verified_answers_are_exported_as_the_class_of_them_and_read_back_as_such(

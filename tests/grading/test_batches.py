@@ -128,7 +128,7 @@ def test_the_grader_is_the_one_that_is_asked_directly(tmp_path: Path, openai: Ba
 
 
 def test_partly_failed(tmp_path: Path, stub: BatchStub) -> None:
-    """What the server refuses is a failed cell with its reason; the rest are grades."""
+    """A request that the server refuses is a failed cell with its reason; the rest are graded."""
     stub.outcome = lambda text: (
         Outcome(status=400, message="no thanks") if "sunset" in text.lower() else rated(text)
     )
@@ -276,7 +276,7 @@ def test_a_provider_that_says_nothing_any_more(tmp_path: Path, stub: BatchStub) 
 
 
 def test_cancelled_by_somebody_else(tmp_path: Path, stub: BatchStub) -> None:
-    """What was answered is kept; nothing is sent again without being told so."""
+    """Replies are stored; nothing is sent again unless requested."""
     stub.end = lambda _: "cancelled"
     stub.outcome = lambda text: Outcome(gone="cancelled") if "sunset" in text else rated(text)
     with exams.make(tmp_path) as exam:
@@ -368,7 +368,7 @@ def half_a_line(lines: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize("torn", [True, False])
 def test_results_that_break_off(tmp_path: Path, torn: bool) -> None:
-    """What was whole is kept and not paid again; the same command gets the rest."""
+    """Complete results are stored and not paid again; the same command fetches the rest."""
     with OpenAIStub() as stub, exams.make(tmp_path) as exam:
         stub.torn, stub.mangle = torn, (lambda lines: lines) if torn else half_a_line
         with pytest.raises(Unfinished, match=r"are incomplete .*--cancel-batches"):
@@ -404,7 +404,7 @@ def test_a_batch_that_nobody_knows(tmp_path: Path, stub: BatchStub) -> None:
 
 @pytest.mark.parametrize("fault", ["lost", "drop"])
 def test_the_reply_to_the_submission_is_lost(tmp_path: Path, stub: BatchStub, fault: str) -> None:
-    """Whether it arrived is looked up before it is sent again."""
+    """A batch is looked up before it is sent again."""
 
     def breaks(call: Call) -> str | None:
         submits = call.method == "POST" and call.path.endswith(
@@ -561,7 +561,7 @@ def test_nothing_shows_the_key(tmp_path: Path, stub: BatchStub) -> None:
 
 
 def answer_file(path: Path, out: Path, change: Callable[[Json], Json] = lambda line: line) -> None:
-    """What vLLM's run-batch does with a file."""
+    """Process a file as vLLM's run-batch does."""
     lines = []
     for line in map(json.loads, path.read_text().splitlines()):
         text = rated(line["body"]["messages"][-1]["content"]).text

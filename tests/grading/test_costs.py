@@ -1,4 +1,4 @@
-"""What ways of grading cost: planned, and then counted by a server."""
+"""Costs of ways of grading: planned, and then counted by a server."""
 
 from __future__ import annotations
 

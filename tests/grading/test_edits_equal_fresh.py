@@ -32,7 +32,7 @@ FIRST = (
 )
 
 FILED = (["answer", "north"], ["answer", ""], ["question", "Why red?"], ["drop"], ["new"])
-"""What is done to an exported file: a field of an item changed, its row dropped, another added."""
+"""Changes of an exported file: a field of an item edited, its row dropped, another row added."""
 items = st.sampled_from(ITEMS)
 edits: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
     st.tuples(st.just("key"), items, st.lists(st.sampled_from(KEYS), max_size=2, unique=True)),
@@ -76,7 +76,7 @@ def grade(collection: exampp.Collection) -> None:
 
 
 def said(collection: exampp.Collection, models: set[str]) -> dict[str, Any]:
-    """What every grader makes of the bank: its cells by ids, and the scores of the systems."""
+    """Return the cells of every grader by ids, and the scores of the systems."""
     found: dict[str, Any] = {}
     for model in models:
         book = collection.grades(model, bank=BANK).gradebook

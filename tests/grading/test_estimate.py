@@ -1,4 +1,4 @@
-"""What a run would take, told from what was graded before."""
+"""Estimates of the cost of a run, from earlier grades."""
 
 from __future__ import annotations
 

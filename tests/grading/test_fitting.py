@@ -1,4 +1,4 @@
-"""What a grader can be asked, and when the likeliest label is its reply."""
+"""Prompts that fit a grader, and replies that are the likeliest label."""
 
 from __future__ import annotations
 

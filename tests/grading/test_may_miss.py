@@ -62,7 +62,7 @@ def full_book(collection: exampp.Collection, exam: LikelyExam) -> Gradebook:
 
 
 def values(book: Gradebook, k: int) -> list[Any]:
-    """What the estimate is made from: parts, drawn, covered, open, and missed where drawn."""
+    """Return the input of the estimate: parts, drawn, covered, open, and missed among the drawn."""
     items = _items(book, 4, k, "query", len(book.queries))
     missed = items.missed & items.drawn
     return [one.tolist() for one in (*items[:4], missed)]

@@ -60,7 +60,7 @@ SAYS = {
     "split": "SELECT name, salt, commitment, item_id FROM split JOIN sealed USING (split) "
     "JOIN bank b ON b.bank = split.bank JOIN item USING (item)",
 }
-"""What a collection says, whatever the numbers of its rows."""
+"""Return the contents of a collection, whatever the numbers of its rows."""
 DONE_WHEN = ("run",)
 
 

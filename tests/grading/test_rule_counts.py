@@ -1,4 +1,4 @@
-"""Which rule of reading made how many grades: told in status, under leaderboards, in the report."""
+"""Counts of grades by the rule of reading: in the status, under leaderboards, in the report."""
 
 from __future__ import annotations
 

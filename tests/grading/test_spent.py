@@ -1,4 +1,4 @@
-"""What grading took: said at the end of a run, and for all runs of a grader in the status."""
+"""Cost of grading: printed at the end of a run, and in the status for all runs of a grader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where grading stands: what is counted is what would be asked."""
+"""Status of grading: the counts are those of the requests to come."""
 
 from __future__ import annotations
 

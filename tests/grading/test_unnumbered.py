@@ -1,4 +1,4 @@
-"""What a self-rating without a number is: a setting of the grader, and no reason to pay again."""
+"""Self-ratings without a number: a setting of the grader, not a reason to pay again."""
 
 from __future__ import annotations
 

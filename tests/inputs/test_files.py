@@ -1,4 +1,4 @@
-"""What a file is: told from its content, or said; and never read as something that it is not."""
+"""Types of files: detected from the content or named, and never mistaken."""
 
 from __future__ import annotations
 

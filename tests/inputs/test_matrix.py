@@ -324,7 +324,7 @@ def sample(kind: str, folder: Path) -> Path:
 
 
 def collection(kind: str, path: Path) -> exampp.Collection:
-    """What a sample of the kind is imported into: the small exam where it builds on one."""
+    """Return the collection that a sample is imported into: the small exam if it builds on one."""
     made = exampp.Collection.create(path)
     if kind in ON_THE_EXAM:
         queries, passages, questions, *_ = exams.write_files(path.parent / "files")

@@ -72,7 +72,7 @@ def written(exam: Collection, folder: Path, *parts: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def from_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the same data is as files."""
+    """Return the same data as files."""
     folder = tmp_path_factory.mktemp("files")
     rows: dict[str, Iterable[dict[str, Any]]] = {"queries": QUERIES, "passages": PASSAGES}
     for name, some in rows.items():

@@ -1,4 +1,4 @@
-"""What lint finds, and what it must leave alone. Most questions are from real banks."""
+"""Findings of lint, and items without findings. Most questions are from real banks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people decided is told with every leaderboard, and can be left out."""
+"""Human decisions are counted under every leaderboard, and can be left out."""
 
 from __future__ import annotations
 

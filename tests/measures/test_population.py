@@ -1,4 +1,4 @@
-"""What a linear measure adds up over: its sums are the leaderboard's own."""
+"""Units of a linear measure: their sums are the scores of the leaderboard."""
 
 from __future__ import annotations
 

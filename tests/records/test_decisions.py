@@ -1,4 +1,4 @@
-"""Which of several decisions about one cell stands."""
+"""The valid one of several decisions about a cell."""
 
 from __future__ import annotations
 

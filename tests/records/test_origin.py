@@ -1,4 +1,4 @@
-"""Which models a bank says it was made by, and whether one of them grades it."""
+"""Models that made a bank, and the warning if one of them grades it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def rate(_: Request) -> str:
 
 
 def warnings(collection: exampp.Collection, bank: str = "main") -> list[list[str]]:
-    """What is told by evaluate and status of a model that made the bank."""
+    """Return the warnings of evaluate and status about a model that made the bank."""
     board = collection.grades(bank=bank).evaluate(["Cover@20"], min_rating=4).notes
     told = [*board], [*collection.status().notes]
     return [[one for one in some if "made by the grading model" in one] for some in told]

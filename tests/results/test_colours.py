@@ -16,7 +16,7 @@ from exampp.results.plots.figure import DASHES, GREY, SERIES, SHAPES
 LEAST = 11.0
 """CIEDE2000 between two series, for any vision. About 2 is just noticeable side by side."""
 MARKS = ("shape", "strokeDash", "xOffset", "yOffset", "x", "y")
-"""What distinguishes series without their colour: form, dashes, and place."""
+"""Marks that distinguish series without colour: form, dashes, and place."""
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def encodings(spec: Any) -> Iterator[Mapping[str, Any]]:
 
 @pytest.mark.parametrize("make", FAMILIES)
 def test_names_are_told_apart_without_colour(make: Make) -> None:
-    """Where a name has a colour, it also has a place, a shape or dashes, unless colours suffice."""
+    """A coloured name also has a place, a shape or dashes, unless colours suffice."""
     for one in encodings(json.loads(make(["one", "two", "three", "four"]).json())):
         colour = one.get("color") or {}
         if colour.get("type") != "nominal":

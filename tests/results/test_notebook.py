@@ -1,4 +1,4 @@
-"""What a notebook shows: cards of collections, banks and grades, and plots of results."""
+"""Notebooks: cards of collections, banks and grades, and plots of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written as JSON is what its schema in the documentation says."""
+"""JSON output is valid by its schema in the documentation."""
 
 from __future__ import annotations
 

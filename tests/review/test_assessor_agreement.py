@@ -1,4 +1,4 @@
-"""How people and grader agree: against figures worked out by hand and by scikit-learn."""
+"""Agreement of people and grader: values by hand and by scikit-learn."""
 
 from __future__ import annotations
 

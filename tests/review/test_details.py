@@ -1,4 +1,4 @@
-"""What an interactive report carries: texts once, places of quotes as browsers count, no seals."""
+"""Details of an interactive report: texts once, places of quotes as browsers count, no seals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who returned a passage, in which order passages are shown, and how often items are covered."""
+"""Sources of a passage, order of passages, and how often items are covered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an edit does: against evaluating everything anew, and against saving it."""
+"""Effect of an edit: compared with a new evaluation, and with saving it."""
 
 from __future__ import annotations
 

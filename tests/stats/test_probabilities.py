@@ -57,7 +57,7 @@ def test_logistic_is_that_of_scikit_learn() -> None:
 
 @pytest.mark.parametrize("event", [0.0, 1.0])
 def test_logistic_stays_finite(event: float) -> None:
-    """Where all are alike, and where a feature tells all apart."""
+    """Data in which all cells are alike, or a feature separates them all."""
     x = np.array(np.arange(20)[:, None] / 20, np.float64)
     assert np.isfinite(fit_logistic(x, np.full(20, event))).all()
     assert np.isfinite(fit_logistic(x, (x[:, 0] > 0.5).astype(np.float64))).all()

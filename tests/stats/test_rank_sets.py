@@ -109,7 +109,7 @@ def test_without_error_every_difference_counts_but_rounding() -> None:
 
 
 def test_of_all_pairs_no_interval_is_shorter_than_that_of_the_pair() -> None:
-    """Where no sample drawn anew tells enough, none decides anything."""
+    """Nothing is decided if no drawn sample decides it."""
     values = independent([0.9, 0.1], queries=20)
     found = of_queries(values, draws=100)
     assert (found.joint >= found.half)[0, 1]

@@ -1,4 +1,4 @@
-"""What a check finds: foreign code, impossible values, and numbers that changed on the disk."""
+"""Findings of a check: foreign code, impossible values, and numbers that changed on the disk."""
 
 from __future__ import annotations
 

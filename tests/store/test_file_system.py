@@ -1,4 +1,4 @@
-"""Where a collection is opened by one process at a time, and where it is not opened."""
+"""Collections on network folders: opened by one process at a time, or not at all."""
 
 from __future__ import annotations
 

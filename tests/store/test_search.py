@@ -1,4 +1,4 @@
-"""What a search finds: what reading every text finds."""
+"""A search finds the same as reading every text."""
 
 from __future__ import annotations
 

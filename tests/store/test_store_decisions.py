@@ -21,7 +21,7 @@ from exampp.records.decisions import Decision
 SCATTER = item_id("q1", exams.QUESTIONS["q1"][0])
 SUNSET = item_id("q1", exams.QUESTIONS["q1"][1])
 RATING = "3"
-"""What the grader says of every cell."""
+"""Return the rating of the grader for every cell."""
 CELL = ("q1", SCATTER, "p1")
 
 

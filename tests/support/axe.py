@@ -1,4 +1,4 @@
-"""What axe finds in the pages of a browser."""
+"""Findings of axe in the pages of a browser."""
 
 from __future__ import annotations
 

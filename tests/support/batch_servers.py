@@ -29,7 +29,7 @@ NOW = int(datetime.now(UTC).timestamp())
 
 @dataclass(frozen=True)
 class Outcome:
-    """What becomes of a request: a text, an error with its status, or a word such as expired."""
+    """Fate of a request: a text, an error with its status, or a word such as expired."""
 
     text: str = ""
     status: int = 200
@@ -210,7 +210,7 @@ class BatchStub(ABC):
 
     @abstractmethod
     def line(self, request: str, outcome: Outcome) -> Json:
-        """What the results say of a request."""
+        """Return the result of a request."""
 
 
 class OpenAIStub(BatchStub):

@@ -17,11 +17,11 @@ IN_BOTH_SCHEMES: dict[str, dict[str, object]] = {
     "light": {"rules": {"target-size": {"enabled": True}}},
     "dark": {"runOnly": ["color-contrast", "link-in-text-block"]},
 }
-"""What is looked for: faults of any weight in the light; in the dark what hangs on colours."""
+"""Rules of axe: all faults in light pages; in dark pages those that depend on colours."""
 
 
 def faults(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds in a page that has it, in the light and then in the dark."""
+    """Return the findings of axe in a page that has it, in light and then in dark."""
     found = []
     for scheme, options in IN_BOTH_SCHEMES.items():
         page.emulate_media(

@@ -14,6 +14,7 @@ from support.waiting import wait_for
 
 import exampp
 from exampp.bank_matches import collect_matches
+from exampp.results.result import render
 
 QUERIES = {"q1": "tides", "q2": "fjords"}
 BANKS = {
@@ -56,6 +57,13 @@ def test_banks_of_an_exam_without_grades(exam: Path) -> None:
         new = client.get("/banks", reference="manual", show="new").text
         assert new.count("How high are they?") == 1
         assert "first, second" in new
+        with exampp.open(exam) as opened:
+            figure = opened.compare_banks("manual").plot()
+        plot = client.get("/banks/plot.csv", reference="manual", by="text").text
+        assert plot == render(figure.values, "csv")
+        assert "/banks/plot.svg?by=text&amp;reference=manual" in text
+        assert client.get("/banks/plot.exe", reference="manual").status == 404
+        assert client.get("/banks/plot.csv", reference="nobody").status == 404
 
 
 def test_the_order_of_systems_by_banks_that_are_graded(exam: Path) -> None:

@@ -29,7 +29,7 @@ PAGES = (
     *("/history?what=edits", "/compare?a=beta&b=alpha&query=q1", "/judge", "/search?q=a"),
     *("/cell?query=q1&passage=p1", "/bank?query=q1", "/agreement/cells", "/judge/end"),
     *("/duplicates", "/banks", "/improve", "/write", "/grade", "/people", "/record?id=q1"),
-    *("/abstention", "/citations"),
+    *("/abstention", "/citations", "/turns"),
     *("/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *(f"/lists/{name}" for name in ("verify", "grid", "missing", "spurious", "answers")),
 )
@@ -246,7 +246,7 @@ WHOLE = (
     *(*live.NAVIGATION, "/query?id=q1", "/record?id=q1", "/cell?query=q1&passage=p1"),
     *("/search?q=a", "/bank?query=q1", "/duplicates", "/banks", "/improve", "/judge", "/judge/end"),
     "/judge/guidelines",
-    *("/abstention", "/citations"),
+    *("/abstention", "/citations", "/turns"),
     *("/write", "/grade", "/people", "/judge/all?query=q1", "/judge/all?query=q1&by=passage"),
     *("/agreement/cells", "/compare?a=beta&b=alpha"),
     *("/history?what=edits", "/plots", "/sample/judge", "/nowhere"),

@@ -17,6 +17,7 @@ import exampp
 from exampp.citations import collect
 from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
+from exampp.results.result import render
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -188,7 +189,9 @@ def test_abstentions_have_a_page(tmp_path: Path) -> None:
         found = exam.grades().abstention()
         report = exam.grades().report(tmp_path / "report.html")
     assert found.headline in (tmp_path / "report.html").read_text()
-    assert [one.key for one in report.sections if one.key == "abstention"]
+    (section,) = (one for one in report.sections if one.key == "abstention")
+    assert section.blocks[0] == found.plot()
+    assert not {"banks", "citations", "turns"} & {one.key for one in report.sections}
     with live.visiting(tmp_path / "my.exam") as client:
         page = read(client.get("/abstention").text)
         assert found.headline in page.all("main")[0].text
@@ -198,12 +201,15 @@ def test_abstentions_have_a_page(tmp_path: Path) -> None:
         ]
         assert "unanswerable" in read(client.get("/query", id="u").text).all("main")[0].text
         assert "/abstention" in client.get("/queries").text
+        assert "/abstention/plot.svg" in client.get("/abstention").text
+        assert client.get("/abstention/plot.csv").text == render(found.plot().values, "csv")
 
 
 def test_the_page_of_abstentions_needs_answers(tmp_path: Path) -> None:
     with live.visiting(live.graded(tmp_path)) as client:
         page = read(client.get("/abstention").text)
         assert "No system has answers" in page.all("main")[0].text
+        assert client.get("/abstention/plot.csv").status == 404
 
 
 def test_a_collection_of_citations_shows_the_support_of_sentences(tmp_path: Path) -> None:
@@ -224,11 +230,17 @@ def test_a_collection_of_citations_shows_the_support_of_sentences(tmp_path: Path
             grader = ScriptedGrader(lambda ask: same[ask.item == ask.passage])
             cited.grade(grader, prompt="citation-support", model="scripted")
             (row,) = cited.grades().citations().rows
+            report = cited.grades().report()
+            figure = cited.grades().citations().plot()
     assert (row.recall.mean, row.supported.mean) == (0.5, 1.0)
+    (section,) = (one for one in report.sections if one.key == "citations")
+    assert section.verdict == "rag has the highest recall, 0.500, precision 0.500."
     with live.visiting(path) as client:
         assert "/citations" in client.get("/queries").text
         page = wait_for(
             lambda: read(client.get("/citations").text).text, lambda text: "recall" in text
         )
+        plot = client.get("/citations/plot.csv").text
+        assert plot == render(figure.values, "csv")
     assert "rag has the highest recall, 0.500" in page
     assert "any passage of the pool" in page

@@ -17,7 +17,7 @@ class SharedWords(exampp.Grader):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What determines a reply: it makes the grader that it is."""
+        """Return everything that determines a reply: it identifies the grader."""
         return {"name": "shared-words", "version": 1, "enough": self.enough}
 
     def answer(

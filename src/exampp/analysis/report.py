@@ -14,11 +14,14 @@ import numpy as np
 from exampp.analysis import agreement, calibration, correlation, figures
 from exampp.analysis.abstention import Abstention
 from exampp.analysis.agreement import label_name
+from exampp.analysis.banks import BankComparison
 from exampp.analysis.changes import Changes
+from exampp.analysis.citations import CitationScores
 from exampp.analysis.corrected import corrected_section as corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown
 from exampp.analysis.significance import leaderboard_table, pair_notes
+from exampp.analysis.turns import TurnCover
 from exampp.analysis.verdict import (
     LAYOUTS,
     ReportData,
@@ -105,8 +108,11 @@ def report(
         answers["bias"].section,
         corrected_section(source.corrected),
         _omissions(data),
-        _abstention(source.abstention),
+        _plotted("abstention", "Answered, or abstained?", source.abstention),
+        _plotted("citations", "Are sentences supported?", source.citations),
+        _plotted("turns", "Which turns are covered?", data.items.turns),
         answers["items"].section,
+        _plotted("banks", "Do other banks ask for the same?", source.banks),
         _judgments(data),
         *([answers["attacks"].section] if "attacks" in answers else []),
         _grades(data),
@@ -310,9 +316,16 @@ def _omissions(data: ReportData) -> Section:
     return Section.of("omissions", "Is it retrieval or generation?", [*tables[:1], *blocks])
 
 
-def _abstention(abstention: Abstention | None) -> Section:
-    tables = [*abstention.tables().values()] if abstention else []
-    return Section.of("abstention", "Answered, or abstained?", tables)
+def _plotted(
+    key: str, title: str, found: Abstention | BankComparison | CitationScores | TurnCover | None
+) -> Section:
+    """Return the plot of a result and its first table, without lists that may name sealed items."""
+    if found is None:
+        return Section(key, title, ())
+    figure = found.plot()
+    table = next(iter(found.tables().values()))
+    blocks = (figure, table) if figure.spec else (table,)
+    return Section(key, title, blocks).with_verdict(found.headline)
 
 
 def _graders(data: ReportData) -> Section:

@@ -56,16 +56,20 @@ class TurnCover(Result):
 
     @property
     def headline(self) -> str:
-        """Name the turns that the best system covers most and least."""
+        """Name the turns on which the best system has its highest and lowest Cover."""
         system, covers = self.rows[0]
         values = [one.value or 0.0 for one in covers]
         most, least = int(np.argmax(values)), int(np.argmin(values))
         if values[most] == values[least]:
-            return f"{system} covers {values[most]:.3f} of every turn."
+            return f"{system} has the same Cover on every turn, {values[most]:.3f}."
         return (
-            f"{system} covers most of {self.turns[most].name}, {values[most]:.3f}, and least of "
-            f"{self.turns[least].name}, {values[least]:.3f}."
+            f"{system} has its highest Cover on {self._place(most)}, {values[most]:.3f}, and its "
+            f"lowest on {self._place(least)}, {values[least]:.3f}."
         )
+
+    def _place(self, at: int) -> str:
+        one = self.turns[at]
+        return one.name if one.number else "items of the whole conversation"
 
     def plot(self) -> Figure:
         """Plot Cover by turn with its intervals."""

@@ -14,8 +14,10 @@ from exampp.analysis import calibration, corrected
 from exampp.analysis.abstention import Abstention
 from exampp.analysis.agreement import AgreementBlock, Agreements
 from exampp.analysis.attacks.result import AttackReport
+from exampp.analysis.banks import BankComparison
 from exampp.analysis.calibration import CalibrationFindings
 from exampp.analysis.changes import Changes
+from exampp.analysis.citations import CitationScores
 from exampp.analysis.corrected import Corrected
 from exampp.analysis.correlation import (
     Correlations,
@@ -84,8 +86,9 @@ class ReportSource:
     `gaming` is the result of attacks on the grader, None without attacks. `corrected` are
     leaderboards corrected by samples, or the reason why there is none. `calibrations` are those
     that the grades are labels of, or that are made from them; `texts` are the queries', by their
-    ids, and `bank` those of the items. `changes` are those since an earlier version, if requested,
-    and `abstention` is None unless queries are marked as unanswerable.
+    ids, and `bank` those of the items. `changes` are those since an earlier version, if requested.
+    `abstention` is None unless queries are marked as unanswerable, `citations` unless queries are
+    sentences of answers, and `banks` unless other banks are compared with the bank.
     """
 
     name: str
@@ -103,6 +106,8 @@ class ReportSource:
     corrected: tuple[Corrected | str, ...] = ()
     changes: Changes | None = None
     abstention: Abstention | None = None
+    citations: CitationScores | None = None
+    banks: BankComparison | None = None
 
 
 @dataclass(frozen=True)
@@ -391,6 +396,8 @@ def about_items(analysis: ItemAnalysis) -> TrustAnswer:
     """Answer whether the exam is good: reliability, and the items to review."""
     title = "Is the exam a good one?"
     shown = dict(analysis.tables())
+    # Cover by turn has a section, and a page
+    shown.pop("turns", None)
     table = replace(shown.pop("exam"), caption="Reliability for groups of systems")
     known = not analysis.undefined
     blocks = (table, *_folded(*shown.values())) if known else ()

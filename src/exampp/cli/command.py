@@ -3,7 +3,7 @@
     @option_rules(OptionRule(("--author",), "for decisions", lambda p: p["name"] == "decisions"))
     def review(
         selection: Selection,
-        depth: Annotated[int, option(min=1, help="How many passages of each ranking.")] = 20,
+        depth: Annotated[int, option(min=1, help="Number of passages per ranking.")] = 20,
         *, display: Display,
     ) -> None: ...
 

@@ -12,6 +12,7 @@ review lists in `ReviewedGrades`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -654,6 +655,7 @@ class Grades(ReviewedGrades, GradesBase):
 
         from exampp.analysis.report import report, write
         from exampp.analysis.verdict import MEASURES, ReportSettings, ReportSource
+        from exampp.grades.matching import banks_of_report
         from exampp.grades.sampling import corrections
         from exampp.inputs.checking import refuse_damaged
         from exampp.inputs.officials import read_officials
@@ -691,6 +693,8 @@ class Grades(ReviewedGrades, GradesBase):
             abstention=self.abstention(min_rating=settings.min_rating)
             if self.may_abstain
             else None,
+            citations=self._citations_of_report(),
+            banks=banks_of_report(self),
             changes=None
             if since is None
             else self.changes(
@@ -709,6 +713,16 @@ class Grades(ReviewedGrades, GradesBase):
             write(document, path)
             document = replace(document, file=Path(path))
         return document
+
+    def _citations_of_report(self) -> CitationScores | None:
+        """Return the support of sentences, if the queries are sentences with grades of support."""
+        from exampp.records.inputs import read_sentence
+
+        queries = self.gradebook.queries
+        with suppress(InputError):
+            if queries and read_sentence(queries[0].query_id):
+                return self.citations()
+        return None
 
     def _details(self, min_rating: int, board: Leaderboard) -> Mapping[str, object]:
         """Return everything behind a leaderboard, for an interactive report."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from exampp.errors import InputError
 from exampp.records.graders import same_but_for_kind
 from exampp.sanitize import check_lists
 from exampp.store.bank import all_bank_names, read_bank, unknown_bank
@@ -57,6 +59,32 @@ def match_stored_banks(
         return [one.gradebook for one in grades_of(bank)]
 
     return match_banks(reference, entries, matcher, books_of)
+
+
+_FEW_ITEMS = 500
+"""Maximum number of items that a report compares by their texts, in about two seconds."""
+
+
+def banks_of_report(grades: ChosenGrades) -> BankComparison | None:
+    """Return the comparison of banks that a report shows, if there is one.
+
+    These are graded matches, or else a few items of other banks, compared with the bank by text.
+    """
+    from exampp.analysis.banks import are_matches, compare_banks
+
+    if are_matches(grades.gradebook):
+        return compare_graded(grades, None, 0, shared=False, min_rating=None)
+    connection = grades.connection
+    names = all_bank_names(connection)
+    if grades.bank not in names or len(names) < 2:
+        return None
+    items = sum(len(entry.items) for name in names for entry in read_bank(connection, name))
+    if items > _FEW_ITEMS:
+        return None
+    # InputError: no other bank has a query of this one
+    with suppress(InputError):
+        return compare_banks(match_stored_banks(connection, grades.bank, (), "text", lambda _: ()))
+    return None
 
 
 def compare_graded(

@@ -1,6 +1,6 @@
 """Declarations of options: fields of dataclasses and parameters of commands.
 
-    depth: Annotated[int, option(min=1, help="How many passages of each ranking.")] = 20
+    depth: Annotated[int, option(min=1, help="Number of passages per ranking.")] = 20
 
 The field is a keyword in Python, an option of the command line and a key in TOML. The option name
 is by default that of the field. A `bool` is a flag, a `Literal` has fixed choices, and a `list`

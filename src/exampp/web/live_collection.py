@@ -646,7 +646,7 @@ class LiveCollection:
         """Return whether the collection has changed since the time `read_at`."""
         return read_at < self._watcher.last
 
-    def soon(self, key: Hashable, make: Callable[[], T], patience: float) -> T | None:
+    def soon(self, key: Hashable, make: Callable[[], T], patience: float | None) -> T | None:
         """Return a result of the whole collection; after `patience` seconds the earlier, or None.
 
         It is computed again after a change.

@@ -95,6 +95,7 @@ PLACE_OF = {
     "/bank": "/queries",
     "/abstention": "/queries",
     "/citations": "/queries",
+    "/turns": "/queries",
     "/judge": "/queue",
     "/duplicates": "/items",
     "/banks": "/items",

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +29,7 @@ from jinja2 import (
     StrictUndefined,
 )
 from markupsafe import Markup, escape
+from starlette.exceptions import HTTPException
 
 from exampp.errors import InputError, Unfinished
 from exampp.records.graders import grader_label
@@ -400,6 +401,17 @@ def _draw(given: bytes) -> tuple[int, bytes]:
         finally:
             _drawers.discard(process)
     return process.returncode, drawn
+
+
+def figure_response(find: Callable[[], Figure], kind: str, theme: Theme) -> Response:
+    """Respond with a figure as a file; 404 for an unknown kind, or if there is nothing to draw."""
+    try:
+        figure = find() if kind in FIGURE_TYPES else None
+    except InputError:
+        figure = None
+    if figure is None or not figure.spec:
+        raise HTTPException(404)
+    return figure_file(render_figure(figure, kind, theme), figure.name, kind)
 
 
 def figure_file(content: bytes, name: str, kind: str) -> Response:

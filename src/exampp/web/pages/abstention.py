@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis.abstention import Abstention
 from exampp.errors import InputError
-from exampp.web.page_request import CurrentRequest, computed
-from exampp.web.rendering import sentence
+from exampp.web.page_request import PICTURES, CurrentRequest, PageRequest, computed, limited_by
+from exampp.web.rendering import Theme, figure_response, sentence
 
 router = APIRouter()
 
@@ -18,22 +18,34 @@ router = APIRouter()
 @router.get("/abstention")
 def abstention(request: CurrentRequest) -> HTMLResponse:
     """Show the outcomes of all systems, and the responses that are wrong."""
+    found, trouble = None, ""
+    try:
+        found = _found(request, request.patience)
+    except InputError as error:
+        trouble = f"{sentence(error)}."
+    return request.render(
+        "abstention.html",
+        found=found,
+        figure=found.plot() if found else None,
+        table=replace(found.tables()["abstention"], verdict="") if found else None,
+        wrong=[one for one in found.responses if one.is_wrong] if found else (),
+        texts=request.snapshot.texts,
+        trouble=trouble,
+    )
+
+
+@router.get("/abstention/plot.{kind}")
+@limited_by(PICTURES)
+def picture(request: CurrentRequest, kind: str, theme: Theme = "light") -> Response:
+    """Return the figure of the outcomes of responses as a file."""
+    return figure_response(lambda: _found(request, None).plot(), kind, theme)
+
+
+def _found(request: PageRequest, patience: float | None) -> Abstention:
     snapshot = request.snapshot
 
     def find() -> Abstention:
         with snapshot.grades() as grades:
             return grades.abstention(min_rating=snapshot.min_rating)
 
-    found, trouble = None, ""
-    try:
-        found = computed(snapshot.cache.soon("abstention", find, request.patience))
-    except InputError as error:
-        trouble = f"{sentence(error)}."
-    return request.render(
-        "abstention.html",
-        found=found,
-        table=replace(found.tables()["abstention"], verdict="") if found else None,
-        wrong=[one for one in found.responses if one.is_wrong] if found else (),
-        texts=snapshot.texts,
-        trouble=trouble,
-    )
+    return computed(snapshot.cache.soon("abstention", find, patience))

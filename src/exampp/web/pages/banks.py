@@ -24,13 +24,15 @@ from exampp.records.graders import same_but_for_kind
 from exampp.web.live_collection import Choice
 from exampp.web.page_request import (
     CHOICE,
+    PICTURES,
     CurrentRequest,
     PageRequest,
     computed,
     in_turn,
+    limited_by,
     page_of,
 )
-from exampp.web.rendering import sentence
+from exampp.web.rendering import Theme, figure_response, sentence
 
 router = APIRouter()
 ROWS = 50
@@ -57,7 +59,7 @@ def banks(
     found, trouble = None, ""
     if decides or len(names) > 1:
         try:
-            found = _found(request, "" if decides else reference, by, shared)
+            found = _found(request, "" if decides else reference, by, shared, request.patience)
         except InputError as error:
             trouble = f"{sentence(error)}."
     effects = None if decides or found is None else _effects(request, reference)
@@ -72,6 +74,7 @@ def banks(
         bank=bank,
         decides=decides,
         found=found,
+        figure=None if found is None else found.plot(),
         board=None if found is None else replace(found.tables()["banks"], verdict=""),
         effects=effects,
         listing=page_of(entries, page, ROWS),
@@ -112,7 +115,25 @@ def _choices_by_kind(request: PageRequest) -> dict[str, Choice]:
     }
 
 
-def _found(request: PageRequest, reference: str, by: By, shared: bool) -> BankComparison:
+@router.get("/banks/plot.{kind}")
+@limited_by(PICTURES)
+def picture(
+    request: CurrentRequest,
+    kind: str,
+    reference: str = "",
+    by: By = "text",
+    shared: bool = False,
+    theme: Theme = "light",
+) -> Response:
+    """Return the figure of the banks as a file."""
+    decides = bool(request.choices) and are_matches(request.snapshot.gradebook)
+    reference = "" if decides else reference or request.bank
+    return figure_response(lambda: _found(request, reference, by, shared, None).plot(), kind, theme)
+
+
+def _found(
+    request: PageRequest, reference: str, by: By, shared: bool, patience: float | None
+) -> BankComparison:
     """Return the comparison, of matches that are graded if there is no `reference`."""
     if not reference:
         snapshot = request.snapshot
@@ -121,14 +142,14 @@ def _found(request: PageRequest, reference: str, by: By, shared: bool) -> BankCo
             with snapshot.grades() as grades:
                 return grades.banks(shared=shared, min_rating=snapshot.min_rating)
 
-        return computed(snapshot.cache.soon(("banks", shared), read, request.patience))
+        return computed(snapshot.cache.soon(("banks", shared), read, patience))
 
     def compare() -> BankComparison:
         with Collection(request.live.path) as collection:
             return collection.compare_banks(reference, matcher=by, shared=shared)
 
     key = ("banks", reference, by, shared)
-    return computed(request.live.soon(key, compare, request.patience))
+    return computed(request.live.soon(key, compare, patience))
 
 
 def _effects(request: PageRequest, reference: str) -> BankEffects | None:

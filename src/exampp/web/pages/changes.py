@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import HTMLResponse
 from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 
 from exampp.analysis.changes import Changes
 from exampp.errors import InputError
@@ -23,7 +22,7 @@ from exampp.web.page_request import (
     limited_by,
 )
 from exampp.web.pages.files import IMPORTS, uploaded_files
-from exampp.web.rendering import FIGURE_TYPES, Theme, figure_file, render_figure, sentence
+from exampp.web.rendering import Theme, figure_response, sentence
 
 router = APIRouter()
 
@@ -105,10 +104,4 @@ def add(
 @limited_by(PICTURES)
 def picture(request: CurrentRequest, kind: str, since: str, theme: Theme = "light") -> Response:
     """Return the figure of the differences as a file."""
-    if kind not in FIGURE_TYPES:
-        raise HTTPException(404)
-    try:
-        figure = _changes(request, since, None).plot()
-    except InputError:
-        raise HTTPException(404) from None
-    return figure_file(render_figure(figure, kind, theme), figure.name, kind)
+    return figure_response(lambda: _changes(request, since, None).plot(), kind, theme)

@@ -12,6 +12,7 @@ from exampp.errors import InputError
 from exampp.records.gradebook import MISSING, Dossier
 from exampp.records.inputs import read_sentence
 from exampp.records.selection import SEARCH_KINDS, SearchKind
+from exampp.records.turns import turns_of
 from exampp.records.wording import cut_text
 from exampp.review.evidence import item_coverage, passage_order, returned
 from exampp.store.inputs import unanswerable_queries
@@ -110,6 +111,7 @@ def queries(
         order=order,
         find=find,
         listing=page_of(rows, page, QUERIES),
+        has_turns=any(turns_of(row.text) for row in rows),
         has_sentences=bool(rows) and read_sentence(rows[0].query_id) is not None,
     )
 
