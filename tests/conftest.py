@@ -163,7 +163,8 @@ def _encoded_once(of_all_workers: Path) -> Iterator[None]:
                 own = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
                 own.write_bytes(pickle.dumps(encode(text)))
                 own.replace(kept)
-            return pickle.loads(kept.read_bytes())  # type: ignore[no-any-return]
+            found: draft.Encoded = pickle.loads(kept.read_bytes())
+            return found
 
         return encoded
 

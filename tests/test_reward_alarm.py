@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -33,8 +35,8 @@ def scorer_of(exam: exampp.Collection) -> Scorer:
     return exam.scorer(ScriptedGrader(reply))
 
 
-def alarm_of(exam: exampp.Collection, **settings: float) -> RewardAlarm:
-    chosen = AlarmSettings(**{"reference": 10, **settings})  # type: ignore[arg-type]
+def alarm_of(exam: exampp.Collection, **settings: Any) -> RewardAlarm:
+    chosen = AlarmSettings(**{"reference": 10, **settings})
     return RewardAlarm(scorer_of(exam), chosen, on_raise=lambda _: None)
 
 
@@ -148,6 +150,6 @@ def test_cells_without_a_reply_are_no_gap(split: exampp.Collection) -> None:
         ({"reference": 0}, "reference must be 1 or more"),
     ],
 )
-def test_settings_out_of_range(settings: dict[str, float], message: str) -> None:
+def test_settings_out_of_range(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        AlarmSettings(**settings)  # type: ignore[arg-type]
+        AlarmSettings(**settings)

@@ -81,7 +81,7 @@ def evaluated(
     measure: str,
     part: str | None,
     **options: Any,
-) -> list[tuple[float, float, float] | None]:
+) -> list[tuple[float, ...] | None]:
     """Import texts as systems, grade and evaluate them; None where the measure is undefined."""
     systems = {f"s{number:03}": {"q1": text} for number, text in enumerate(texts)}
     exam.add(responses=systems, passage_tokens=12)
@@ -96,7 +96,7 @@ def evaluated(
     rows = [list(board.column_systems).index(name) for name in systems]
     sides = (column.values, column.low, column.high)
     return [
-        tuple(float(side.values[row, at]) for side in sides if side)  # type: ignore[misc]
+        tuple(float(side.values[row, at]) for side in sides if side)
         if column.values.counts[row, at]
         else None
         for row in rows

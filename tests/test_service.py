@@ -10,6 +10,8 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +20,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import sealed_exam
-from support.sealed_exam import ITEMS, QUERIES, answers, identified, word, words_of
+from support.sealed_exam import ITEMS, QUERIES, answers, identified, rate, word, words_of
 
 import exampp
 from exampp import service as module
 from exampp.errors import InputError
 from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
-from exampp.records.clients import Limits
+from exampp.items.sealed_use import describe_sealed_use
+from exampp.records.clients import Limits, SealedUse
+from exampp.results.result import Table
 from exampp.service import ExamService, NotThere, Unavailable, add_client, revoke_client
 from exampp.stats.ladder import error_bound
-from exampp.store.clients import Identified, OverLimit
+from exampp.store.clients import Identified, OverLimit, sealed_use
 
 
 @pytest.fixture(autouse=True)
@@ -563,7 +567,80 @@ def test_what_was_asked_is_listed(path: Path, opened: ExamService, bot: Identifi
     # 6 answers by 2 sealed items each, and one by 2 public items
     assert tables["clients"].rows == (("bot", "valid", 2, None, 14, None, 10_000, 1),)
     ((bank, _, *numbers, _),) = tables["sealed"].rows
-    assert (bank, numbers) == ("main", [1, 1, 0.5, error_bound(1, 1, 12)])
+    assert (bank, numbers) == ("main", [1, 1, 1, 0.5, error_bound(1, 1, 12)])
+
+
+def graded_exam(path: Path) -> exampp.Collection:
+    """The exam with a system and grades, so that it has a report."""
+    exam = exampp.open(path)
+    exam.add(passages={"p": "word0x0"}, runs={"a": {"q00": ["p"]}})
+    exam.grade(rate, name="words", scale=(0, 5))
+    return exam
+
+
+def test_the_use_of_the_sealed_part_is_disclosed(
+    path: Path, opened: ExamService, bot: Identified
+) -> None:
+    """In the report and on the card; k = 3 submissions with b = 1 dependent answer, n = 12."""
+    sealed = words_of(path, "sealed")
+    other = identified(opened, sealed_exam.client(path, "other"))
+    opened.submit(bot, system(sealed, 6))
+    opened.submit(bot, system(sealed, 1))
+    opened.submit(other, system(sealed, 2))
+    opened.grade_answer(other, "q00", "a")
+    # sqrt((log(303) + log(2 * 3 * 4 * 2 * 3 / 0.05)) / 24) = 0.7550
+    sentence = (
+        f"2 clients requested 3 scores of the part of main sealed on {datetime.now(UTC):%Y-%m-%d}. "
+        "With a probability of 95 %, each of these scores differs by at most 0.76 from its "
+        "expected value on new sealed items."
+    )
+    with graded_exam(path) as exam:
+        found = {one.key: one for one in exam.grades().report().sections}["sealed"]
+        assert found.verdict == sentence
+        (table,) = (one for one in found.blocks if isinstance(one, Table))
+        ((bank, _, *numbers, _),) = table.rows
+        assert (bank, *numbers[:4]) == ("main", 2, 3, 1, 0.5)
+        assert numbers[4] == pytest.approx(0.75496, abs=1e-5)
+        assert sentence in unescape(exam._repr_html_())
+
+
+def test_an_unused_sealed_part_is_not_mentioned(
+    path: Path, opened: ExamService, bot: Identified
+) -> None:
+    opened.grade_answer(bot, "q00", "a")
+    with graded_exam(path) as exam:
+        assert "sealed" not in {one.key for one in exam.grades().report().sections}
+        assert "requested" not in exam._repr_html_()
+
+
+def test_a_bound_is_that_of_the_fewest_queries(
+    path: Path, opened: ExamService, bot: Identified
+) -> None:
+    """An edit leaves 11 queries with sealed items: the bound holds for submissions to both."""
+    sealed = words_of(path, "sealed")
+    opened.submit(bot, system(sealed, 6))
+    with exampp.open(path) as exam:
+        for row in exam.bank().show(part="sealed").rows:
+            if row[0] == "q00":
+                exam.bank().edit("retire", str(row[2]), query_id="q00")
+    opened.submit(bot, system(sealed, 12))
+    with exampp.open(path) as exam:
+        (use,) = sealed_use(exam.connection, "main")
+        assert sealed_use(exam.connection, "another") == []
+    assert (use.submissions, use.reports, use.queries) == (2, 2, 11)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((1, 1, 0, 0, None, 0), "1 client requested 1 score of the part of main sealed on 2026"),
+        ((1, 1, 0, 0, None, 0), "and no new best was reported."),
+        ((2, 1000, 9, 9, 0.9, 3), "There are too few queries to bound how much they can have"),
+    ],
+)
+def test_the_use_of_a_sealed_part_in_words(numbers: tuple[Any, ...], words: str) -> None:
+    use = SealedUse._make(("main", "2026-11-27T01:02", *numbers, "2026-11-27T01:02"))
+    assert words in describe_sealed_use(use)
 
 
 def test_the_collection_stays_sound(path: Path, opened: ExamService, bot: Identified) -> None:

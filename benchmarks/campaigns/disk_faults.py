@@ -127,7 +127,7 @@ def told(work: Work, folder: Path, pipe: int) -> int:
     return 1
 
 
-def python(folder: Path, pipe: int) -> None:
+def python(folder: Path, pipe: int) -> int:
     """Import, look, decide and export, in Python."""
     os.chdir(folder)
     with exampp.Collection(COLLECTION) as collection:
@@ -135,6 +135,7 @@ def python(folder: Path, pipe: int) -> None:
         kill.decide(folder, pipe)
         collection.grades("seed").evaluate(min_rating=1)
         collection.export("out.decisions.tsv", "decisions")
+    return 0
 
 
 def cases(url: str) -> dict[str, Case]:

@@ -58,7 +58,7 @@ KEYS = ("item", "item_version", "version", "edit", "grader")
 """Columns in which two writers number what they add, in the order in which they come."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.+]*")
 ITEM = item_id("q1", exams.QUESTIONS["q1"][0])
-Work = Callable[[Path, int], object]
+Work = Callable[[Path, int], int]
 
 
 @dataclass
@@ -251,7 +251,7 @@ def forked(work: Work, folder: Path) -> tuple[int, int]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for stream in (1, 2):
             os.dup2(os.open(folder / f".stream{stream}", os.O_WRONLY | os.O_CREAT), stream)
-        code = int(work(folder, writing) or 0)  # type: ignore[call-overload]
+        code = work(folder, writing)
     finally:
         os._exit(code)
 
@@ -356,7 +356,7 @@ def reader(folder: Path, _: int) -> int:
     """Read while others write; the collection may not exist yet."""
     if not (folder / COLLECTION).exists():
         return 0
-    return command("status", COLLECTION)(folder, 0)  # type: ignore[return-value]
+    return command("status", COLLECTION)(folder, 0)
 
 
 class Chain:

@@ -30,6 +30,7 @@ import numpy as np
 
 from exampp.collection import Collection
 from exampp.errors import ExamError, InputError, Unfinished
+from exampp.items.sealed_use import sealed_use_table
 from exampp.items.sealing import record_of
 from exampp.measures.requirements import parse_requirement
 from exampp.measures.text_scores import Scores, TextScore
@@ -251,17 +252,7 @@ def client_tables(collection: Collection) -> dict[str, Table]:
     ]
     found = {"clients": Table.of(names, rows)}
     if use := stored.sealed_use(connection):
-        names = ["bank", "sealed", "submissions", "reports", "score", "bound", "last"]
-        parts = [
-            (
-                *(one.bank, one.sealed_at[:10], one.submissions, one.reports, one.report),
-                # unknown before the first report
-                error_bound(one.submissions, one.depending, one.queries) if one.queries else None,
-                one.last[:16],
-            )
-            for one in use
-        ]
-        found["sealed"] = Table.of(names, parts, "Submissions to the sealed part")
+        found["sealed"] = sealed_use_table(use)
     return found
 
 
@@ -369,6 +360,7 @@ class ExamService:
             self._collection = self._stored(lambda: Collection(path))
             self._exam = self._stored(self._read)
         except BaseException:
+            # an interrupt must end the thread of the store too
             self._store.shutdown()
             raise
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,9 +204,9 @@ def test_few_queries_are_said(tmp_path: Path) -> None:
         ({"samples": 3}, "samples must be 50 or more, not 3"),
     ],
 )
-def test_settings_that_make_no_sense(settings: dict[str, object], what: str) -> None:
+def test_settings_that_make_no_sense(settings: dict[str, Any], what: str) -> None:
     with pytest.raises(InputError, match=what):
-        CalibrationSettings(**settings)  # type: ignore[arg-type]
+        CalibrationSettings(**settings)
 
 
 def test_min_relevant_must_tell_labels_apart(tmp_path: Path) -> None:

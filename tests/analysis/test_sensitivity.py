@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -226,9 +227,9 @@ def test_constant_scores_leave_all_pairs_open() -> None:
         {"measures": ()},
     ],
 )
-def test_declarations_that_make_no_sense(wrong: dict[str, tuple[str, ...]]) -> None:
+def test_declarations_that_make_no_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        Declaration(**wrong)  # type: ignore[arg-type]
+        Declaration(**wrong)
 
 
 def test_the_command_ends_with_its_sentence(exampp_command: Commands, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from exampp.formats.lines import Skipped
 from exampp.records import Item
 
 REFERENCE = {"doc_id": "d1", "offsets": {"start_offset": 0, "end_offset": 9, "encoding": "UTF-8"}}
-V3 = {
+V3: dict[str, Any] = {
     "query_id": "7",
     "title_query": "machu picchu",
     "format_version": "v3",
@@ -55,7 +55,7 @@ def test_version_three(tmp_path: Path, indent: int | None) -> None:
     assert (entry.query_id, entry.query_text) == ("7", "machu picchu")
     assert entry.extra == {"argue": {"format_version": "v3", "creator": [{"is_human": True}]}}
     where, which, old = entry.items
-    kept: Any = V3["nugget_bank"]["Where is it?"]  # type: ignore[index]
+    kept = V3["nugget_bank"]["Where is it?"]
     assert where == Item(
         "7/1",
         "7",
@@ -159,9 +159,7 @@ def test_what_is_written_is_version_three(tmp_path: Path) -> None:
     # what AutoJudge reads: objects by their texts, ids, the parts that were given
     assert (
         second["nugget_bank"]["Where is it?"]["answers"]
-        == V3["nugget_bank"]["Where is it?"][  # type: ignore[index]
-            "answers"
-        ]
+        == V3["nugget_bank"]["Where is it?"]["answers"]
     )
     assert second["claim_bank"]["It is old."]["importance"] == 3
     assert list(first["nugget_bank"]) == ["A?", "B?"]

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.samples import COMPRESSIONS, fault, file
@@ -342,11 +343,11 @@ def test_rows_that_look_a_little_like_headers_are_data(tmp_path: Path) -> None:
     ],
 )
 def test_a_key_that_nearly_is_a_known_one_is_remarked_on_once(
-    tmp_path: Path, read: object, row: str, key: str
+    tmp_path: Path, read: Any, row: str, key: str
 ) -> None:
     path = file(tmp_path, f"{row}\n" + row.replace('"q"', '"r"').replace('"p"', '"r"') + "\n")
     with collect_warnings() as heard:
-        assert len(list(read(path))) == 2  # type: ignore[operator]
+        assert len(list(read(path))) == 2
     (sentence,) = heard.notes
     assert sentence.startswith(f"{path}:1: the key `")
     assert sentence.endswith(f"is not read; did you mean `{key}`?")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,8 @@ def test_ranks_of_scores(scores: dict[str, float], ranks: dict[str, float]) -> N
     assert list(leaderboards.ranks_of(scores)) == list(scores)
 
 
-def _read(path: Path) -> list[str]:
-    return list(leaderboards.read(path))
+def read_systems(path: Path) -> Iterator[str]:
+    yield from leaderboards.read(path)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_bad_leaderboards(
     tmp_path: Path, content: str | bytes, line: int, field: str, what: str
 ) -> None:
     path = file(tmp_path, content)
-    error = fault(_read, path)  # type: ignore[arg-type]
+    error = fault(read_systems, path)
     assert (error.line, error.field, error.what) == (line, field, what)
 
 

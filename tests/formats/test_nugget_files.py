@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.samples import fault, file
@@ -15,7 +16,7 @@ from exampp.formats.lines import Skipped
 from exampp.formats.nuggets import read_nuggetizer, write_nuggetizer
 from exampp.records import BankEntry, Item, item_id
 
-LINE = {
+LINE: dict[str, Any] = {
     "query": "What is Python?",
     "qid": "q1",
     "nuggets": [
@@ -54,7 +55,7 @@ def test_what_is_written_is_what_nuggetizer_reads(tmp_path: Path) -> None:
     path = tmp_path / "n.jsonl"
     write_nuggetizer(path, read_nuggetizer(file(tmp_path, json.dumps(LINE))))
     written = json.loads(path.read_text())
-    nuggets = [*LINE["nuggets"][:2], {**LINE["nuggets"][2], "importance": "vital"}]  # type: ignore[dict-item]
+    nuggets = [*LINE["nuggets"][:2], {**LINE["nuggets"][2], "importance": "vital"}]
     assert written == {**LINE, "nuggets": nuggets}
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.samples import fault, file
@@ -15,10 +16,10 @@ from exampp.formats.read_warnings import collect_warnings
 from exampp.records import BankEntry, Item, item_id
 
 
-def question(query_id: str, text: str, subtopic_id: str | None = None, /, **more: object) -> Item:
+def question(query_id: str, text: str, subtopic_id: str | None = None, /, **more: Any) -> Item:
     name = item_id(query_id, text.encode("utf-8", "replace").decode(), subtopic_id)
     made = Item(name, query_id, text, subtopic_id=subtopic_id)
-    return replace(made, **more)  # type: ignore[arg-type]
+    return replace(made, **more)
 
 
 SMALL = [

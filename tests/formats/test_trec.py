@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.samples import fault, file
@@ -77,10 +78,11 @@ def test_the_written_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bad", ["", "a b", "a\u00a0b", "a\n", "\ufeffa", "\x1fa"])
 @pytest.mark.parametrize("field", ["query_id", "passage_id", "system"])
 def test_ids_that_cannot_be_a_column_are_not_written(tmp_path: Path, bad: str, field: str) -> None:
-    good = {"query_id": "q", "passage_id": "d", "rank": 1, "score": 1.0, "system": "s"}
+    names = {"query_id": "q", "passage_id": "d", "system": "s", field: bad}
+    ranked: dict[str, Any] = {"rank": 1, "score": 1.0, **names}
     path = tmp_path / "a.run"
     with pytest.raises(InputError, match="cannot be a column of a TREC file"):
-        trec.write_run(path, [RankedPassage(**(good | {field: bad}))])  # type: ignore[arg-type]
+        trec.write_run(path, [RankedPassage(**ranked)])
     assert not path.exists()
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -223,11 +224,11 @@ def test_the_look_ahead_is_bounded(recorder: Recorder, passages_differ: bool) ->
             yield Request(pulled, "item", f"passage {pulled if passages_differ else 0}")
 
     bound = draft.LOOK_AHEAD * (1 if passages_differ else draft.RUN_LENGTH)
-    replies = DraftGrader(threads=2).answer(feed())
+    replies: Any = DraftGrader(threads=2).answer(feed())
     for received in range(1, 100):
         next(replies)
         assert pulled <= received + bound + 1  # the one that shows that the passage has changed
-    replies.close()  # type: ignore[attr-defined]
+    replies.close()
 
 
 def test_a_passage_is_encoded_once_a_run_and_an_item_once(recorder: Recorder) -> None:

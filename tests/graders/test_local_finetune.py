@@ -38,11 +38,14 @@ def squad(questions: int = 24) -> dict[str, Any]:
         word = WORDS[number % 9]
         context = f"the {word} is long {number}"
         answers = [{"text": word, "answer_start": 4}]
-        question = {"id": str(number), "question": f"What is {'said' if number % 3 else 'who'}"}
+        question: dict[str, Any] = {
+            "id": str(number),
+            "question": f"What is {'said' if number % 3 else 'who'}",
+        }
         if number % 3:
-            question |= {"answers": answers, "is_impossible": False}  # type: ignore[dict-item]
+            question |= {"answers": answers, "is_impossible": False}
         else:
-            question |= {"answers": [], "is_impossible": True}  # type: ignore[dict-item]
+            question |= {"answers": [], "is_impossible": True}
         paragraphs.append({"context": context, "qas": [question]})
     return {"version": "v2.0", "data": [{"title": "t", "paragraphs": paragraphs}]}
 

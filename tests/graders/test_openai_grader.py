@@ -574,9 +574,9 @@ def test_an_ask_that_is_too_dear_for_what_is_left_has_no_reply() -> None:
 def test_closing_gives_back_what_was_held() -> None:
     with FaultServer() as server:
         grader = limited_at(server, {"max_requests": 100})
-        stream = grader.answer(make_asks(100))
+        stream: Any = grader.answer(make_asks(100))
         next(stream)
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()
         sent = grader.spent.requests
         assert len(list(grader.answer(make_asks(100)))) == 100 - sent
 
@@ -595,14 +595,14 @@ def test_closing_gives_back_what_was_held() -> None:
     ],
 )
 def test_what_cannot_be_kept_is_refused(
-    limits: dict[str, object], sampling: dict[str, object], message: str
+    limits: dict[str, Any], sampling: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         openai_grader(
             "tiny",
             "http://localhost/v1",
-            **limits,  # type: ignore[arg-type]
-            **sampling,  # type: ignore[arg-type]
+            **limits,
+            **sampling,
         )
 
 
@@ -698,11 +698,11 @@ def test_replies_that_had_come_when_it_was_closed_are_at_hand() -> None:
     with FaultServer() as server:
         grader = patient_at(server)
         asks = list(make_asks(1))
-        replies = grader.answer(asks)
-        first, _ = next(iter(replies))
+        replies: Any = grader.answer(asks)
+        first, _ = next(replies)
         assert in_time(lambda: len(server.requests) == 3 and not server.active)
         time.sleep(0.1)
-        replies.close()  # type: ignore[attr-defined]
+        replies.close()
         assert {ask.key for ask, _ in grader.late} | {first.key} == {ask.key for ask in asks}
 
 

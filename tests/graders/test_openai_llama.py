@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -131,7 +132,7 @@ def says(prompt: Prompt, reply: Reply, grade: Grade) -> bool:
     """Return whether the reply states the rating, by a rule simpler than those of reading."""
     rating, text = grade.rating, reply.text.lower()
     if reply.scores and "outside" in reply.detail:
-        likeliest = max(reply.scores, key=lambda label: reply.scores[label])  # type: ignore[index]
+        likeliest = max(reply.scores.items(), key=itemgetter(1))[0]
         return reply.text == likeliest and reply.detail["outside"] <= 1 - LEAST_MASS
     if prompt.reading == "extraction":
         return (

@@ -78,11 +78,12 @@ def test_what_derives_from_nothing_is_told_what_it_lacks(tmp_path: Path) -> None
 
 def test_an_option_that_nobody_would_heed_is_refused(tmp_path: Path) -> None:
     with exams.make(tmp_path) as collection:
-        for name, value in {"max_requests": 1, "repetition": 2, "temperature": 0.5}.items():
+        options: dict[str, Any] = {"max_requests": 1, "repetition": 2, "temperature": 0.5}
+        for name in options:
             with pytest.raises(
                 exampp.InputError, match=f"grader object has no option {dashed(name)}"
             ):
-                collection.grade(Least(), **{name: value})  # type: ignore[arg-type]
+                collection.grade(Least(), **{name: options[name]})
         assert not collection.graders
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 from support import exams
@@ -85,7 +86,7 @@ def test_a_grader_that_answers_twice_is_told_so(tmp_path: Path) -> None:
     class Twice(exampp.Grader):
         settings = MappingProxyType({"name": "twice"})
 
-        def answer(self, asks):  # type: ignore[no-untyped-def]
+        def answer(self, asks: Iterable[Request]) -> Any:
             for ask in asks:
                 yield ask, Reply("4")
                 yield ask, Reply("4")

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -383,7 +384,7 @@ def test_a_collection_that_is_being_graded_is_refused(exam: Path) -> None:
     def answer(_: Request) -> str:
         for into, from_ in ((exam, other), (other, exam)):
             with pytest.raises(exampp.InputError, match="is being graded") as error:
-                _in_thread(lambda into=into, from_=from_: merge(into, from_))  # type: ignore[misc]
+                _in_thread(partial(merge, into, from_))
             told.append(str(error.value))
         return "4"
 

@@ -28,20 +28,24 @@ from exampp.store.grades import put_grader
 EXAM = GradingScope("question", "main")
 
 
-def scripted(script: Script, prompt: str = "question-self-rating", **options: object) -> Grading:
-    grader = ScriptedGrader(script, **options)  # type: ignore[arg-type]
+def scripted(script: Script, prompt: str = "question-self-rating", **options: Any) -> Grading:
+    grader = ScriptedGrader(script, **options)
     chosen = load_grading_prompt(prompt)
     return join_grading(grader, "scripted", chosen)
 
 
-def run(collection: exampp.Collection, how: Grading, **options: object) -> Progress:
-    *_, last = GradingRun(collection.connection, how, EXAM, **options).steps()  # type: ignore[arg-type]
+def run(collection: exampp.Collection, how: Grading, **options: Any) -> Progress:
+    *_, last = GradingRun(collection.connection, how, EXAM, **options).steps()
     return last
 
 
-def asked(how: Grading) -> Counter[tuple[str, str]]:
+def script_of(how: Grading) -> Any:
     assert isinstance(how.grader, ScriptedGrader)
-    return Counter((ask.item, ask.passage) for ask in how.grader.calls)
+    return how.grader
+
+
+def asked(how: Grading) -> Counter[tuple[str, str]]:
+    return Counter((ask.item, ask.passage) for ask in script_of(how).calls)
 
 
 def grades(collection: exampp.Collection) -> set[tuple[str, str, int, int | None]]:
@@ -61,7 +65,7 @@ def test_every_due_cell_is_asked_once_with_the_papers_prompt(tmp_path: Path) -> 
         progress = run(collection, how)
         assert (progress.total, progress.done, progress.states) == (8, 8, {State.GRADED: 8})
         assert set(asked(how).values()) == {1}
-        ask = how.grader.calls[0]  # type: ignore[attr-defined]
+        ask = script_of(how).calls[0]
         assert ask.user.startswith("Can the question be answered based on the available context?")
         assert ask.user.endswith(f"Question: {ask.item}\nContext: {ask.passage}")
         assert run(collection, how).total == 0
@@ -146,7 +150,7 @@ def test_failures_never_replace_a_rating(tmp_path: Path) -> None:
         ).fetchall()
         assert reason == [('{"reason":"timeout"}',)]
         repaired = scripted("4", faults={"What makes a magnet?": "timeout"})
-        repaired.grader._faults.clear()  # type: ignore[attr-defined]
+        script_of(repaired)._faults.clear()
         assert run(collection, repaired, select="failed").done == 2
         assert {state for _, _, state, _ in grades(collection)} == {0}
 
@@ -228,7 +232,7 @@ def test_a_run_goes_on_with_what_nobody_tried_and_tries_again_last(tmp_path: Pat
         # now the other query, then the six again; that they end as before is no news
         progress = run(collection, unread, max_failures=3)
         assert progress.states == {State.GRADED: 2, State.UNPARSED: 6}
-        assert [ask.item for ask in unread.grader.calls[6:8]] == 2 * exams.QUESTIONS["q2"]  # type: ignore[attr-defined]
+        assert [ask.item for ask in script_of(unread).calls[6:8]] == 2 * exams.QUESTIONS["q2"]
         assert sorted(asked(unread).values()) == [1] * 2 + [2] * 6
         # a server that fails is news
         down = scripted("4", faults=dict.fromkeys(exams.QUESTIONS["q1"], "down"))
@@ -321,7 +325,7 @@ def test_stop_finishes_what_is_in_flight(tmp_path: Path) -> None:
                 grading_run.stop()
             return "4"
 
-        how.grader._line = stopping  # type: ignore[attr-defined]
+        script_of(how)._line = stopping
         *_, last = grading_run.steps()
         assert (last.done, last.total, len(grades(collection))) == (3, 8, 3)
 
@@ -434,7 +438,7 @@ def test_label_probabilities_become_confidence_and_expected_rating(tmp_path: Pat
 def varying(script: Script, **options: Any) -> Grading:
     """A scripted grader whose repeated requests can get other replies, as those of a server do."""
     how = scripted(script, **options)
-    how.grader.varies = True  # type: ignore[misc]
+    script_of(how).varies = True
     return how
 
 
@@ -513,5 +517,5 @@ def test_a_run_that_stops_before_the_repeat_leaves_the_cell_pending(tmp_path: Pa
 
 
 def unread_is_unparsed(how: Grading) -> Grading:
-    how.grader.unnumbered = "unparsed"  # type: ignore[misc]
+    script_of(how).unnumbered = "unparsed"
     return join_grading(how.grader, "scripted", load_grading_prompt("question-self-rating"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,9 +108,9 @@ def test_the_lowest_rating_is_that_of_the_scale() -> None:
         ({"gains": "x"}, "unknown gains 'x'"),
     ],
 )
-def test_nonsense_is_refused(wrong: dict[str, object], says: str) -> None:
+def test_nonsense_is_refused(wrong: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        Labelling(**wrong)  # type: ignore[arg-type]
+        Labelling(**wrong)
 
 
 @pytest.mark.parametrize("labelling", [Labelling("count"), Labelling(gains="binary")])

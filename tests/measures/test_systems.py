@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import exams
@@ -66,11 +67,12 @@ def test_chosen_systems_keep_their_scores(tmp_path: Path) -> None:
         assert exam.grades(without=["?l*"]).evaluate(["Cover@20"]).systems == ("beta",)
         (panel,) = exam.panel(systems=["beta"])
         assert panel.gradebook.systems == ("beta",)
-        for options in ({"systems": ["gamma"]}, {"without": ["gamma"]}):
+        unknown: list[dict[str, Any]] = [{"systems": ["gamma"]}, {"without": ["gamma"]}]
+        for options in unknown:
             with pytest.raises(
                 exampp.InputError, match=r"unknown system .gamma.\. Known: alpha, beta"
             ):
-                _ = exam.grades(**options).gradebook  # type: ignore[arg-type]
+                _ = exam.grades(**options).gradebook
         with pytest.raises(exampp.InputError, match="no system is left"):
             _ = exam.grades(without=["alpha", "beta"]).gradebook
 

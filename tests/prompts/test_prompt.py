@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -268,9 +269,9 @@ def test_a_prompt_is_a_value() -> None:
         ({"field": "score"}, False),
     ],
 )
-def test_the_hash_covers_what_determines_a_reply(change: dict[str, object], same: bool) -> None:
+def test_the_hash_covers_what_determines_a_reply(change: dict[str, Any], same: bool) -> None:
     prompt = load_grading_prompt("thomas")
-    changed: Prompt = replace(prompt, **change)  # type: ignore[arg-type]
+    changed = replace(prompt, **change)
     assert (prompt_content_hash(changed) == prompt_content_hash(prompt)) is same
 
 

@@ -32,6 +32,7 @@ from exampp.graders.base import Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.items.edits import apply_change, change_item, find_item
 from exampp.measures.cover import cover
+from exampp.measures.exams import SubtopicChoice
 from exampp.measures.qrels import Labelling, exam_labels
 from exampp.measures.values import MeasureColumn, Values
 from exampp.records import item_id
@@ -144,7 +145,7 @@ def check_swaps(
     st.sampled_from([Labelling(), Labelling("count"), Labelling("best", 2, "above")]),
 )
 def test_small_gradebooks(
-    seed: int, count: int, subtopics: tuple[int, bool], mode: str, labelling: Labelling
+    seed: int, count: int, subtopics: tuple[int, bool], mode: SubtopicChoice, labelling: Labelling
 ) -> None:
     """Queries start and stop to count, subtopics appear, several edits come at once."""
     book = random_book(seed, subtopics=subtopics[0], by_subtopic=subtopics[1])
@@ -153,7 +154,7 @@ def test_small_gradebooks(
         MEASURES,
         min_rating=3,
         labelling=labelling,
-        subtopics=mode,  # type: ignore[arg-type]
+        subtopics=mode,
     )
     random = np.random.default_rng(seed)
     query = book.queries[random.integers(len(book.queries))]

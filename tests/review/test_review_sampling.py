@@ -93,10 +93,11 @@ def test_the_newest_judgment_stands_and_can_be_withdrawn(exam: exampp.Collection
     assert (first.label, first.deciders) == (0, ("bob",))
     grades.decisions.judge(plan, query_id, passage_id, None, author="bob")
     assert grades.decisions.sample().units[0].label == 3
+    call: dict[str, Any]
     for wrong in ({"relevance": -1}, {"passage_id": "nowhere"}, {"author": " "}):
         call = {"query_id": query_id, "passage_id": passage_id, "relevance": 1, "author": "a"}
         with pytest.raises(InputError):
-            grades.decisions.judge(plan, **{**call, **wrong})  # type: ignore[arg-type]
+            grades.decisions.judge(plan, **(call | wrong))
 
 
 @pytest.mark.parametrize("measure", ["nDCG@6", "AP", "RBP"])

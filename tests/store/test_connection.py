@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import interrupting
@@ -124,17 +125,17 @@ def write():
         opened.execute("INSERT INTO query (query_id) VALUES ('q1')")
         opened.execute("INSERT INTO query (query_id) VALUES ('q2')")
 """
-    names = {"opened": opened, "transaction": transaction}
+    names: dict[str, Any] = {"opened": opened, "transaction": transaction}
     exec(compile(block, f"{interrupting.ROOT}/block.py", "exec"), names)
     # the first transaction of a connection does more than the others
-    names["write"]()  # type: ignore[operator]
+    names["write"]()
     opened.execute("DELETE FROM query")
-    count = interrupting.traced(names["write"])  # type: ignore[arg-type]
+    count = interrupting.traced(names["write"])
     assert count > 50
     for at in range(1, count + 1, 2):
         opened.execute("DELETE FROM query")
         with pytest.raises(KeyboardInterrupt) as kept:
-            interrupting.traced(names["write"], at)  # type: ignore[arg-type]
+            interrupting.traced(names["write"], at)
         assert not opened.in_transaction, (at, kept)
         assert opened.execute("SELECT count(*) FROM query").fetchone()[0] in (0, 2)
     opened.close()

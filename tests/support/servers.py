@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,8 @@ Plan = Callable[[Seen], Answer | None]
 def completion(text: Any, finish: str = "stop", **more: Any) -> Body:
     """A chat completion; `more` goes into its choice."""
     message = {"role": "assistant", "content": text, **more.pop("message", {})}
-    usage = {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22}
-    usage["prompt_tokens_details"] = {"cached_tokens": 5}  # type: ignore[assignment]
+    usage: Body = {"prompt_tokens": 20, "completion_tokens": 2, "total_tokens": 22}
+    usage["prompt_tokens_details"] = {"cached_tokens": 5}
     choice = {"index": 0, "message": message, "finish_reason": finish, **more}
     return {"object": "chat.completion", "model": "tiny", "choices": [choice], "usage": usage}
 
@@ -173,13 +173,17 @@ HOSTILE: dict[str, Callable[[Seen], Answer]] = {
 """Replies that no server should send; the last four hold the right rating, the others none."""
 
 
+def _regardless(fault: Callable[[], Answer], _: Seen) -> Answer:
+    return fault()
+
+
 def random_faults(
     seed: int, rate: float, doomed: frozenset[str] = frozenset(), *, hostile: bool = False
 ) -> Plan:
     """Break each attempt with the given probability; of `doomed` texts, every one."""
     kinds: dict[str, Callable[[Seen], Answer]] = dict(HOSTILE) if hostile else {}
     for name, fault in FAULTS.items():
-        kinds[name] = lambda _, fault=fault: fault()  # type: ignore[misc]
+        kinds[name] = partial(_regardless, fault)
 
     def plan(seen: Seen) -> Answer | None:
         chance = random.Random(f"{seed}/{seen.text}/{seen.attempt}")

@@ -37,9 +37,11 @@ from exampp.analysis.verdict import (
 )
 from exampp.formats.output import writing
 from exampp.items.edits import IMPROVE, EditRound, describe_changes
+from exampp.items.sealed_use import describe_sealed_use, sealed_use_table
 from exampp.measures.board import Leaderboard, describe_oversight, wide_leaderboard
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
+from exampp.records.clients import SealedUse
 from exampp.records.gradebook import MISSING, Gradebook, answering
 from exampp.records.readings import (
     COLUMNS,
@@ -99,6 +101,7 @@ def report(
         _changes(source.changes),
         _evaluated(data),
         _bank(source.edits),
+        _sealed(source.sealed),
         _leaderboard(data),
         _differences(data),
         answers["reliability"].section,
@@ -210,6 +213,14 @@ def _bank(edits: Sequence[EditRound]) -> Section:
     every = Folded(f"All edits ({len(rows)})", Table.of(columns, rows, caption))
     blocks = [Table.of(columns, rows[-_ROUNDS:], caption), every if rows[_ROUNDS:] else None]
     return Section.of("bank", title, blocks).with_verdict(verdict)
+
+
+def _sealed(use: Sequence[SealedUse]) -> Section:
+    """Return the use of the sealed parts of the bank; nothing if no client used one."""
+    title = "How was the sealed part used?"
+    blocks = [sealed_use_table(use)] if use else []
+    verdict = " ".join(map(describe_sealed_use, use))
+    return Section.of("sealed", title, blocks).with_verdict(verdict)
 
 
 def _label_words(labelling: Labelling) -> str:

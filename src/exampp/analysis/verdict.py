@@ -43,6 +43,7 @@ from exampp.measures.names import as_measures, heading
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
 from exampp.records.calibration import Calibration
+from exampp.records.clients import SealedUse
 from exampp.records.gradebook import MISSING, Gradebook, find_pairs
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import BankTexts
@@ -89,6 +90,7 @@ class ReportSource:
     ids, and `bank` those of the items. `changes` are those since an earlier version, if requested.
     `abstention` is None unless queries are marked as unanswerable, `citations` unless queries are
     sentences of answers, and `banks` unless other banks are compared with the bank.
+    `sealed` is the use of the sealed parts of the bank by clients of the service.
     """
 
     name: str
@@ -108,6 +110,7 @@ class ReportSource:
     abstention: Abstention | None = None
     citations: CitationScores | None = None
     banks: BankComparison | None = None
+    sealed: tuple[SealedUse, ...] = ()
 
 
 @dataclass(frozen=True)

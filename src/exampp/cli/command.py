@@ -448,6 +448,7 @@ class Command(click.Command):
         except (Exit, click.Abort):
             raise
         except Exception as error:
+            # every error ends the command with its code
             code = vars(self.callback).get("error_exit_code")
             if code is not None:
                 vars(error)["exit_code"] = code

@@ -241,6 +241,7 @@ def _outcome() -> tuple[int, str]:
     except KeyboardInterrupt:
         return _interrupted(SIGNALLED + signal.SIGINT)
     except Exception as error:
+        # a bug, or a fault of the environment under any class
         code = getattr(error, "exit_code", 1)
         if (reason := environment_fault(error)) is not None:
             return code, reason

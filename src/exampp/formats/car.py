@@ -151,7 +151,9 @@ def _items(path: str | Path, types: set[str]) -> Iterator[tuple[int, Any]]:
     """Yield the elements of a file, counted from 1."""
     cbor2 = _library()
     with reading(path) as raw:
-        stream: Any = _Forward(raw, 1 << 20) if compression(Path(path)) else raw  # type: ignore[arg-type]
+        stream: Any = raw
+        if compression(Path(path)):
+            stream = _Forward(stream, 1 << 20)
         decoder = cbor2.CBORDecoder(stream, read_size=1)
         first = _decoded(decoder, path, 0)
         number = 0

@@ -118,6 +118,7 @@ def reading(path: str | Path) -> Iterator[IO[bytes]]:
         with unpacked(path) as stream:
             yield stream
     except Exception as error:
+        # each decompressor has custom classes of errors
         if not is_read_fault(error):
             raise
         raise _damaged(path, None, error) from None
@@ -148,6 +149,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
                     blank = False
                     yield number, line
     except Exception as error:
+        # each decompressor has custom classes of errors
         if not is_read_fault(error):
             raise
         raise _damaged(path, number, error) from None
@@ -247,6 +249,7 @@ def read_text(path: str | Path) -> str:
             data = stream.read(LONGEST_TEXT)
         refuse_binary(data[:HEAD], path)
     except Exception as error:
+        # each decompressor has custom classes of errors
         if not is_read_fault(error):
             raise
         raise _damaged(path, None, error) from None

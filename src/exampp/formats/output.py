@@ -113,6 +113,7 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
             raw.flush()
             put_in_place(temporary, place)
     except BaseException as error:
+        # an interrupt leaves no temporary file either
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
             # the error of a full disk does not name the file

@@ -45,6 +45,7 @@ class _DaemonThreads(ThreadPoolExecutor):
             try:
                 future.set_result(fn(*args, **kwargs))
             except BaseException as error:
+                # as concurrent.futures does: the caller receives whatever is raised
                 future.set_exception(error)
 
         threading.Thread(target=work, daemon=True).start()

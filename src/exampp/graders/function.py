@@ -109,6 +109,7 @@ class FunctionGrader(Grader):
                 try:
                     rating = self._function(*_arguments(request))
                 except Exception as error:
+                    # the user's function may raise anything; its cell fails
                     rating = error
                 yield request, self._reply(rating)
             return

@@ -661,6 +661,7 @@ class Grades(ReviewedGrades, GradesBase):
         from exampp.inputs.officials import read_officials
         from exampp.measures.qrels import Labelling
         from exampp.records.calibration import calibrations_of
+        from exampp.store.clients import sealed_use
         from exampp.store.grades import graders
         from exampp.version import __version__
 
@@ -695,6 +696,7 @@ class Grades(ReviewedGrades, GradesBase):
             else None,
             citations=self._citations_of_report(),
             banks=banks_of_report(self),
+            sealed=tuple(sealed_use(self.connection, self.bank)),
             changes=None
             if since is None
             else self.changes(

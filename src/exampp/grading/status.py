@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.grading.target import count_needed
+from exampp.items.sealed_use import describe_sealed_use
 from exampp.records import GraderIdentity, State
 from exampp.records.graders import GradingTarget, grader_label
 from exampp.records.items import own_bank
@@ -33,6 +34,7 @@ from exampp.store.cells import (
     items_without_key,
     scope_of,
 )
+from exampp.store.clients import sealed_use
 from exampp.store.connection import read_transaction
 from exampp.store.grades import (
     StoredGrader,
@@ -314,6 +316,7 @@ def collection_card(connection: sqlite3.Connection, path: Path, *, is_file: bool
         of_graders = count_grades(connection)
         lines = [f"{grader_label(one.identity)}: {count:,} grades" for one, count in of_graders]
         lines += ["exam.status() counts the pending pairs."] * bool(lines)
+    lines += map(describe_sealed_use, sealed_use(connection))
     pending = next((one.grader for one in status if one.pending), None)
     step = next(
         of_state

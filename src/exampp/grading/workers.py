@@ -408,6 +408,7 @@ class GradingWorker:
         except ExamError as error:
             return str(error)
         except Exception as error:
+            # the process that started this one shows any error
             return describe_error(error)
 
     def answer(

@@ -16,7 +16,13 @@ from exampp.records.wording import counted
 from exampp.sanitize import count_replacements
 from exampp.store import graded_cache
 from exampp.store.bank import Edit, now, put_bank, put_query_items, retire_unmentioned
-from exampp.store.connection import DIGEST, SCHEMA_VERSION, connect_memory, transaction
+from exampp.store.connection import (
+    DIGEST,
+    SCHEMA_VERSION,
+    closed_on_error,
+    connect_memory,
+    transaction,
+)
 from exampp.store.grades import graders
 from exampp.store.inputs import apply_rankings, begin_import, end_import, import_cache
 from exampp.store.runs import put_step, read_step
@@ -66,11 +72,8 @@ class GradedFile:
         cached = graded_cache.find_cached(key, path)
         if cached is None:
             cached = connect_memory(path)
-            try:
+            with closed_on_error(cached):
                 self._import(cached, bank, scale, skipped)
-            except BaseException:
-                cached.close()
-                raise
             cached.verified = True
             graded_cache.store_cached(key, cached)
         notes = from_json(read_step(cached, _STEP))

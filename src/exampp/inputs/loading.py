@@ -341,7 +341,7 @@ class Loader:
 
     def load(self, records: Iterable[Any]) -> int:
         """Load the records; return the number of records for the report."""
-        return LOADERS[self.record](self, records)  # type: ignore[index]
+        return LOADERS[self.record](self, records)
 
     def on_error(self, error: InputError) -> None:
         """Count a line that repeats another, and pass the error on unless they are equal."""
@@ -619,7 +619,7 @@ class Loader:
         return count
 
 
-LOADERS: Mapping[type, Callable[[Loader, Iterable[Any]], int]] = {
+LOADERS: Mapping[type | None, Callable[[Loader, Iterable[Any]], int]] = {
     DataSet: Loader.data_set,
     Query: Loader.queries,
     Passage: Loader.passages,

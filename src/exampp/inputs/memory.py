@@ -105,7 +105,8 @@ def _rows(role: str, data: Any) -> Iterable[object]:
             hint="Name its role, as in queries={...}, or use lists of equal length",
         )
     if hasattr(data, "iter_rows") and hasattr(data, "columns"):  # polars
-        return data.iter_rows(named=True)  # type: ignore[no-any-return]
+        rows: Iterable[object] = data.iter_rows(named=True)
+        return rows
     if hasattr(data, "itertuples") and hasattr(data, "columns"):  # pandas
         return _of_pandas(data)
     if hasattr(data, "to_pylist") and hasattr(data, "schema"):  # pyarrow

@@ -251,6 +251,7 @@ def gate_on_github(
         try:
             found, remarks = _run(path, options, workflow, Path(folder))
         except Exception as error:
+            # the pull request shows every failure, then it is raised
             known = isinstance(error, ExamError)
             publish_error(str(error) if known else "see the log of the run", title, workflow)
             raise

@@ -11,7 +11,7 @@ score: TRL gets None, and the others raise Unfinished.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError, Unfinished
@@ -64,7 +64,7 @@ def verl_score(
     bounds `low` and `high`, and the number of `unparsed` cells.
     """
 
-    # verl passes all four by name
+    # verl passes all four, by name or by position
     def compute_score(
         data_source: Any,  # noqa: ARG001
         solution_str: str,
@@ -83,7 +83,7 @@ def verl_batch_score(
 ) -> Callable[..., list[dict[str, float]]]:
     """Return a function `compute_score` for the batch reward manager of verl; see `verl_score`."""
 
-    # verl passes all four by name
+    # verl passes all four, by name or by position
     def compute_score(
         data_sources: Sequence[Any],  # noqa: ARG001
         solution_strs: Sequence[str],
@@ -111,7 +111,7 @@ def _verl_result(score: TextScore) -> dict[str, float]:
 
 def verifiers_reward(
     scorer: Scorer, *, query: str = QUERY, part: str | None = None
-) -> Callable[..., Awaitable[float]]:
+) -> Callable[..., Coroutine[Any, Any, float]]:
     """Return an async reward function for `Rubric` of verifiers before 0.2.
 
     The query is named by a column of the data set or by a key of `info`.
@@ -132,7 +132,7 @@ def verifiers_reward(
 
 def verifiers_task_reward(
     scorer: Scorer, *, query: str = QUERY, part: str | None = None
-) -> Callable[[Any, Any], Awaitable[float]]:
+) -> Callable[[Any, Any], Coroutine[Any, Any, float]]:
     """Return an async reward function for tasks of verifiers from 0.2 on.
 
     The query is named by a field of the task; the last reply of the trace is scored.

@@ -155,6 +155,7 @@ def write_parts(files: Mapping[str, Path], write: Callable[[Path, str], object])
             write(path, part)
             created += [path] if new else []
     except BaseException:
+        # an interrupt leaves no half of the parts either
         for path in created:
             path.unlink(missing_ok=True)
         raise

@@ -52,11 +52,13 @@ class SealedUse(NamedTuple):
     """A sealed part that clients submitted systems to.
 
     `depending` answers depended on their submission; `reports` of these gave a new best score, the
-    last of them `report`. `queries` are those with sealed items, 0 before the first report.
+    last of them `report`. `queries` are those with sealed items, the fewest of all reports, and 0
+    before the first one.
     """
 
     bank: str
     sealed_at: str
+    clients: int
     submissions: int
     depending: int
     reports: int

@@ -24,11 +24,12 @@ SELECT name, rate, most_requests, most_cells, requests, cells,
 FROM client c
 """
 _USE = """
-SELECT b.name, s.at, count(*), count(r.report), count(r.scores),
+SELECT b.name, s.at, count(DISTINCT r.client), count(*), count(r.report), count(r.scores),
 (SELECT l.report FROM client_request l WHERE l.split = r.split AND l.report IS NOT NULL
 ORDER BY l.request DESC LIMIT 1),
-coalesce(max(json_array_length(r.scores)), 0), max(r.at)
+coalesce(min(json_array_length(r.scores)), 0), max(r.at)
 FROM client_request r JOIN split s USING (split) JOIN bank b USING (bank)
+WHERE b.name = coalesce(?, b.name)
 GROUP BY r.split ORDER BY max(r.request) DESC
 """
 
@@ -208,9 +209,9 @@ def put_report(
     )
 
 
-def sealed_use(connection: sqlite3.Connection) -> list[SealedUse]:
-    """Return the sealed parts that clients submitted to, the last used first."""
-    return records(SealedUse, connection, _USE)
+def sealed_use(connection: sqlite3.Connection, bank: str | None = None) -> list[SealedUse]:
+    """Return the sealed parts (of one bank) that clients submitted to, the last used first."""
+    return records(SealedUse, connection, _USE, (bank,))
 
 
 def bank_version(connection: sqlite3.Connection, bank: str) -> tuple[object, ...]:

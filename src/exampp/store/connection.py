@@ -15,7 +15,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from exampp.errors import CollectionBusy, InputError, StorageFault
@@ -253,12 +253,18 @@ def connect_memory(called: Path) -> GuardedConnection:
 
 def _prepared(connection: GuardedConnection, called: Path) -> GuardedConnection:
     connection.file = str(called)
-    try:
+    with closed_on_error(connection):
         _prepare(connection, called)
-    except BaseException:
-        connection.close()
-        raise
     return connection
+
+
+@contextmanager
+def closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    """Close a connection if the block fails or is interrupted."""
+    with ExitStack() as stack:
+        stack.callback(connection.close)
+        yield
+        stack.pop_all()
 
 
 def snapshot(path: Path, copy: Path) -> None:
@@ -302,14 +308,11 @@ def _open(path: Path, *, unchanged: bool = False) -> GuardedConnection:
     if opens_alone(path):
         return _open_alone(path)
     connection = _connected(path, path)
-    try:
+    with closed_on_error(connection):
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal" and not unchanged:
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         shared = shares_memory(path)
-    except BaseException:
-        connection.close()
-        raise
     if shared:
         return connection
     connection.close()
@@ -328,7 +331,7 @@ def _open_alone(path: Path) -> GuardedConnection:
             connection.execute("BEGIN EXCLUSIVE")
             connection.execute("COMMIT")
         except BaseException as error:
-            # close instead of only waiting: two waiting connections would block each other
+            # close, also before waiting: two waiting connections would block each other
             connection.close()
             if not isinstance(error, CollectionBusy) or time.monotonic() > until:
                 raise

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exampp.store.checking import refuse_unsound
-from exampp.store.connection import connect
+from exampp.store.connection import closed_on_error, connect
 from exampp.store.sql import GuardedConnection, records
 
 _EARLIER = (
@@ -63,11 +63,8 @@ def connect_before(path: Path, when: str) -> GuardedConnection:
     `when` is a time in UTC as it is stored, or the start of one. The file is not changed.
     """
     connection = connect(path)
-    try:
+    with closed_on_error(connection):
         refuse_unsound(connection)
         for statement in _EARLIER:
             connection.execute(statement, {"when": when})
-    except BaseException:
-        connection.close()
-        raise
     return connection

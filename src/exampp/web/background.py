@@ -122,6 +122,7 @@ class BackgroundTask:
         except ExamError as error:
             self.trouble = str(error)
         except Exception as error:
+            # a bug in a task must not end the server
             self.trouble = environment_fault(error) or "This is a bug in exampp; see the terminal."
             _LOG.exception("the task %r failed", self.plan.title)
         finally:

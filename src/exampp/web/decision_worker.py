@@ -75,6 +75,7 @@ async def _answer(app: ASGIApp, live: LiveCollection, request: DecisionRequest) 
     try:
         await app(dict(request.scope), receive, send)
     except Exception:
+        # a bug in one request must not end the worker
         _LOG.exception("%s failed", request.scope["path"])
     headers = [(bytes(key), bytes(value)) for key, value in start["headers"]]
     return DecisionAnswer(

@@ -141,6 +141,7 @@ class PageCache:
         try:
             value = make()
         except BaseException as error:
+            # the future carries every error to the threads that wait for it
             with self._lock:
                 if self._entries.pop(key, None) is entry and entry.earlier is not None:
                     # keep the earlier value and retry at the next request
@@ -612,6 +613,7 @@ class LiveCollection:
         try:
             yield self._deciding[1]
         except BaseException:
+            # after any failure the next decision opens the file again
             self._stop_deciding()
             raise
 

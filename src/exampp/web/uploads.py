@@ -71,6 +71,7 @@ class Uploads:
                 shutil.copyfileobj(content, target, 1 << 20)
             Path(part).replace(path)
         except BaseException:
+            # an interrupt leaves no temporary file either
             Path(part).unlink(missing_ok=True)
             raise
         return path

@@ -139,6 +139,7 @@ class Batcher(Generic[Row, Result]):
         except ExamError:
             raise
         except Exception as error:
+            # damaged weights raise errors of any class
             if is_out_of_memory(error):
                 raise
             reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__

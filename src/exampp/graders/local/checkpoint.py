@@ -210,6 +210,7 @@ def map_model_errors(model: str, action: Callable[[], T]) -> T:
     except InputError:
         raise
     except Exception as error:
+        # transformers raises errors of any class for damaged files
         if "trust_remote_code" in str(error):
             raise InputError(
                 f"the model '{model}' needs custom code, which exampp never runs",

@@ -135,7 +135,7 @@ class Generator:
         self.length_penalty = 1.0 if own.length_penalty is None else float(own.length_penalty)
         self._ends = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
         self._model = model
-        model.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
+        model.generation_config = GenerationConfig(
             do_sample=False,
             num_beams=beams,
             early_stopping=beams > 1,

@@ -178,6 +178,7 @@ def export(request: CurrentRequest, name: str) -> Response:
         with request.open() as collection:
             FILES[name].write(request, collection, to)
     except BaseException:
+        # nobody else removes the folder, also after an interrupt
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return FileResponse(
