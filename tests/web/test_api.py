@@ -177,6 +177,26 @@ def test_faults_name_their_field(body: bytes, field: str, bot: ApiClient) -> Non
     assert answer.error.get("field", "") == field
 
 
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"query_id=q00&answer=a", "application/x-www-form-urlencoded"),
+        (b'{"query_id": "q00", "answer": "a"}', "text/plain"),
+        (b"<query/>", "application/xml"),
+        (b"[1]", "application/json"),
+        (b"", "application/json"),
+    ],
+)
+def test_a_body_that_is_no_object_is_explained(
+    body: bytes, content_type: str, bot: ApiClient
+) -> None:
+    """As curl -d sends it without a header."""
+    answer = bot.request("POST", "/v1/grade", body, headers={"content-type": content_type})
+    assert answer.status == 422
+    assert "not a JSON object" in answer.error["message"]
+    assert "Content-Type: application/json" in answer.error["message"]
+
+
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "1e3", "NaN", "", "9" * 5000, "1;2"])
 def test_numbers_in_addresses_are_checked(limit: str, bot: ApiClient) -> None:
     answer = bot.get("/v1/queries", limit=limit)

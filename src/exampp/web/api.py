@@ -98,6 +98,9 @@ CODES: Mapping[int, str] = {
 """The code of an error by its status."""
 _DOCUMENTED = (400, 401, 403, 404, 408, 413, 422, 429, 503)
 NO_JSON = "The body is not JSON. Send a JSON object"
+NO_OBJECT = (
+    "The body is not a JSON object. Send one, with the header Content-Type: application/json"
+)
 
 
 def error_answer(status: int, message: str, field: str = "", wait: int | None = None) -> Response:
@@ -131,7 +134,8 @@ def explain_error(error: Exception) -> tuple[int, str, str, int | None]:
             return 400, NO_JSON, "", None
         place = [str(part) for part in first["loc"] if part not in ("body", "query")]
         field = ".".join(place)[:200]
-        return 422, fault_sentence(first["msg"], field), ascii(field)[1:-1], None
+        sentence = fault_sentence(first["msg"], field) if place else NO_OBJECT
+        return 422, sentence, ascii(field)[1:-1], None
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.BAD_REQUEST:
             return 400, NO_JSON, "", None
