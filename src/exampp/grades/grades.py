@@ -528,7 +528,8 @@ class Grades(ReviewedGrades, GradesBase):
         systems = [one for one, kind in kinds.items() if kind == "answers"] or list(kinds)
         if not self.gradebook.is_graded:
             return systems
-        board = self.evaluate(default_measures(self.gradebook, ("Cover@20",)))
+        # without notes, so that another thread may call it
+        board = evaluate_gradebook(self.gradebook, default_measures(self.gradebook, ("Cover@20",)))
         names = board.column_systems
         order = [names[at] for at in best_first(names, board.columns[0].values.means())]
         return [one for one in order if one in systems]
