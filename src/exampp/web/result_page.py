@@ -48,13 +48,15 @@ def result_page(
     request: PageRequest, name: str, find: Callable[[PageRequest, float | None], PlottedResult]
 ) -> HTMLResponse:
     """Render the template and the table of one name, or the error of the result."""
+    found, trouble = None, ""
     try:
         found = find(request, request.patience)
     except InputError as error:
-        return request.render(f"{name}.html", found=None, trouble=f"{sentence(error)}.")
+        trouble = f"{sentence(error)}."
     return request.render(
         f"{name}.html",
         found=found,
-        figure=found.plot(),
-        table=replace(found.tables()[name], verdict=""),
+        figure=found.plot() if found else None,
+        table=replace(found.tables()[name], verdict="") if found else None,
+        trouble=trouble,
     )
