@@ -114,6 +114,7 @@ class Bank:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks: the items and the next step."""
+        from exampp.items.improvement_rounds import describe_improvement, rounds_in_force
         from exampp.results.card import card
 
         sealed = self._sealed_keys()
@@ -130,7 +131,9 @@ class Bank:
         public = (one.text for one in items if one.text and one.key not in sealed)
         examples = list(islice(public, 3))
         steps = ("Check the items:", "bank.lint()"), ("Add items:", "exam.add(bank=frame)")
-        return card(f"Bank {self.name}", facts, examples, *steps[not items])
+        path = describe_improvement(rounds_in_force(self.connection, self.name))
+        lines = [*examples, path] if path else examples
+        return card(f"Bank {self.name}", facts, lines, *steps[not items])
 
     # ---- reading --------------------------------------------------------------------------------
 
@@ -324,7 +327,7 @@ class Bank:
                 values = () if proposal.change == "retire" else ("1",)
                 operation = "weight" if values else proposal.change
                 changes.append(edits.change_item(state, operation, values))
-        reason = f"{reason}: {improvement.headline}" if reason else improvement.headline
+        reason = f"{reason}: {improvement.reason}" if reason else improvement.reason
         return self._save(changes, edit_by(author, reason), edits.IMPROVE)
 
     def duplicates(self) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from support.planted_items import planted_exam
 
 import exampp
 from exampp.analysis.attacks.battery import BatterySettings
+from exampp.analysis.improvement import Improvement, Proposal
 from exampp.errors import InputError
 
 
@@ -49,7 +51,7 @@ def test_an_accepted_round_is_one_edit_that_is_undone_to_the_byte(exam: exampp.C
     changes = bank.accept(found, author="ann")
     assert len(changes.rows) == len(found.proposals)
     logged = bank.log().rows[-len(found.proposals) :]
-    assert {(row[2], row[-1]) for row in logged} == {("ann", found.headline)}
+    assert {(row[2], row[-1]) for row in logged} == {("ann", found.reason)}
     assert len({row[1] for row in logged}) == 1
     assert exported(exam) != before
     bank.revert(number)
@@ -69,21 +71,127 @@ def test_reports_show_the_rounds_and_warn_until_they_are_undone(exam: exampp.Col
     count = len(found.proposals)
     shown = [
         (row["by"], row["operation"], row["items"], row["changes"], row["reason"])
-        for row in section["blocks"][0]["rows"]
+        for row in section["blocks"][2]["rows"]
     ]
     assert shown[1][:4] == ("ann", "improve", count, f"{count} retired")
-    assert shown[1][4] == f"second look: {found.headline}"
+    assert shown[1][4] == f"second look: {found.reason}"
     assert shown[2][1:4] == ("edit", 1, "1 reworded")
-    assert section["verdict"] == (
-        f"2 rounds of edits: {count} retired, 1 reworded. 1 round was chosen by grades and "
-        "confirmed on systems that had no part in the choice."
+    assert section["verdict"] == (f"2 rounds of edits: {count} retired, 1 reworded. {_path(found)}")
+    assert _path(found) in exam.grades()._repr_html_()
+    assert _path(found) in bank._repr_html_()
+    gain, first = found.gains[0], min(one.number for one in exam.grades().improvements()[0].items)
+    (row,) = section["blocks"][0]["rows"]
+    assert row == {
+        "edits": f"{first} to {first + count - 1}",
+        "by": "ann",
+        "grader": exam.grades().grader.name,
+        "systems": 30,
+        "queries": 16,
+        "retired": count,
+        "added": 0,
+        "before": round(gain.before, 3),
+        "after": round(gain.after, 3),
+        "gain": round(gain.difference.value or 0, 3),
+        "gain_low": round(gain.difference.low or 0, 3),
+        "gain_high": round(gain.difference.high or 0, 3),
+        "decided cells": 0,
+        "compared with": "",
+        "state": "in force",
+    }
+    listed = section["blocks"][1]["rows"]
+    assert sorted((one["query"], one["item"], one["change"]) for one in listed) == sorted(
+        (one.query_id, one.item_id, "retired") for one in found.proposals
     )
     warning = f"{count} items of the bank were retired or added because of grades"
     assert warning in str(_section(exam, "summary"))
     assert warning in str(exam.grades().reliability().notes())
+    bank.undo(first)
+    (row,) = _rows(exam)
+    assert (row["retired"], row["state"]) == (count - 1, f"{count - 1} of {count} items in force")
+    assert "1 round was taken back in part, so no gain is known." in bank._repr_html_()
     bank.revert(number)
     assert warning not in str(_section(exam, "summary"))
     assert warning not in str(exam.grades().reliability().notes())
+    assert "Improved in" not in bank._repr_html_() + exam.grades()._repr_html_()
+    assert "Improved in" not in str(_section(exam, "bank"))
+
+
+def test_an_item_that_is_reworded_after_it_was_added_stays_an_item_of_its_round(
+    exam: exampp.Collection,
+) -> None:
+    bank = exam.bank()
+    query, item = "q00", "q00/good3"
+    bank.edit("weight", item, "0", query_id=query)
+    found = bank.improve()
+    proposal = Proposal(query, item, "add", None, None, (), "")
+    bank.accept(replace(found, proposals=(proposal, *found.proposals[:2])))
+    bank.edit("reword", item, "Which rocks?", query_id=query)
+    (one,) = exam.grades().improvements()
+    assert (one.size, one.retired, len(one.items)) == (3, 2, 3)
+    bank.edit("retire", item, query_id=query)
+    (one,) = exam.grades().improvements()
+    assert (one.retired, one.state) == (2, "2 of 3 items in force")
+
+
+def test_scores_say_that_people_had_a_part_in_the_choice(exam: exampp.Collection) -> None:
+    bank = exam.bank()
+    official = {name: at for at, name in enumerate(exam.grades().gradebook.systems, 1)}
+    cell = exam.grades().gradebook.queries[0]
+    exam.grades().decisions.decide(
+        cell.query_id, cell.item_ids[0], cell.passage_ids[0], 5, author="ann"
+    )
+    number = bank.version().number
+    found = bank.improve(official={"track.json": official})
+    assert found.basis is not None
+    assert (found.basis.decided, found.basis.leaderboards) == (1, ("track.json",))
+    bank.accept(found)
+    people = "1 cell decided by people had a part in the choice of items"
+    shown = "Items were accepted after a look at track.json"
+    for text in (people, shown):
+        assert text in str(exam.grades().evaluate().notes)
+        assert text in str(exam.grades().correlate(official).all_notes())
+        assert text in str(_section(exam, "summary"))
+        assert text in exam.grades()._repr_html_()
+    (row,) = _rows(exam)
+    assert (row["decided cells"], row["compared with"]) == (1, "track.json")
+    bank.revert(number)
+    for text in (people, shown):
+        assert text not in str(exam.grades().evaluate().notes)
+        assert text not in str(exam.grades().correlate(official).all_notes())
+
+
+def test_the_list_of_items_in_a_report_has_no_sealed_texts(exam: exampp.Collection) -> None:
+    bank = exam.bank()
+    items = [f"q{at:02}/good3" for at in range(8)]
+    for item in items:
+        bank.edit("weight", item, "0", query_id=item[:3])
+    found = bank.improve()
+    added = tuple(Proposal(one[:3], one, "add", None, None, (), "") for one in items)
+    bank.accept(replace(found, proposals=(*added, *found.proposals)))
+    bank.split(0.5)
+    sealed = bank.texts().sealed or ()
+    section = _section(exam, "bank")
+    assert section is not None
+    rows = section["blocks"][1]["rows"]
+    shown = {(row["query"], row["item"]): row["text"] for row in rows if row["change"] == "added"}
+    assert {key for key, text in shown.items() if not text} == shown.keys() & sealed
+    assert 0 < len(shown.keys() & sealed) < len(items)
+
+
+def _path(found: Improvement) -> str:
+    first = found.gains[0].difference
+    return (
+        f"Improved in 1 round: {len(found.proposals)} items retired. The gain was confirmed on "
+        f"held-out systems ({first.value:+.3f}, interval {first.low:+.3f} to {first.high:+.3f}). "
+        "Items chosen by the grades of scripted:question-self-rating on 30 systems."
+    )
+
+
+def _rows(exam: exampp.Collection) -> list[dict[str, Any]]:
+    section = _section(exam, "bank")
+    assert section is not None
+    rows: list[dict[str, Any]] = section["blocks"][0]["rows"]
+    return rows
 
 
 def _section(exam: exampp.Collection, key: str) -> dict[str, Any] | None:

@@ -33,6 +33,7 @@ from exampp.analysis.phrases import percent
 from exampp.analysis.verdict import families_of
 from exampp.errors import InputError
 from exampp.items.generation import WritingTask
+from exampp.items.improvement_rounds import ChoiceBasis
 from exampp.measures.board import describe_source
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import grade_notes, missing_prerequisite
@@ -79,6 +80,7 @@ PASSAGES = 3
 """Passages of each of two systems that a writer is shown."""
 RETIRE, ADD = "retire", "add"
 AGREEMENT = "agreement of queries"
+_TAU = "tau with "
 SHOWN = 20
 _TEXT = 48
 
@@ -151,7 +153,8 @@ class Improvement(Result):
 
     `gains` have the agreement between queries first, then Kendall's tau-b with official
     leaderboards; `tried` are all selections. `lacking` is the reason why there is no trial.
-    `decisions` are the cells on which human decisions are likely to move the order most.
+    `decisions` are the cells on which human decisions are likely to move the order most. `basis`
+    is None without a trial.
     """
 
     caption: str
@@ -163,6 +166,7 @@ class Improvement(Result):
     lacking: str = ""
     notes: tuple[Note, ...] = ()
     decisions: tuple[CellToDecide, ...] = ()
+    basis: ChoiceBasis | None = None
 
     @property
     def is_confirmed(self) -> bool:
@@ -174,6 +178,11 @@ class Improvement(Result):
     def accepted(self) -> tuple[Proposal, ...]:
         """The proposals, if their gain is confirmed."""
         return self.proposals if self.is_confirmed else ()
+
+    @property
+    def reason(self) -> str:
+        """The headline and the basis of the choice, for the log of the bank."""
+        return f"{self.headline} {self.basis.sentence}" if self.basis else self.headline
 
     @property
     def headline(self) -> str:
@@ -340,17 +349,28 @@ def improve(
             caption, book.grader.key, settings, lacking=lacking, notes=merge_notes(notes)
         )
     fit = cross_fit(exam, halves, settings.seed)
+    gains = tuple(_gains(exam, fit, officials or {}, settings.level))
     return Improvement(
         caption,
         book.grader.key,
         settings,
         proposals=tuple(_proposals(exam, fit.best, faults, texts)),
-        gains=tuple(_gains(exam, fit, officials or {}, settings.level)),
+        gains=gains,
         tried=tuple(
             TriedSelection(way, float(value), int(votes))
             for way, value, votes in zip(fit.selections, fit.agreements, fit.votes, strict=True)
         ),
         notes=merge_notes(notes),
+        basis=ChoiceBasis(
+            book.grader.name,
+            len(exam.scores.systems),
+            len(exam.scores.queries),
+            len(halves),
+            settings.level,
+            book.oversight.cells,
+            is_weighted=book.grader.settings.get("vote", {}).get("rule") == "weighted",
+            leaderboards=tuple(one.measure.removeprefix(_TAU) for one in gains[1:]),
+        ),
     )
 
 
@@ -425,7 +445,7 @@ def _gains(
     yield _gain(AGREEMENT, before, after, level)
     for name, ranks in officials.items():
         if taus := _official_taus(exam, composed, ranks):
-            yield _gain(f"tau with {name}", *taus, level)
+            yield _gain(f"{_TAU}{name}", *taus, level)
 
 
 Resampled = tuple[float, Floats]

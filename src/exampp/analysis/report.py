@@ -36,7 +36,8 @@ from exampp.analysis.verdict import (
     verdict_section,
 )
 from exampp.formats.output import writing
-from exampp.items.edits import IMPROVE, EditRound, describe_changes
+from exampp.items.edits import describe_changes
+from exampp.items.improvement_rounds import ImprovementRound, describe_improvement
 from exampp.items.sealed_use import describe_sealed_use, sealed_use_table
 from exampp.measures.board import Leaderboard, describe_oversight, wide_leaderboard
 from exampp.measures.qrels import Labelling
@@ -55,8 +56,9 @@ from exampp.results import page
 from exampp.results.notes import Note, labelled
 from exampp.results.page import Block, Document, Facts, Folded, Section, Text, Verdict
 from exampp.results.result import Table
-from exampp.results.view import Cell, interval_text
+from exampp.results.view import Cell, Column, interval_text
 from exampp.stats.cascade import describe_audit
+from exampp.stats.estimate import Estimate
 
 _HARDEST = 10
 _ROUNDS = 10
@@ -100,7 +102,7 @@ def report(
         verdict_section(data, answers),
         _changes(source.changes),
         _evaluated(data),
-        _bank(source.edits),
+        _bank(source),
         _sealed(source.sealed),
         _leaderboard(data),
         _differences(data),
@@ -188,9 +190,9 @@ def _evaluated(data: ReportData) -> Section:
     )
 
 
-def _bank(edits: Sequence[EditRound]) -> Section:
+def _bank(source: ReportSource) -> Section:
     """Return the edits of the bank; nothing if it is as it was made."""
-    title = "How was the bank edited?"
+    title, edits = "How was the bank edited?", source.edits
     rounds = [one for one in edits if not one.is_creation]
     if not rounds:
         return Section("bank", title, ())
@@ -203,16 +205,56 @@ def _bank(edits: Sequence[EditRound]) -> Section:
     ]
     columns = ["edits", "at", "by", "operation", "items", "changes", "reason"]
     changes = sum((Counter(one.changes) for one in rounds), Counter[str]())
-    improved = sum(one.operation == IMPROVE for one in rounds)
-    verdict = f"{counted(len(rounds), 'round')} of edits: {describe_changes(changes)}."
-    if improved:
-        were = "was" if improved == 1 else "were"
-        verdict += f" {counted(improved, 'round')} {were} chosen by grades and confirmed on systems"
-        verdict += " that had no part in the choice."
+    path = describe_improvement(source.improvements)
+    verdict = (
+        f"{counted(len(rounds), 'round')} of edits: {describe_changes(changes)}. {path}".strip()
+    )
     caption = "Edits of the bank, made together"
     every = Folded(f"All edits ({len(rows)})", Table.of(columns, rows, caption))
-    blocks = [Table.of(columns, rows[-_ROUNDS:], caption), every if rows[_ROUNDS:] else None]
+    blocks = [
+        *_improvements(source),
+        Table.of(columns, rows[-_ROUNDS:], caption),
+        every if rows[_ROUNDS:] else None,
+    ]
     return Section.of("bank", title, blocks).with_verdict(verdict)
+
+
+def _improvements(source: ReportSource) -> list[Block]:
+    """Return the rounds of improvement in force with their gain, and their items."""
+    rounds = source.improvements
+    if not rounds:
+        return []
+    columns = [
+        *(Column("edits"), Column("by"), Column("chosen by grades of", key="grader")),
+        *(Column("systems", 0), Column("queries", 0), Column("retired", 0), Column("added", 0)),
+        *(Column("before"), Column("after"), Column("gain", interval=True)),
+        *(Column("decided cells", 0), Column("compared with"), Column("state")),
+    ]
+    rows = [_improvement_row(one) for one in rounds]
+    caption = "Rounds of improvement: agreement between queries on held-out systems"
+    sealed = source.bank.sealed or ()
+    items: list[list[Cell]] = [
+        [
+            *(one.number, one.query_id, one.item_id, "added" if one.active else "retired"),
+            "" if (one.query_id, one.item_id) in sealed else one.text,
+        ]
+        for each in rounds
+        for one in each.items
+    ]
+    heads = [Column("edit", 0), *map(Column, ("query", "item", "change", "text"))]
+    title = f"Items retired or added by improvement ({len(items)})"
+    return [Table.of(columns, rows, caption), Folded(title, Table.of(heads, items, title))]
+
+
+def _improvement_row(one: ImprovementRound) -> list[Cell]:
+    basis, gain = one.basis, one.gain
+    return [
+        *(one.edits, one.edit.author, basis and basis.grader, basis and basis.systems),
+        *(basis and basis.queries, one.retired, len(one.items) - one.retired),
+        *(gain and gain.before, gain and gain.after),
+        gain and Estimate(gain.gain, gain.low, gain.high),
+        *(basis and basis.decided, ", ".join(basis.leaderboards) if basis else None, one.state),
+    ]
 
 
 def _sealed(use: Sequence[SealedUse]) -> Section:

@@ -35,6 +35,11 @@ from exampp.analysis.side_by_side import SideBySide, side_by_side
 from exampp.analysis.significance import Significance, significance
 from exampp.analysis.significance import SignificanceSettings as Testing
 from exampp.items.edits import EditRound
+from exampp.items.improvement_rounds import (
+    ImprovementRound,
+    chosen_items_warning,
+    human_choices,
+)
 from exampp.measures.board import Leaderboard, describe_oversight
 from exampp.measures.cover import ItemScores, item_scores
 from exampp.measures.exams import SubtopicChoice
@@ -82,8 +87,8 @@ class ReportSettings:
 class ReportSource:
     """The source of the grades, and further information on them.
 
-    `own_bank` is a warning if the grading model also made the bank, and `chosen_items` one if
-    grades chose items of it; `edits` are those of the bank. `graders` are the names of all graders.
+    `own_bank` is a warning if the grading model also made the bank; `improvements` are the rounds
+    by which grades chose items of it, `edits` all edits. `graders` are the names of all graders.
     `gaming` is the result of attacks on the grader, None without attacks. `corrected` are
     leaderboards corrected by samples, or the reason why there is none. `calibrations` are those
     that the grades are labels of, or that are made from them; `texts` are the queries', by their
@@ -97,7 +102,7 @@ class ReportSource:
     title: str = ""
     bank_version: str = ""
     own_bank: str = ""
-    chosen_items: str = ""
+    improvements: tuple[ImprovementRound, ...] = ()
     edits: tuple[EditRound, ...] = ()
     graders: tuple[str, ...] = ()
     calibrations: tuple[Calibration, ...] = ()
@@ -314,15 +319,15 @@ def families_of(name: str) -> tuple[str, ...]:
 class EvaluatedGrades(NamedTuple):
     """The grades that warnings look at, and their leaderboard.
 
-    `own_bank` warns that the grader made the bank, and `chosen_items` that grades chose items of
-    it; `compared` is the number of systems that an official leaderboard ranks, too.
+    `own_bank` warns that the grader made the bank; `improvements` are the rounds by which grades
+    chose items. `compared` is the number of systems that an official leaderboard ranks, too.
     """
 
     book: Gradebook
     board: Leaderboard
     own_bank: str = ""
     compared: int | None = None
-    chosen_items: str = ""
+    improvements: tuple[ImprovementRound, ...] = ()
 
 
 def find_warnings(of: EvaluatedGrades) -> tuple[Note, ...]:
@@ -359,8 +364,10 @@ def _own_bank(of: EvaluatedGrades) -> Iterator[Note]:
 
 
 def _chosen_items(of: EvaluatedGrades) -> Iterator[Note]:
-    if of.chosen_items:
-        yield note("chosen-items", text=of.chosen_items)
+    if text := chosen_items_warning(of.improvements):
+        yield note("chosen-items", text=text)
+    for text in human_choices(of.improvements):
+        yield note("chosen-items", text=text)
 
 
 def _few_systems(of: EvaluatedGrades) -> Iterator[Note]:
@@ -579,7 +586,7 @@ def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Sec
     compared = min((len(set(ranks) & set(data.book.systems)) for ranks in official), default=None)
     source = data.source
     warnings = find_warnings(
-        EvaluatedGrades(data.book, data.board, source.own_bank, compared, source.chosen_items)
+        EvaluatedGrades(data.book, data.board, source.own_bank, compared, source.improvements)
     )
     if warnings:
         count = counted(len(warnings), "warning")

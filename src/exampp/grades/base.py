@@ -22,8 +22,9 @@ from exampp.records.gradebook import (
     without_decisions,
 )
 from exampp.records.graders import ABSTENTION, grader_label
-from exampp.records.items import BankTexts, items_chosen_by_grades, own_bank
+from exampp.records.items import BankTexts, own_bank
 from exampp.records.selection import DuplicateChoice
+from exampp.results.notes import Note, note
 from exampp.sanitize import check_choice, check_lists, or_default
 from exampp.store.bank import (
     MAIN_BANK,
@@ -31,7 +32,6 @@ from exampp.store.bank import (
     item_models,
     known_queries,
     last_edit,
-    last_edited_by,
     log,
     newest_split,
     read_bank_texts,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from exampp.analysis.sensitivity import Declaration, Sensitivity
     from exampp.inputs.officials import Officials
     from exampp.items.edits import EditRound
+    from exampp.items.improvement_rounds import ImprovementRound
     from exampp.measures.exams import SubtopicChoice
     from exampp.measures.names import Measure
     from exampp.measures.qrels import Labelling
@@ -86,6 +87,7 @@ class ChosenGrades:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks: whose grades of what, and the next step."""
+        from exampp.items.improvement_rounds import describe_improvement
         from exampp.results.card import card
 
         book = self.gradebook
@@ -99,6 +101,7 @@ class ChosenGrades:
         }
         draft = ["Draft grades: for trying things out, not for conclusions."]
         lines = draft if self.grader.is_draft else []
+        lines += filter(None, [describe_improvement(self.improvements())])
         return card(
             f"Grades of {grader_label(self.grader)}", facts, lines, "Compare:", "grades.evaluate()"
         )
@@ -244,13 +247,19 @@ class ChosenGrades:
         makers = item_models(self.connection, self.bank, book.grader.kind, among)
         return own_bank(book.grader.model, makers.models, makers.items)
 
-    def chosen_items_warning(self) -> str:
-        """Return a warning if items were retired or added because of grades; else ""."""
-        from exampp.items.edits import IMPROVE
+    def improvements(self) -> tuple[ImprovementRound, ...]:
+        """Return the rounds of improvement of the bank that are in force."""
+        from exampp.items.improvement_rounds import rounds_in_force
 
         if is_graded_file(self.connection):
-            return ""
-        return items_chosen_by_grades(last_edited_by(self.connection, self.bank, IMPROVE))
+            return ()
+        return rounds_in_force(self.connection, self.bank)
+
+    def human_choice_notes(self) -> list[Note]:
+        """Return a note per human source that had a part in the choice of items."""
+        from exampp.items.improvement_rounds import human_choices
+
+        return [note("chosen-items", text=one) for one in human_choices(self.improvements())]
 
     def bank_edits(self) -> tuple[EditRound, ...]:
         """Return the edits of the bank, by those that were made together."""
@@ -349,7 +358,8 @@ class GradesBase(ABC):
         for name, one in self.named():
             book = one.gradebook
             chosen = measures or (book.target.measures if book.target else DEFAULT_MEASURES)
-            yield graded_method(book, chosen, min_rating, of + name)
+            method = graded_method(book, chosen, min_rating, of + name)
+            yield replace(method, notes=(*one.human_choice_notes(), *method.notes))
         measures = measures or DEFAULT_MEASURES
         for name, judgments in (qrels or {}).items():
             book = self._books[-1]

@@ -108,7 +108,8 @@ class Grades(ReviewedGrades, GradesBase):
             compat=compat,
             once=duplicates != "each",
         )
-        return noted(board, book)
+        board = noted(board, book)
+        return replace(board, notes=(*self.human_choice_notes(), *board.notes))
 
     def compare_parts(
         self,
@@ -227,6 +228,7 @@ class Grades(ReviewedGrades, GradesBase):
         Takes the options of `evaluate`; raises InputError for `missing="bounds"`.
         """
         from exampp.analysis.reliability import scored_column, study_reliability
+        from exampp.items.improvement_rounds import chosen_items_warning
 
         board = self.evaluate(
             [measure],
@@ -235,7 +237,7 @@ class Grades(ReviewedGrades, GradesBase):
             missing=missing,
             labelling=labelling,
         )
-        if warning := self.chosen_items_warning():
+        if warning := chosen_items_warning(self.improvements()):
             board = replace(board, notes=(note("chosen-items", text=warning), *board.notes))
         texts = self.bank_texts()
         return study_reliability(scored_column(self.gradebook, board, missing, texts), settings)
@@ -682,7 +684,7 @@ class Grades(ReviewedGrades, GradesBase):
             title=title,
             bank_version=self.bank_version(),
             own_bank=self.own_bank_warning(self.gradebook),
-            chosen_items=self.chosen_items_warning(),
+            improvements=self.improvements(),
             edits=self.bank_edits(),
             graders=tuple(one.name for one in identities),
             calibrations=calibrations_of(self.grader, identities),

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from exampp.records.wording import counted, quoted
+from exampp.records.wording import quoted
 
 _NAMES = re.compile(
     r"(?:.+_)?model(?:_name|_id)?|llm|generator|generated_by|created_by|creator|made_by"
@@ -83,19 +83,6 @@ def own_bank(model: str, makers: Mapping[str, int], items: int) -> str:
     subject = "The bank was" if count == items else f"{count} of the {items} items of the bank were"
     names = ", ".join(map(quoted, same))
     return f"{subject} made by the grading model ({names}), which may ask what it finds easy."
-
-
-def items_chosen_by_grades(edits: Sequence[int]) -> str:
-    """Return the warning that grades chose the items with these last edits; "" without edits."""
-    if not edits:
-        return ""
-    first, last = min(edits), max(edits)
-    where = f"edit {first}" if first == last else f"edits {first} to {last}"
-    return (
-        f"{counted(len(edits), 'item')} of the bank {'was' if len(edits) == 1 else 'were'} retired "
-        f"or added because of grades ({where}): reliability and the agreement between queries "
-        "may be too high for the same systems. Evaluate other systems to confirm them."
-    )
 
 
 @dataclass(frozen=True, slots=True)

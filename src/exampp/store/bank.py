@@ -609,6 +609,21 @@ class LoggedEdit(NamedTuple):
     after: ItemState
 
 
+class ImprovedItem(NamedTuple):
+    """An item that an edit of the log retired or put in force.
+
+    `in_force`: no later edit changed its weight, retired or restored it.
+    """
+
+    number: int
+    edit: Edit
+    query_id: str
+    item_id: str
+    text: str
+    active: bool
+    in_force: bool
+
+
 class ItemChange(NamedTuple):
     """One difference of an item: an operation, and the item before and after it.
 
@@ -654,6 +669,21 @@ _LOG = f"{_LOGGED} WHERE b.name = :bank AND e.edit > :after ORDER BY e.edit"
 _LOG_OF_ITEM = f"""
 {_LOGGED} WHERE b.name = :bank AND e.item = (SELECT item FROM item_edit WHERE edit = :edit)
 ORDER BY e.edit
+"""
+_IMPROVED = """
+WITH changed AS (
+    SELECT e.*, (e.active, e.weight) IS NOT (lag(e.active) OVER w, lag(e.weight) OVER w) AS counts
+    FROM item_edit e WHERE e.item IN (SELECT item FROM item_edit WHERE operation = :operation)
+    WINDOW w AS (PARTITION BY e.item ORDER BY e.edit)
+), standing AS (
+    SELECT *, edit = max(edit) FILTER (WHERE counts) OVER (PARTITION BY item) AS in_force
+    FROM changed
+)
+SELECT s.edit, s.author, s.reason, s.at, q.query_id, i.item_id, coalesce(v.text, ''), s.active,
+s.in_force
+FROM standing s JOIN item i USING (item) JOIN bank b USING (bank) JOIN query q USING (query)
+JOIN item_version v ON v.version = s.version
+WHERE b.name = :bank AND s.operation = :operation ORDER BY s.edit
 """
 
 
@@ -719,15 +749,15 @@ def last_edit(connection: sqlite3.Connection, bank: str) -> int:
     )
 
 
-def last_edited_by(connection: sqlite3.Connection, bank: str, operation: str) -> list[int]:
-    """Return the last edit of every item whose last edit is of this operation."""
-    return column(
-        connection,
-        "SELECT max(e.edit) AS last FROM item_edit e JOIN item i USING (item) "
-        "JOIN bank b USING (bank) WHERE b.name = :bank GROUP BY i.item "
-        "HAVING last IN (SELECT edit FROM item_edit WHERE operation = :operation) ORDER BY last",
-        {"bank": bank, "operation": operation},
-    )
+def improved_items(connection: sqlite3.Connection, bank: str, operation: str) -> list[ImprovedItem]:
+    """Return the items that edits of this operation changed, oldest edit first."""
+    return records(_improved_item, connection, _IMPROVED, {"bank": bank, "operation": operation})
+
+
+def _improved_item(number: int, author: str, reason: str, at: str, *values: Any) -> ImprovedItem:
+    query_id, item_id, text, active, in_force = values
+    edit = Edit(author, reason, at)
+    return ImprovedItem(number, edit, query_id, item_id, text, bool(active), bool(in_force))
 
 
 def bank_counts(connection: sqlite3.Connection) -> list[BankCount]:
