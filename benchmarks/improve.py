@@ -1,7 +1,7 @@
 """Measures `exampp bank improve`: false claims, planted bad items, and an official leaderboard.
 
-PYTHONPATH=tests python benchmarks/improve.py noise|planted|official|made [--data ../shared/data]
-    [--runs 500]
+PYTHONPATH=tests python benchmarks/improve.py noise|planted|official|made
+    [--data ../shared/data] [--runs 500]
 
 noise: the rate of confirmed gains where nothing can be gained, on the passages and runs of TREC DL
 2019 and on a made exam with copies of a system: system labels shuffled in every query, the grades
@@ -16,11 +16,11 @@ trial are good, some are random.
 official: TREC DL 2019 with 430 questions: gain in agreement and in tau with the official order, on
 held-out systems; and the tau of all systems, by which no selection should be chosen.
 
-made: LLMJudge dev (25 queries, 10 questions each, graded by FLAN-T5-large, judged by people) has no
-rankings. Here rankings are made of its passages by `SYSTEMS` random rankers (BM25 with random
-settings, words of the query, beginnings of passages and noise), which see neither grades nor
-judgments. Their official order is nDCG@10 by the judgments; gains as in `official`, for several
-draws of rankers, and the rate of confirmed gains with shuffled grades.
+made: data sets with judgments and real grades, ranked by 56 known rankers (`support.rankers`) that
+see neither. LLMJudge dev has no runs; TREC DL 2019 shows how made rankings differ from real ones.
+The official order is nDCG@10 by human judgments (ir_measures). For each seed of the halves: gain in
+agreement, and in tau of Cover@k and of nDCG@10 by EXAM-Qrels. Then the rate of confirmed gains in
+shuffled exams.
 """
 
 from __future__ import annotations
@@ -28,32 +28,38 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import ir_measures
 import numpy as np
+from ir_measures import Qrel, ScoredDoc, nDCG
 from scipy.stats import kendalltau
 from support.planted_items import BAD, GOOD, planted_exam
+from support.rankers import Rankers
 
 import exampp
 from exampp.analysis import improvement
-from exampp.analysis.improvement import ADD, RETIRE, ImprovementSettings, improve
-from exampp.analysis.item_trials import trial_exam
+from exampp.analysis.improvement import ADD, RETIRE, Gain, ImprovementSettings, improve
+from exampp.analysis.item_trials import cross_fit, trial_exam
 from exampp.inputs.officials import read_officials
 from exampp.measures.cover import item_scores
+from exampp.measures.leaderboard import evaluate_gradebook
 from exampp.records.gradebook import Gradebook, QueryGrades
 from exampp.records.items import BankTexts
-from exampp.stats.estimate import Floats
+from exampp.stats.estimate import Estimate
+from exampp.stats.held_out import draw_halves, jackknifed, related_groups
+from exampp.stats.item_analysis import ranked
 from exampp.stats.proportions import share_interval
+from exampp.stats.rank_correlation import kendall_rows
 
 Random = np.random.Generator
 MOST_ROUNDS = 6
+SEEDS = 5
 
 
 # ---- noise ---------------------------------------------------------------------------------------
@@ -95,15 +101,15 @@ def claims(
     return count, float(np.mean(gains))
 
 
-def claim_rate(
-    book: Gradebook, shuffle: Callable[[Random, QueryGrades], QueryGrades], runs: int
-) -> str:
-    count, gain = claims(book, shuffle, runs, 4)
-    rate = share_interval(count, runs)
-    return (
-        f"{shuffle.__name__} shuffled: {count} = {rate.value:.3f} [{rate.low:.3f}, "
-        f"{rate.high:.3f}], mean gain {gain:+.4f}"
-    )
+def print_claims(name: str, book: Gradebook, runs: int) -> None:
+    for shuffle in SHUFFLES:
+        count, gain = claims(book, shuffle, runs, 4)
+        rate = share_interval(count, runs)
+        print(
+            f"  {name}, {shuffle.__name__} shuffled: {count} = {rate.value:.3f} "
+            f"[{rate.low:.3f}, {rate.high:.3f}], mean gain {gain:+.4f}",
+            flush=True,
+        )
 
 
 def noise(data: Path, runs: int) -> None:
@@ -115,8 +121,7 @@ def noise(data: Path, runs: int) -> None:
         improvement.SIMILAR = related
         print("related systems together" if related < 1 else "systems divided regardless")
         for name, book in exams.items():
-            for shuffle in SHUFFLES:
-                print(f"  {name}, {claim_rate(book, shuffle, runs)}", flush=True)
+            print_claims(name, book, runs)
 
 
 # ---- planted items -------------------------------------------------------------------------------
@@ -201,7 +206,7 @@ def planted(exams: int) -> None:
     print(f"    a gain in {gains} of {exams}; added of {exams * 80} each: {dict(added)}")
 
 
-# ---- TREC DL 2019 --------------------------------------------------------------------------------
+# ---- official leaderboards -----------------------------------------------------------------------
 
 
 def dl19(data: Path) -> tuple[Gradebook, BankTexts]:
@@ -211,10 +216,9 @@ def dl19(data: Path) -> tuple[Gradebook, BankTexts]:
         return chosen.gradebook, chosen.bank_texts()
 
 
-def described(gain: improvement.Gain) -> str:
-    low, high = gain.difference.low, gain.difference.high
-    value = f"{gain.difference.value:+.3f} [{low:+.3f}, {high:+.3f}]"
-    return f"  {gain.measure}: {gain.before:.3f} -> {gain.after:.3f}, {value}"
+def described(measure: str, before: float, after: float, gain: Estimate) -> str:
+    interval = f"[{gain.low or 0:+.3f}, {gain.high or 0:+.3f}]"
+    return f"{measure}: {before:.3f} -> {after:.3f}, {after - before:+.3f} {interval}"
 
 
 def official(data: Path) -> None:
@@ -224,7 +228,8 @@ def official(data: Path) -> None:
     for least in (4, 5):
         result = improve(book, texts, min_rating=least, officials=ranks)
         print(result.headline)
-        print(*map(described, result.gains), sep="\n")
+        for gain in result.gains:
+            print(f"  {described(*gain)}")
     print(f"{(time.process_time() - start) / 2:.1f} s CPU a trial, with lint")
     exam = trial_exam(book, 4, 20)
     of = exam.statistics(np.arange(len(exam.scores.systems)))
@@ -238,89 +243,114 @@ def official(data: Path) -> None:
         print(f"  {way}: {selected.sum()}, {kendalltau(scores, order).statistic:.3f}")
 
 
-# ---- LLMJudge with made rankings -----------------------------------------------------------------
+# ---- made rankings -------------------------------------------------------------------------------
 
-SYSTEMS = 40
-DEPTH = 50
-_WORD = re.compile(r"[a-z0-9]+")
-
-
-def made_runs(graded: Path, seed: int) -> str:
-    """Return rankings of the passages of every query by random rankers, as a TREC run file."""
-    random = np.random.default_rng(seed)
-    settings = [
-        (random.uniform(0.4, 2.5), random.uniform(0, 1), random.choice((10, 20, 40, 1000)),
-         random.uniform(0.4, 1), random.uniform(0, 2.5))
-        for _ in range(SYSTEMS)
-    ]  # fmt: skip
-    lines = []
-    with gzip.open(graded, "rt", encoding="utf-8") as file:
-        for query_id, passages in map(json.loads, file):
-            data = passages[0]["paragraph_data"]["judgments"][0]
-            words = _WORD.findall(data["titleQuery"].lower())
-            texts = [_WORD.findall(one["text"].lower()) for one in passages]
-            for number, (k1, b, first, share, noise) in enumerate(settings):
-                chosen = [one for one in words if random.random() < share] or words[:1]
-                scores = bm25([text[:first] for text in texts], chosen, k1, b)
-                scores += random.normal(size=len(scores)) * noise * scores.std()
-                for rank, at in enumerate(np.argsort(-scores)[:DEPTH], 1):
-                    passage = passages[at]["paragraph_id"]
-                    lines.append(
-                        f"{query_id} Q0 {passage} {rank} {DEPTH - rank} made-{number:02}\n"
-                    )
-    return "".join(lines)
+JUDGED = {
+    "LLMJudge dev": ("science/llmjudge-dev-graded.jsonl.gz", ""),
+    "TREC DL 2019": ("dl19/graded.jsonl.gz", "dl19/queries.json"),
+}
+"""Graded files with judgments, and the texts of their queries if they are in another file."""
 
 
-def bm25(texts: list[list[str]], words: list[str], k1: float, b: float) -> Floats:
-    """Return the BM25 score of every text (Robertson and Zaragoza 2009, with idf above 0)."""
-    counts = np.array([[text.count(word) for word in words] for text in texts], float)
-    lengths = np.array([len(text) for text in texts], float)
-    found = (counts > 0).sum(axis=0)
-    idf = np.log(1 + (len(texts) - found + 0.5) / (found + 0.5))
-    norm = k1 * (1 - b + b * lengths / lengths.mean())
-    scores: Floats = (idf * counts * (k1 + 1) / (counts + norm[:, None])).sum(axis=1)
-    return scores
-
-
-def ndcg_order(run: Path, qrels: Path) -> dict[str, float]:
-    """Return the rank of every system by nDCG@10 with the judgments."""
-    by_system: dict[str, list[ir_measures.ScoredDoc]] = {}
-    for line in run.read_text().splitlines():
-        query, _, passage, _, score, system = line.split()
-        scored = ir_measures.ScoredDoc(query, passage, float(score))
-        by_system.setdefault(system, []).append(scored)
-    lines = map(str.split, qrels.read_text().splitlines())
-    judged = [ir_measures.Qrel(query, passage, int(label)) for query, _, passage, label in lines]
-    measure = ir_measures.nDCG @ 10
-    means = {
-        system: ir_measures.calc_aggregate([measure], judged, run)[measure]
-        for system, run in by_system.items()
+def made_runs(
+    graded: Path, titles: dict[str, str]
+) -> tuple[dict[str, list[ScoredDoc]], dict[str, float]]:
+    """Return the run of every ranker on the passages of a graded file, and its nDCG@10."""
+    texts, qrels = {}, []
+    with gzip.open(graded, "rt", encoding="utf-8") as lines:
+        for query, passages in map(json.loads, lines):
+            for passage in passages:
+                texts[query, passage["paragraph_id"]] = passage["text"]
+                for one in passage["paragraph_data"]["judgments"]:
+                    titles.setdefault(query, one["titleQuery"])
+                    qrels.append(Qrel(query, passage["paragraph_id"], one["relevance"]))
+    rankers, runs = Rankers(texts), dict[str, list[ScoredDoc]]()
+    for query in rankers.rows:
+        for system, ranking in rankers.rankings(query, titles[query]).items():
+            runs.setdefault(system, []).extend(ScoredDoc(query, *one) for one in ranking)
+    ndcg = {
+        system: round(ir_measures.calc_aggregate([nDCG @ 10], qrels, run)[nDCG @ 10], 9)
+        for system, run in runs.items()
     }
-    return {one: float(rank) for rank, one in enumerate(sorted(means, key=lambda o: -means[o]), 1)}
+    return runs, ndcg
 
 
-def made(data: Path, draws: int, runs: int) -> None:
-    for seed in range(draws):
-        with tempfile.TemporaryDirectory() as folder:
-            run = Path(folder) / "made.run"
-            run.write_text(made_runs(data / "llmjudge-dev-graded.jsonl.gz", seed))
-            ranks = {"judgments": ndcg_order(run, data / "llmjudge-dev.qrels")}
-            with exampp.create(Path(folder) / "my.exam") as exam:
-                exam.import_files(data / "llmjudge-dev-graded.jsonl.gz", run)
-                (name,) = (
-                    one.name
-                    for one in exam.graders
-                    if "self-rating" in one.name and one.kind == "question"
+def made_exams(data: Path) -> Iterator[tuple[str, Gradebook, dict[str, float]]]:
+    """Yield exams with made rankings: name, gradebook, and official ranks by judgments."""
+    for name, (graded, queries) in JUDGED.items():
+        if not (data / graded).exists():
+            print(f"{name}: {data / graded} is missing")
+            continue
+        titles = json.loads((data / queries).read_text()) if queries else {}
+        runs, ndcg = made_runs(data / graded, titles)
+        print(f"{name}: nDCG@10 {', '.join(f'{one} {ndcg[one]:.3f}' for one in ndcg)}")
+        ranks = {one: 1.0 + sum(v > ndcg[one] for v in ndcg.values()) for one in ndcg}
+        with tempfile.TemporaryDirectory() as folder, exampp.open(data / graded) as exam:
+            files = [Path(folder, f"{system}.run") for system in runs]
+            for file, run in zip(files, runs.values(), strict=True):
+                rows = [f"{q} Q0 {passage} 0 {score} {file.stem}\n" for q, passage, score in run]
+                file.write_text("".join(rows))
+            for grader in exam.graders:
+                if grader.prompt.endswith("self-rating"):
+                    grades = exam.grades(prompt=grader.prompt, runs=files)
+                    yield f"{name}, {grader.prompt}", grades.gradebook, ranks
+
+
+def of_qrels(book: Gradebook, least: int, ranks: Mapping[str, float], seed: int) -> Gain:
+    """Return the gain in tau of nDCG@10 by EXAM-Qrels for held-out systems."""
+    exam = trial_exam(book, least, 20)
+    groups = related_groups(exam.similarity(), improvement.SIMILAR)
+    halves = draw_halves(groups, improvement.SPLITS, seed)
+    fit = cross_fit(exam, halves, seed)
+    names = exam.scores.systems
+    taus = []
+    for half in halves:
+        of = exam.statistics(half.chosen_by)
+        ways = np.array([exam.select(way, of) for way in fit.selections])
+        selected = ways[fit.chosen[exam.scores.query], np.arange(len(exam.in_force))]
+        retired = {key for key, stays in zip(exam.keys, selected, strict=True) if not stays}
+        sides = []
+        for chosen in (book, without(book, retired)):
+            board = evaluate_gradebook(chosen, ["nDCG@10"], least)
+            rows = [board.column_systems.index(names[at]) for at in half.held_out.tolist()]
+            values = board.columns[0].values.values[rows]
+            left = (values.sum(axis=1, keepdims=True) - values) / (values.shape[1] - 1)
+            means = np.vstack([values.mean(axis=1), left.T])
+            order = [-ranks[names[at]] for at in half.held_out.tolist()]
+            sides.append(kendall_rows(ranked(means), order).values)
+        taus.append(sides)
+    before, after = np.mean(taus, axis=0)
+    gain = jackknifed(float(after[0] - before[0]), after[1:] - before[1:])
+    return Gain("tau of EXAM-Qrels", float(before[0]), float(after[0]), gain)
+
+
+def without(book: Gradebook, retired: set[tuple[str, str]]) -> Gradebook:
+    def of(query: QueryGrades) -> QueryGrades:
+        gone = [(query.query_id, item) in retired for item in query.item_ids]
+        return replace(query, weights=np.where(gone, 0.0, query.weights))
+
+    return replace(book, queries=tuple(map(of, book.queries)))
+
+
+def made(data: Path, runs: int) -> None:
+    for name, book, ranks in made_exams(data):
+        for least, k in ((4, 20), (5, 20), (4, 5), (5, 5)):
+            print(f"{name}, Cover@{k} with ratings from {least}")
+            for seed in range(SEEDS):
+                result = improve(
+                    *(book, BankTexts()),
+                    min_rating=least,
+                    k=k,
+                    officials={"nDCG@10 by judgments": ranks},
+                    settings=ImprovementSettings(seed=seed),
                 )
-                chosen = exam.grades(name)
-                book, texts = chosen.gradebook, chosen.bank_texts()
-        for least in (4, 5):
-            result = improve(book, texts, min_rating=least, officials=ranks)
-            print(f"draw {seed}, rated {least} or above. {result.headline} {result.caption}")
-            print(*map(described, result.gains), sep="\n")
-        if seed == 0:
-            for shuffle in SHUFFLES:
-                print(f"  {claim_rate(book, shuffle, runs)}", flush=True)
+                gains = list(result.gains)
+                if k == 20 and gains:
+                    gains.append(of_qrels(book, least, ranks, seed))
+                print(f"  seed {seed}: {result.headline}")
+                for one in gains:
+                    print(f"    {described(*one)}", flush=True)
+        print_claims(name, book, runs)
 
 
 def main() -> None:
@@ -335,10 +365,10 @@ def main() -> None:
         noise(args.data / "dl19", args.runs)
     elif args.part == "planted":
         planted(args.runs)
-    elif args.part == "made":
-        made(args.data / "science", 5, args.runs)
-    else:
+    elif args.part == "official":
         official(args.data / "dl19")
+    else:
+        made(args.data, args.runs)
 
 
 if __name__ == "__main__":

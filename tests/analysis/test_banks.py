@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from support.commands import Commands
 
 import exampp
 from exampp.analysis.banks import BankComparison, BankScore
@@ -423,3 +424,29 @@ def test_what_cannot_be_compared_says_why(one_bank: Collection, tmp_path: Path) 
     one_bank.grade("draft", bank="manual")
     with pytest.raises(InputError, match=r"not items of banks.*exampp bank match"):
         one_bank.grades(bank="manual").banks()
+
+
+def test_the_command_plots_banks_without_grades(
+    tmp_path: Path, exampp_command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    banks = {"other": {"q1": ["about c"]}, "far": {"q2": ["about z"]}}
+    exam_of(tmp_path, banks).close()
+    monkeypatch.chdir(tmp_path)
+
+    def plot(line: str) -> str:
+        return exampp_command.line(f"plot {line}").err
+
+    done = plot("banks my.exam --reference manual --bank far --bank other -o b.csv")
+    assert done == "b.csv: Banks beside the reference bank manual\n"
+    rows = (tmp_path / "b.csv").read_text().splitlines()
+    assert [row.split(",")[:3] for row in rows[1:3]] == [
+        ["recall", "other", str(1 / 6)],
+        ["recall", "far", "0.0"],
+    ]
+    assert "no reference bank" in plot("banks my.exam -o b.csv")
+    assert "no bank 'new'" in plot("banks my.exam --reference new -o b.csv")
+    assert "--grader changes nothing here" in plot(
+        "banks my.exam --reference manual --grader draft -o b.csv"
+    )
+    assert "--reference changes nothing here" in plot("grades my.exam --reference manual -o b.csv")
+    assert "shows one value of --bank" in plot("turns my.exam --bank a --bank b -o b.csv")

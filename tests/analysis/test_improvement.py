@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
 from support.planted_items import GOOD, planted_exam
 
+from exampp.analysis import improvement
 from exampp.analysis.improvement import (
     ADD,
     RETIRE,
@@ -20,7 +22,14 @@ from exampp.analysis.improvement import (
     with_weights,
     writing_tasks,
 )
-from exampp.analysis.item_trials import LEAST, CrossFit, SelectionRule, cross_fit, trial_exam
+from exampp.analysis.item_trials import (
+    LEAST,
+    CrossFit,
+    SelectionRule,
+    cross_fit,
+    shuffled_books,
+    trial_exam,
+)
 from exampp.errors import InputError
 from exampp.measures.cover import item_scores
 from exampp.records import BankEntry, Item
@@ -43,6 +52,18 @@ def kinds(found: Improvement, change: str) -> Counter[str]:
     return Counter(name.rstrip("0123456789") for name in names)
 
 
+def test_items_that_distinguish_no_systems_have_no_trial() -> None:
+    """All items are covered by all systems on all but four queries."""
+    book = planted_exam(1, BAD)
+    covered = [replace(one, ratings=np.full_like(one.ratings, 5)) for one in book.queries[4:]]
+    found = tried(replace(book, queries=(*book.queries[:4], *covered)))
+    assert found.headline == (
+        "No trial, because items distinguish systems on 4 queries, and 5 are needed."
+    )
+    assert not found.is_confirmed
+    assert tried(replace(book, queries=(*book.queries[:5], *covered))).lacking == ""
+
+
 def test_reversed_items_are_retired_and_the_gain_is_confirmed() -> None:
     found = tried(planted_exam(1, BAD))
     assert found.is_confirmed
@@ -63,6 +84,44 @@ def test_shuffled_grades_have_no_gain(seed: int) -> None:
     assert not found.is_confirmed
     assert not found.accepted
     assert found.headline.startswith("No ")
+
+
+def test_gain_as_large_as_by_chance_is_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Related systems in different halves confirm each other; so they do with other grades."""
+    monkeypatch.setattr(improvement, "SIMILAR", 2.0)
+    random = np.random.default_rng(0)
+    book = planted_exam(0, {}, systems=20, copies=10)
+    shuffled = [replace(one, ratings=random.permuted(one.ratings, axis=0)) for one in book.queries]
+    found = tried(replace(book, queries=tuple(shuffled)))
+    gain = found.gains[0]
+    assert (gain.difference.low or 0) > 0
+    assert found.shuffled[-1] >= gain.after - gain.before
+    assert max(found.shuffled[:-1], default=0) < gain.after - gain.before
+    assert not found.accepted
+    assert found.headline.startswith("No gain is confirmed: ")
+    assert found.headline.endswith(", but shuffled grades have a gain as large.")
+
+
+@pytest.mark.parametrize(("level", "exams"), [(0.95, 19), (0.9, 9)])
+def test_a_confirmed_gain_is_larger_than_all_by_chance(level: float, exams: int) -> None:
+    book = planted_exam(1, BAD)
+    settings = ImprovementSettings(level=level)
+    found = improve(book, BankTexts(), min_rating=4, settings=settings)
+    assert found.is_confirmed
+    assert len(found.shuffled) == exams
+    assert max(found.shuffled) < found.gains[0].after - found.gains[0].before
+
+
+def test_ungraded_cells_stay_ungraded_when_grades_are_shuffled() -> None:
+    query = planted_exam(1, BAD, queries=1).queries[0]
+    ratings = query.ratings.copy()
+    ratings[::3, ::2] = MISSING
+    book = replace(planted_exam(1, BAD, queries=1), queries=(replace(query, ratings=ratings),))
+    one, other = (book.queries[0] for book in islice(shuffled_books(book, 0), 2))
+    for shuffled in (one, other):
+        assert ((shuffled.ratings == MISSING) == (ratings == MISSING)).all()
+        assert (np.sort(shuffled.ratings, axis=0) == np.sort(ratings, axis=0)).all()
+    assert (one.ratings != other.ratings).any()
 
 
 def test_held_out_systems_have_no_part_in_the_choice() -> None:

@@ -3,7 +3,8 @@
 The gain is that of the whole procedure (`analysis.item_trials`): items are chosen by some systems,
 and their effect is measured on others; the rule is chosen on some queries, and its effect is
 measured on others. The proposals for the bank come from all systems and queries. They are accepted
-if the interval of the gain excludes 0.
+if the interval of the gain excludes 0, and if no exam with shuffled grades has a gain as large:
+systems in different halves may share passages, and so their errors.
 
 Human judgments have no part in the choice. With an official leaderboard, Kendall's tau-b of the
 held-out systems is shown before and after.
@@ -11,10 +12,12 @@ held-out systems is shown before and after.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import combinations
+from functools import partial
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +29,7 @@ from exampp.analysis.item_trials import (
     SelectionRule,
     TrialExam,
     cross_fit,
+    shuffled_books,
     trial_exam,
 )
 from exampp.analysis.items import linted_items
@@ -154,7 +158,8 @@ class Improvement(Result):
     `gains` have the agreement between queries first, then Kendall's tau-b with official
     leaderboards; `tried` are all selections. `lacking` is the reason why there is no trial.
     `decisions` are the cells on which human decisions are likely to move the order most. `basis`
-    is None without a trial.
+    is None without a trial. `shuffled` are the gains with grades shuffled over passages, up to the
+    first one as large; they are tried if the interval of the gain excludes 0.
     """
 
     caption: str
@@ -167,12 +172,16 @@ class Improvement(Result):
     notes: tuple[Note, ...] = ()
     decisions: tuple[CellToDecide, ...] = ()
     basis: ChoiceBasis | None = None
+    shuffled: tuple[float, ...] = ()
 
     @property
     def is_confirmed(self) -> bool:
-        """Return whether the interval of the gain excludes 0."""
-        low = self.gains[0].difference.low if self.gains else None
-        return bool(self.proposals) and low is not None and low > 0
+        """Return whether the gain excludes 0, and shuffled grades have no gain as large."""
+        return bool(self.proposals) and _excludes_zero(self.gains) and not self._is_chance
+
+    @property
+    def _is_chance(self) -> bool:
+        return any(one >= _first_gain(self.gains) for one in self.shuffled)
 
     @property
     def accepted(self) -> tuple[Proposal, ...]:
@@ -207,7 +216,8 @@ class Improvement(Result):
         ]
         if self.is_confirmed:
             return f"{' and '.join(parts).capitalize()}: {change}."
-        return f"No gain is confirmed: if you {' and '.join(parts)}, {change}."
+        chance = ", but shuffled grades have a gain as large" if self._is_chance else ""
+        return f"No gain is confirmed: if you {' and '.join(parts)}, {change}{chance}."
 
     def plot(self) -> Figure:
         """Plot the gain in each measure with its interval."""
@@ -339,7 +349,15 @@ def improve(
         return Improvement(caption, book.grader.key, settings, lacking=cause)
     faults = _faults(texts)
     faults |= {key: (*faults.get(key, ()), NO_PASSAGE) for key in guessed}
-    exam = trial_exam(book, min_rating, k, subtopics, faults=faults, fixed=texts.sealed or ())
+    exam_of = partial(
+        trial_exam,
+        min_rating=min_rating,
+        k=k,
+        subtopics=subtopics,
+        faults=faults,
+        fixed=texts.sealed or (),
+    )
+    exam = exam_of(book)
     groups = related_groups(exam.similarity(), SIMILAR)
     halves = _halves(exam, groups, _shown_systems(texts), settings)
     caption = _caption(book, exam, groups, settings)
@@ -349,18 +367,24 @@ def improve(
             caption, book.grader.key, settings, lacking=lacking, notes=merge_notes(notes)
         )
     fit = cross_fit(exam, halves, settings.seed)
+    proposals = tuple(_proposals(exam, fit.best, faults, texts))
     gains = tuple(_gains(exam, fit, officials or {}, settings.level))
+    shuffled: tuple[float, ...] = ()
+    if proposals and _excludes_zero(gains):
+        exams = map(exam_of, shuffled_books(book, settings.seed))
+        shuffled = _gains_by_chance(exams, halves, settings, _first_gain(gains))
     return Improvement(
         caption,
         book.grader.key,
         settings,
-        proposals=tuple(_proposals(exam, fit.best, faults, texts)),
+        proposals=proposals,
         gains=gains,
         tried=tuple(
             TriedSelection(way, float(value), int(votes))
             for way, value, votes in zip(fit.selections, fit.agreements, fit.votes, strict=True)
         ),
         notes=merge_notes(notes),
+        shuffled=shuffled,
         basis=ChoiceBasis(
             book.grader.name,
             len(exam.scores.systems),
@@ -426,6 +450,10 @@ def _lacking(exam: TrialExam, halves: Sequence[Halves]) -> str:
     queries = len(exam.scores.queries)
     if queries < FEWEST_QUERIES:
         return f"the exam has {counted(queries, 'query')}, and {FEWEST_QUERIES} are needed"
+    differ = exam.scores.query[np.ptp(exam.scores.credit, axis=0) > 0]
+    if (tell := len(np.unique(differ))) < FEWEST_QUERIES:
+        needed = f"and {FEWEST_QUERIES} are needed"
+        return f"items distinguish systems on {counted(tell, 'query')}, {needed}"
     if not halves:
         systems = counted(len(exam.scores.systems), "system")
         return (
@@ -446,6 +474,33 @@ def _gains(
     for name, ranks in officials.items():
         if taus := _official_taus(exam, composed, ranks):
             yield _gain(f"{_TAU}{name}", *taus, level)
+
+
+def _first_gain(gains: Sequence[Gain]) -> float:
+    return gains[0].after - gains[0].before
+
+
+def _excludes_zero(gains: Sequence[Gain]) -> bool:
+    low = gains[0].difference.low if gains else None
+    return low is not None and low > 0
+
+
+def _gains_by_chance(
+    exams: Iterable[TrialExam], halves: Sequence[Halves], settings: ImprovementSettings, gain: float
+) -> tuple[float, ...]:
+    """Return the gains of exams with shuffled grades, up to the first one of at least `gain`.
+
+    With n exams, a gain by chance is larger than all others with a probability of 1 / (n + 1).
+    """
+    found: list[float] = []
+    for exam in islice(exams, math.ceil(round(1 / (1 - settings.level), 6)) - 1):
+        composed = list(cross_fit(exam, halves, settings.seed).composed())
+        before, _ = _agreement([scores for _, scores, _ in composed])
+        after, _ = _agreement([scores for _, _, scores in composed])
+        found.append(after - before)
+        if found[-1] >= gain:
+            break
+    return tuple(found)
 
 
 Resampled = tuple[float, Floats]

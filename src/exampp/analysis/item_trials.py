@@ -22,7 +22,7 @@ import numpy as np
 
 from exampp.measures.cover import ItemScores, cover_exams, item_scores
 from exampp.measures.exams import SubtopicChoice, lay_out
-from exampp.records.gradebook import MISSING, Gradebook
+from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
 from exampp.stats.estimate import Bools, EstimateRows, Floats
 from exampp.stats.held_out import Halves, Indices, agreement, pair_orders
 from exampp.stats.item_analysis import pearson_rows
@@ -235,6 +235,21 @@ def _pools(
         covers = (ratings >= scores.min_rating) & (not is_partial)
         pools.append(Pool(items, returned, covers.astype(np.float64)))
     return tuple(pools), ungraded
+
+
+def shuffled_books(book: Gradebook, seed: int) -> Iterator[Gradebook]:
+    """Yield copies of a gradebook with the grades of every item shuffled over its passages."""
+    random = np.random.default_rng([seed, 1])
+
+    def shuffled(query: QueryGrades) -> QueryGrades:
+        ratings = query.ratings.copy()
+        for column in ratings.T:
+            graded = column != MISSING
+            column[graded] = random.permutation(column[graded])
+        return replace(query, ratings=ratings)
+
+    while True:
+        yield replace(book, queries=tuple(map(shuffled, book.queries)))
 
 
 # ---- cross-fitting -------------------------------------------------------------------------------

@@ -454,8 +454,8 @@ def improve_bank(
     """Find items to retire or to add, and confirm the gain on other systems.
 
     Items are chosen by one half of the systems. The other half shows whether queries then agree
-    better on the order of systems. No gain is reported unless its interval excludes 0. Items of
-    weight 0 are on trial, and may be added.
+    better on the order of systems. No gain is reported unless its interval excludes 0, and
+    shuffled grades have none as large. Items of weight 0 are on trial, and may be added.
 
     Example: exampp bank improve my.exam
     """
