@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -9,6 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
 from exampp.review.record import default_systems
+from exampp.web.live_collection import Snapshot
 from exampp.web.page_request import CurrentRequest, PageRequest
 
 router = APIRouter()
@@ -31,7 +33,7 @@ def record(
         if request.choices:
             snapshot = request.snapshot
             grades = request.choice.of(collection).using(snapshot.gradebook)
-            systems = snapshot.cache.get("best first", grades.best_first)
+            systems = snapshot.cache.get("best first", partial(_best_first, snapshot))
             if not chosen and (at := snapshot.query_index.get(query_id)) is not None:
                 chosen = default_systems(snapshot.gradebook.queries[at], systems)
             found = grades.record(query_id, chosen, min_rating=snapshot.min_rating)
@@ -47,6 +49,12 @@ def record(
         after=next(iter(queries[at + 1 : at + 2]), ""),
         place=(at + 1, len(queries)),
     )
+
+
+def _best_first(snapshot: Snapshot) -> list[str]:
+    # another thread computes it, with a separate connection
+    with snapshot.grades() as grades:
+        return grades.best_first()
 
 
 def _queries(request: PageRequest) -> list[str]:
