@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -33,7 +32,7 @@ def record(
         if request.choices:
             snapshot = request.snapshot
             grades = request.choice.of(collection).using(snapshot.gradebook)
-            systems = snapshot.cache.get("best first", partial(_best_first, snapshot))
+            systems = snapshot.cache.get("best first", lambda: _best_first(snapshot))
             if not chosen and (at := snapshot.query_index.get(query_id)) is not None:
                 chosen = default_systems(snapshot.gradebook.queries[at], systems)
             found = grades.record(query_id, chosen, min_rating=snapshot.min_rating)
@@ -52,7 +51,7 @@ def record(
 
 
 def _best_first(snapshot: Snapshot) -> list[str]:
-    # another thread computes it, with a separate connection
+    # a connection belongs to one thread: this may be another one than that of the page
     with snapshot.grades() as grades:
         return grades.best_first()
 
