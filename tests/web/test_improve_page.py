@@ -68,6 +68,8 @@ def test_accepted_items_are_one_edit_with_an_undo_in_the_history(
     assert found.is_confirmed
     assert found.headline in page
     assert f"Accept {len(found.proposals)} changes" in page
+    assert ">Faults<" not in page, "no item has a fault"
+    assert page.count('class="soft small of-query"') == min(len(found.proposals), 50)
     first = found.proposals[0]
     assert f"{first.systems:.2f}" in page
     linked = re.findall(r'<a class="title" href="(/items[^"]*)"', page)
