@@ -1,4 +1,4 @@
-"""What the way in promises, as one writes it in a script or a notebook, whole."""
+"""Scripts and notebooks of a new user, complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people are told to install works as exampp was installed, and for the Python that runs."""
+"""Install commands in errors fit the installation and the Python that runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exampp.installed import install_command, typed_path
 
 
 class Recorded:
-    """What is recorded of an installation."""
+    """Record of an installation."""
 
     requires = (
         "numpy>=2",

@@ -64,7 +64,7 @@ CORE = (
     "analysis.side_by_side",
     "review",
 )
-"""What importing, grading, evaluating and reviewing take; the public classes stand over it."""
+"""Modules of import, grading, evaluation and review, below the public classes."""
 ON_TOP = (
     "analysis.attacks",
     "analysis.abstention",
@@ -100,7 +100,7 @@ ON_TOP = (
     "service",
     "web",
 )
-"""What the core works without, and never imports."""
+"""Packages that the core never imports."""
 BY_NAME = ("graders.registry", "grading.plan")
 """They choose an implementation by its name, and load it when it is used."""
 
@@ -132,7 +132,7 @@ def test_imports_go_up() -> None:
 
 
 def imported_modules(module: Path) -> Iterator[str]:
-    """What a module imports of exampp, wherever: in a function and for types alone, too."""
+    """Return all imports of exampp in a module, also in functions and for types."""
     for node in ast.walk(ast.parse(text_of(module))):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{one.name}" for one in node.names]
@@ -200,7 +200,7 @@ def test_each_kind_of_plug_in_has_one_registry() -> None:
 
 
 SHARED_NAMES = {"read", "write", "read_folder", "read_topics"}
-"""What the module of each format calls its reader and its writer."""
+"""Names of the reader and the writer of each format."""
 
 
 def test_no_public_name_is_defined_twice() -> None:

@@ -1,4 +1,4 @@
-"""What the world reads of the project: citation, image, release workflow, llms.txt."""
+"""Public metadata of the project: citation, image, release workflow, llms.txt."""
 
 from __future__ import annotations
 

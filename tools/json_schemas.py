@@ -78,7 +78,7 @@ class ImportedFile(TypedDict):
 
 
 class ChangedThings(TypedDict):
-    """What changed of one kind of thing."""
+    """Changes of one kind of record."""
 
     before: Whole
     after: Whole
@@ -89,7 +89,7 @@ class ChangedThings(TypedDict):
 
 
 class ImportFile(TypedDict):
-    """What an import did, or would do."""
+    """Changes by an import, made or planned."""
 
     dry_run: bool
     files: list[ImportedFile]
@@ -146,7 +146,7 @@ class Candidate(TypedDict):
 
 
 class CandidatesLine(TypedDict):
-    """What a system retrieved for a query, best first."""
+    """Passages that a system retrieved for a query, best first."""
 
     query: NamedQuery
     candidates: list[Candidate]
@@ -191,7 +191,7 @@ class NuggetsLine(TypedDict):
 
 
 class PassageData(TypedDict):
-    """What people judged, and which systems returned the passage."""
+    """Judgment of people, and the systems that returned the passage."""
 
     judgments: NotRequired[list[JudgmentJson]]
     rankings: NotRequired[list[RankingJson]]

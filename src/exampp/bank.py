@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from exampp.errors import InputError
 from exampp.formats.fields import brief
-from exampp.formats.lines import plain_name, read_text
+from exampp.formats.lines import plain_name
 from exampp.graders.described import with_grader_options
 from exampp.graders.options import NamedOptions, read_options
-from exampp.items import edits, sealing
+from exampp.items import edits, sealing, versions
 from exampp.items.duplicates import duplicates_table
 from exampp.items.edits import Version
 from exampp.items.lint import LintReport, lint, lint_report
@@ -28,7 +28,7 @@ from exampp.records.inputs import relevance_threshold
 from exampp.records.items import DIFFERENT, MODEL, SAME, TURN, BankTexts, ItemEvidence
 from exampp.results.result import Table, Tables
 from exampp.results.view import Column, Value
-from exampp.sanitize import check_integer, check_lists, check_text, or_default, parse_digits
+from exampp.sanitize import check_integer, check_lists, check_text, or_default
 from exampp.store import bank as stored
 from exampp.store.bank import (
     BeforeCommit,
@@ -61,9 +61,7 @@ def _reverify_answers(connection: sqlite3.Connection) -> None:
     reverify_answers(connection)
 
 
-NOW = "now"
 _PLAIN = (".csv", ".tsv")
-_LISTED = 10
 
 
 def banks_of(connection: sqlite3.Connection) -> Table:
@@ -195,7 +193,7 @@ class Bank:
 
     def version(self) -> Version:
         """Return the version of the bank: the number of its last edit and a hash of its items."""
-        return self._version(self._states())
+        return versions.version_of_bank(self.connection, self.name, self._states())
 
     def lint(
         self,
@@ -358,12 +356,14 @@ class Bank:
         ]
         return edits.log_table(rows if last is None else rows[max(0, len(rows) - last) :])
 
-    def diff(self, one: str | int, other: str | int = NOW) -> Table:
+    def diff(self, one: str | int, other: str | int = versions.NOW) -> Table:
         """Return the changes between two states of a bank.
 
         A state is an edit's number, `now`, or the name of a bank.
         """
-        changes = edits.bank_difference(self._at(str(one)), self._at(str(other)))
+        changes = edits.bank_difference(
+            *(versions.states_at(self.connection, self.name, str(at)) for at in (one, other))
+        )
         return edits.changes_table(changes, f"{self.name}: from {one} to {other}")
 
     # ---- editing --------------------------------------------------------------------------------
@@ -534,7 +534,7 @@ class Bank:
         with self.connection, transaction(self.connection):
             current = stored.states(self.connection, self.name)
             known = self._entries()
-            base = self._base(path, current, force)
+            base = versions.exported_states(self.connection, self.name, path, current, force)
             try:
                 changes = edits.changes_to_apply(
                     base, current, entries, known, retire_missing=retire_missing
@@ -556,7 +556,8 @@ class Bank:
         """
         edit = edit_by(author, reason)
         with self.connection, transaction(self.connection):
-            known = {edits.item_key(state): state for state in self._moment(str(to))}
+            then = versions.states_after(self.connection, self.name, str(to))
+            known = {edits.item_key(state): state for state in then}
             pairs = [
                 (now, known.get(edits.item_key(now), replace(now, active=False)))
                 for now in self._states()
@@ -590,7 +591,8 @@ class Bank:
         if not any(entry.items for entry in entries):
             raise InputError(f"the bank {self.name!r} has no active items to export")
         if plain and part is None:
-            plain_bank.write(path, entries, ids=True, remark=self._version(current).remark)
+            version = versions.version_of_bank(self.connection, self.name, current)
+            plain_bank.write(path, entries, ids=True, remark=version.remark)
         else:
             (plain_bank if plain else workbench_bank).write(path, entries)
         return sum(len(entry.items) for entry in entries)
@@ -814,17 +816,10 @@ class Bank:
     # ---- parts ----------------------------------------------------------------------------------
 
     def _states(self) -> list[ItemState]:
-        states = stored.states(self.connection, self.name)
-        if not states:
-            known = (one.bank for one in stored.bank_counts(self.connection))
-            raise stored.unknown_bank(self.name, known)
-        return states
+        return versions.current_states(self.connection, self.name)
 
     def _entries(self) -> list[BankEntry]:
         return list(stored.read_bank(self.connection, self.name))
-
-    def _version(self, current: list[ItemState]) -> Version:
-        return edits.version_of(self.name, stored.last_edit(self.connection, self.name), current)
 
     def _append(self, changes: Sequence[ItemChange], edit: Edit, operation: str = "") -> Table:
         logged = [one._replace(operation=operation or edits.logged_as(one)) for one in changes]
@@ -839,75 +834,3 @@ class Bank:
                 field="query_id",
                 hint="Import the queries first",
             )
-
-    def _at(self, moment: str) -> list[ItemState]:
-        """Return the state of this bank at an edit, or the current state of another bank."""
-        if moment in {one.bank for one in stored.bank_counts(self.connection)}:
-            return stored.states(self.connection, moment)
-        return self._moment(moment)
-
-    def _moment(self, moment: str) -> list[ItemState]:
-        self._states()
-        if moment == NOW:
-            return stored.states(self.connection, self.name, stored.NEWEST)
-        if moment.isdecimal():
-            last = stored.last_edit(self.connection, self.name)
-            number = parse_digits(moment)
-            if number is None or number > last:
-                raise InputError(f"unknown edit {moment[:40]}; the last of the bank is {last}")
-            return stored.states(self.connection, self.name, number)
-        raise InputError(
-            f"{brief(moment)} is neither an edit nor a bank",
-            hint="Give the number of an edit (exampp bank log), now, or the name of a bank",
-        )
-
-    def _base(self, path: Path, current: list[ItemState], force: bool) -> list[ItemState]:
-        """Return the state from which the file was exported."""
-        written = edits.parse_version(read_text(path))
-        now = self._version(current)
-        if written is None:
-            if force:
-                return current
-            raise InputError(
-                "the file does not name the version of the bank it was exported from",
-                file=path,
-                hint="Edit a CSV or TSV file of exampp export (JSON has no version), or "
-                "apply it with --force",
-            )
-        if written.bank != self.name:
-            raise InputError(
-                f"the file was exported from the bank {written.bank!r}, not {self.name!r}",
-                file=path,
-                hint=f"Name it with --bank {written.bank}",
-            )
-        if written == now:
-            return current
-        base = stored.states(self.connection, self.name, written.number)
-        is_known = edits.version_of(self.name, written.number, base).digest == written.digest
-        if not force:
-            raise self._conflict(path, written, is_known)
-        return base if is_known else current
-
-    def _conflict(self, path: Path, written: Version, is_known: bool) -> InputError:
-        if not is_known:
-            return InputError(
-                "the file was exported from another collection, or from a bank with another "
-                "history",
-                file=path,
-                hint="Export the bank again, or apply the file with --force",
-            )
-        later = list(stored.log(self.connection, self.name, written.number))
-        listed = "".join(f"\n  {_brief(logged)}" for logged in later[-_LISTED:])
-        times = "once" if len(later) == 1 else f"{len(later)} times"
-        return InputError(
-            f"the bank was edited {times} since the export. Export it again, or keep both with "
-            f"--force:{listed}",
-            file=path,
-        )
-
-
-def _brief(logged: LoggedEdit) -> str:
-    return (
-        f"{logged.number}: {logged.operation} {logged.after.item_id} by {logged.edit.author} "
-        f"({edits.describe_edit(logged)})"
-    )

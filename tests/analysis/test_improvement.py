@@ -125,7 +125,7 @@ def test_ungraded_cells_stay_ungraded_when_grades_are_shuffled() -> None:
 
 
 def test_held_out_systems_have_no_part_in_the_choice() -> None:
-    """Whatever the held-out systems return, the same items are selected by the others."""
+    """Select the same items for any rankings of the held-out systems."""
     exam = trial_exam(planted_exam(2, BAD), 4, 20)
     chosen_by = np.arange(15)
     credit = exam.scores.credit.copy()

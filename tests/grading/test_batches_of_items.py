@@ -270,7 +270,7 @@ CHANGES: tuple[Change, ...] = (
 def test_random_faults_kills_and_edits(
     path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the provider returns and wherever the process dies, every rating is right."""
+    """Store right ratings after any reply of the provider and any end of the process."""
     random = Random(seed)
 
     def fault(text: str) -> Outcome:

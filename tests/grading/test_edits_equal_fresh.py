@@ -1,4 +1,4 @@
-"""Whatever sequence of edits led to a bank, its evaluation is that of a fresh grading with it."""
+"""Any sequence of edits of a bank evaluates as a fresh grading with the result."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_a_removed_system_comes_back_with_its_run_and_its_scores(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["", " ", "_overall_"])
 def test_what_is_no_name_of_a_system(name: str, tmp_path: Path) -> None:
-    """Wherever it is given: a leaderboard has rows of systems and one of the whole pool."""
+    """Refuse the reserved name of a system in every input."""
     message = "is not a valid system name|is reserved for the whole pool"
     run = tmp_path / "files" / "more.json"
     with exams.make(tmp_path) as exam:

@@ -65,7 +65,7 @@ class Call(NamedTuple):
 
 
 Fault = Callable[[Call], "int | str | None"]
-"""What goes wrong with a call: a status, `lost` (done, and its reply is cut off), `drop` (not
+"""Fault of a call: a status, `lost` (done, and its reply is cut off), `drop` (not
 done), or None.
 """
 

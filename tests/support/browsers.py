@@ -36,7 +36,7 @@ def faults(page: Page) -> list[tuple[str, list[str]]]:
 
 
 class Trouble(list[str]):
-    """What went wrong in a page: errors of scripts, refused loads, dialogs, foreign requests."""
+    """Collect the faults of a page: script errors, refused loads, dialogs, foreign requests."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How different colours look, also to colour-blind readers."""
+"""Perceived difference of colours, also for colour-blind readers."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from exampp.cli.main import main
 
 
 class Ran(NamedTuple):
-    """What a command printed and ended with."""
+    """Output and exit code of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""What every grader promises, as tests: each backend inherits them and says how it is made.
+"""Tests of every grader: each backend inherits them and defines how it is made.
 
     class TestMine(GraderContract):
         look_ahead = 500

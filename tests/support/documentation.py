@@ -37,7 +37,7 @@ class Block:
     output: str | None
     compared: bool
     span: tuple[int, int]
-    """Where the page has the output: within the text of a console block, behind one of Python."""
+    """Return the place of the output: in a console block, or after one of Python."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ def steps(block: str) -> list[Step]:
 
 
 def matches(shown: Sequence[str], real: Sequence[str]) -> bool:
-    """Whether shown output is the real one, but for lines left out."""
+    """Compare shown output with the real one, except lines left out."""
     shown, real = [line.rstrip() for line in shown], [line.rstrip() for line in real]
     parts: list[list[str]] = [[]]
     for line in shown:

@@ -2136,7 +2136,7 @@ SOURCES = {
     "pandas": "pandas-dev/pandas, to_json and to_csv",
     "SQuAD": "rajpurkar.github.io/SQuAD-explorer",
 }
-"""Where the program of a form shows its files; forms without one are of people."""
+"""Address of the files that a program shows, by form; forms without one are of people."""
 
 
 def markdown() -> str:

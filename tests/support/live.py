@@ -55,7 +55,7 @@ def _graded() -> bytes:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server said."""
+    """Response of the server."""
 
     status: int
     headers: Mapping[str, str]

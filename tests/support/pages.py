@@ -1,4 +1,4 @@
-"""What tests look at in a page: its elements, forms and links, as a browser would read them."""
+"""Elements, forms and links of a page, as a browser reads them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def chance(*parts: str) -> int:
 
 
 def relevance(query: str, passage: str) -> int:
-    """What people say: 0 to 3."""
+    """Return the judgment of people: 0 to 3."""
     return chance("truth", query, passage) % 4
 
 

@@ -1,4 +1,4 @@
-"""What the tests of formats share: files from text, and texts that break careless code."""
+"""Samples for tests of formats: files from text, and texts that break careless code."""
 
 from __future__ import annotations
 

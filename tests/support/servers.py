@@ -34,7 +34,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server does with a request: `content` is JSON, or text or bytes as they are.
+    """Answer of a server to a request: `content` is JSON, or text or bytes as they are.
 
     `hang` leaves it without an answer, `cut` closes the connection after so many bytes.
     """
@@ -239,7 +239,7 @@ class FaultServer:
 
     @property
     def attempts(self) -> Counter[str]:
-        """How often each text was sent."""
+        """Count the requests by text."""
         return Counter(seen.text for seen in self.requests)
 
     async def _listen(self) -> asyncio.Server:
@@ -334,7 +334,7 @@ def capable(*features: str, mass: float = 0.9) -> FaultServer:
 
 
 def text_of(body: Body) -> str:
-    """What a request is known by: the last message, or the prompt."""
+    """Return the text of a request: the last message, or the prompt."""
     messages = body.get("messages")
     return str(messages[-1]["content"] if messages else body.get("prompt", ""))
 

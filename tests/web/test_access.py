@@ -1,4 +1,4 @@
-"""Who is let in, and what is turned away: tokens, cookies, Host, Origin, paths, sizes."""
+"""Access control: tokens, cookies, Host, Origin, paths, sizes."""
 
 from __future__ import annotations
 

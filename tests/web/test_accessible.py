@@ -95,7 +95,7 @@ OUT_OF_SIGHT = """() => [...document.querySelectorAll(".places a, .scroll captio
     return words.getBoundingClientRect().right > innerWidth && !one.matches(".hidden");
   })
   .map((one) => one.textContent)"""
-"""What leads to other pages, and what a table is, in sight without scrolling sideways."""
+"""Navigation and tables that are visible without sideways scrolling."""
 
 
 @pytest.mark.parametrize("address", PAGES)

@@ -141,7 +141,7 @@ Moves = dict[str, tuple[float, float]]
 
 
 def announced(client: Client, fields: dict[str, str]) -> Moves:
-    """What the page says that saving would do."""
+    """Return the impact that the page shows before saving."""
     part = pages.read(client.post("/impact", fields, query=Q1).text)
     regions = [one for one in part.walk() if "moves in Cover@20" in str(one.attributes)]
     return {

@@ -1,4 +1,4 @@
-"""Which part of a passage is marked, how long passages are cut, how cells are shown."""
+"""Marked parts of passages, cuts of long ones, and the display of cells."""
 
 from __future__ import annotations
 

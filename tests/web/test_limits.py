@@ -1,4 +1,4 @@
-"""What strangers cannot do to a server that they reach: hold it, or fill its log."""
+"""Limits against strangers: they cannot hold a server or fill its log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def connected(served: live.Served, sent: bytes = b"") -> socket.socket:
 
 
 def is_closed(one: socket.socket, seconds: float = 20) -> bool:
-    """Whether the server closes a connection, within some time."""
+    """Check that the server closes a connection within some time."""
     one.settimeout(seconds)
     try:
         while one.recv(65536):

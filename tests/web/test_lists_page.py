@@ -36,7 +36,7 @@ def count(page: str, thing: str) -> int:
 
 
 def listed(page: str) -> int:
-    """How many queries are listed."""
+    """Count the listed queries."""
     return page.count('<a class="title"')
 
 

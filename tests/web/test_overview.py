@@ -29,7 +29,7 @@ from exampp.web.pages.overview import ranked_systems
 
 
 def text_of(page: str) -> str:
-    """What a page says, without its markup."""
+    """Return the text of a page without markup."""
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 

@@ -56,7 +56,7 @@ def main_of(client: Client, address: str) -> Element:
 
 
 def has_no_pairs(address: str, answer: live.Answer) -> bool:
-    """Whether a small exam has no pairs for training, and the page says so."""
+    """Check that the page reports an exam without pairs for training."""
     return address.startswith("/export/tr") and "a hard negative" in answer.text
 
 

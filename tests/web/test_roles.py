@@ -1,4 +1,4 @@
-"""Who may do what: names, roles, invitations, and every change refused to whom it is not for."""
+"""Names, roles and invitations; every change is refused to the wrong roles."""
 
 from __future__ import annotations
 

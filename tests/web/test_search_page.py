@@ -34,7 +34,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 def links(page: str) -> list[str]:
-    """Where the records that were found lead."""
+    """Return the addresses of the records found."""
     found = read(page).all("main")[0].all("section")
     return [a.attributes["href"] for section in found for a in section.all("a")]
 

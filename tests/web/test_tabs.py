@@ -61,7 +61,7 @@ def code_of(client: Client, name: str) -> str:
 
 
 def choose(client: Client, name: str) -> None:
-    """What another tab does."""
+    """Act in another tab."""
     assert client.post("/choose", {"code": code_of(client, name)}).status == 303
 
 

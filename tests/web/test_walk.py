@@ -394,7 +394,7 @@ def test_a_decision_that_does_not_arrive_is_sent_again(page: Page, path: Path) -
 
 @contextmanager
 def held(page: Page, address: str | re.Pattern[str]) -> Iterator[list[Route]]:
-    """What the page asks of an address is under way until the end of the block.
+    """Hold the requests of a page to an address until the end of the block.
 
     The block opens the page: one that is open already may ask past what is put before it.
     """
@@ -606,7 +606,7 @@ def test_opinions_are_beside_the_passage_that_is_adjudicated(
 
 
 def box(page: Page, name: str) -> FloatRect:
-    """Where an element is in the window."""
+    """Return the place of an element in the window."""
     found = page.locator(name).bounding_box()
     assert found is not None
     return found

@@ -10,7 +10,7 @@ import exampp
 from exampp.cli import output
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import OptionRule, OptionValues, former_arguments, option_rules
-from exampp.cli.options import LIMITS, AnswerMatching, Grace, UnnumberedText
+from exampp.cli.options import LIMITS, AnswerMatching, Grace, GraderToRun, UnnumberedText
 from exampp.cli.output import (
     interruptible,
     print_dry_run,
@@ -205,13 +205,7 @@ def _by_batches(given: OptionValues) -> bool:
 @backend_options(writes=False)
 def grade(
     collection: CollectionFile,
-    grader: Annotated[
-        str,
-        keyword(
-            help="Grade with hf (on this machine), openai (any OpenAI-compatible server), draft "
-            "(offline, for trials) or a grader of a package."
-        ),
-    ],
+    grader: GraderToRun,
     *,
     options: Mapping[str, Any],
     bank: BankName = None,

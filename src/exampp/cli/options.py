@@ -124,6 +124,17 @@ AnswerMatching = Annotated[
         rare=True,
     ),
 ]
+GraderToRun = Annotated[
+    str,
+    keyword(
+        help="Grade with hf (on this machine), openai (any OpenAI-compatible server), draft "
+        "(offline, for trials) or a grader of a package."
+    ),
+]
+AccessLog = Annotated[
+    Path | None,
+    keyword(dir_okay=False, help="Append one line of JSON per request to this file.", rare=True),
+]
 Grace = Annotated[
     float,
     keyword(

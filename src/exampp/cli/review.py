@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import exampp
 from exampp.cli import output
 from exampp.cli.command import Command, OptionRule, OptionValues, former_arguments, option_rules
-from exampp.cli.options import MinRating, Officials
+from exampp.cli.options import AccessLog, MinRating, Officials
 from exampp.cli.output import print_message, show
 from exampp.errors import InputError
 from exampp.records.options import argument, keyword
@@ -444,12 +444,7 @@ def serve(
             rare=True,
         ),
     ] = None,
-    access_log: Annotated[
-        Path | None,
-        keyword(
-            dir_okay=False, help="Append one line of JSON per request to this file.", rare=True
-        ),
-    ] = None,
+    access_log: AccessLog = None,
 ) -> None:
     """Open a collection in the browser: add files, grade, judge, edit the bank, see the effect.
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import closing, redirect_stdout
-from pathlib import Path
 from typing import Annotated, Any
 
 import exampp
 from exampp.cli.backend_options import backend_options
 from exampp.cli.command import OptionRule, OptionValues, option_rules
-from exampp.cli.options import MinRating
+from exampp.cli.options import AccessLog, GraderToRun, MinRating
 from exampp.cli.output import print_message, show
 from exampp.records.clients import RATE
 from exampp.records.options import keyword
@@ -32,13 +31,7 @@ def _over_http(given: OptionValues) -> bool:
 @backend_options(writes=False)
 def api(
     collection: CollectionFile,
-    grader: Annotated[
-        str,
-        keyword(
-            help="Grade with hf (on this machine), openai (any OpenAI-compatible server), draft "
-            "(offline, for trials) or a grader of a package."
-        ),
-    ],
+    grader: GraderToRun,
     *,
     options: Mapping[str, Any],
     bank: BankName = None,
@@ -73,12 +66,7 @@ def api(
             rare=True,
         ),
     ] = None,
-    access_log: Annotated[
-        Path | None,
-        keyword(
-            dir_okay=False, help="Append one line of JSON per request to this file.", rare=True
-        ),
-    ] = None,
+    access_log: AccessLog = None,
 ) -> None:
     """Offer an exam to programs, by HTTP and by MCP: grade answers, compare systems, gate.
 

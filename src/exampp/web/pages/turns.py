@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.analysis.turns import TurnCover
-from exampp.errors import InputError
-from exampp.web.page_request import PICTURES, CurrentRequest, PageRequest, computed, limited_by
-from exampp.web.rendering import Theme, figure_response, sentence
+from exampp.web.page_request import PICTURES, CurrentRequest, PageRequest, limited_by
+from exampp.web.rendering import Theme, figure_response
+from exampp.web.result_page import result_of, result_page
 
 router = APIRouter()
 
@@ -18,14 +16,7 @@ router = APIRouter()
 @router.get("/turns")
 def turns(request: CurrentRequest) -> HTMLResponse:
     """Show Cover of all systems on the items of each turn."""
-    found, trouble = None, ""
-    try:
-        found = _found(request, request.patience)
-    except InputError as error:
-        trouble = f"{sentence(error)}."
-    table = replace(found.tables()["turns"], verdict="") if found else None
-    figure = found.plot() if found else None
-    return request.render("turns.html", found=found, figure=figure, table=table, trouble=trouble)
+    return result_page(request, "turns", _found)
 
 
 @router.get("/turns/plot.{kind}")
@@ -36,10 +27,5 @@ def picture(request: CurrentRequest, kind: str, theme: Theme = "light") -> Respo
 
 
 def _found(request: PageRequest, patience: float | None) -> TurnCover:
-    snapshot = request.snapshot
-
-    def find() -> TurnCover:
-        with snapshot.grades() as grades:
-            return grades.turns(min_rating=snapshot.min_rating)
-
-    return computed(snapshot.cache.soon("turns", find, patience))
+    least = request.snapshot.min_rating
+    return result_of(request, "turns", lambda one: one.turns(min_rating=least), patience)
