@@ -210,6 +210,16 @@ CASES = {
         ),
         ("rating", "messages: other messages"),
     ),
+    "a second answer among the messages of an object": Case(
+        lines(
+            {
+                "inputs": {"messages": [{"role": "user", "content": ASKED}]},
+                "outputs": {"messages": [{"role": "assistant", "content": KEY}, REPLY]},
+            }
+        ),
+        ONLY_ANSWER,
+        ("outputs: other messages",),
+    ),
     "a damaged parent of a span": Case(
         lines({**WEAVE[0], "parent_id": True}, {**WEAVE[1], "parent_id": None}),
         Contents(("light?",), answers={"log": ("lights",)}),

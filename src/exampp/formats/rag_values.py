@@ -212,7 +212,12 @@ def starts_question(messages: Sequence[Any], message: Any) -> bool:
 
 
 def other_messages(value: Any) -> Iterator[str]:
-    """Yield the texts of chat messages after the last question, and of those without a role."""
+    """Yield the texts of chat messages after the last question, and of those without a role.
+
+    The messages may be in a field of an object.
+    """
+    if isinstance(value, dict):
+        value = next(filter(is_dialogue, value.values()), None)
     many = flat(value) if isinstance(value, list) else []
     messages = many if is_dialogue(many) else []
     users = [place for place, one in enumerate(messages) if _role(one) in _USERS]
