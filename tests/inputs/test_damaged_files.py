@@ -75,6 +75,7 @@ def _maps(relevant: object) -> str:
 
 
 ONLY_ANSWER = Contents(answers={"log": (SAID,)})
+USER = {"role": "user", "content": ASKED}
 REPLY = {"role": "assistant", "content": SAID}
 BOTH = FORMS["OTLP"].expected
 CASES = {
@@ -213,8 +214,8 @@ CASES = {
     "a second answer among the messages of an object": Case(
         lines(
             {
-                "inputs": {"messages": [{"role": "user", "content": ASKED}]},
-                "outputs": {"messages": [{"role": "assistant", "content": KEY}, REPLY]},
+                "inputs": {"messages": [USER]},
+                "outputs": {"messages": [USER, {"role": "assistant", "content": KEY}, REPLY]},
             }
         ),
         ONLY_ANSWER,
