@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,7 +98,7 @@ def test_a_round_without_a_known_basis_claims_nothing() -> None:
         ({"leaderboards": ("a.json", "b.json")}, "a look at a.json, b.json"),
     ],
 )
-def test_every_human_source_is_disclosed(change: dict[str, object], words: str) -> None:
-    basis = BASIS._replace(**change)  # type: ignore[arg-type]
+def test_every_human_source_is_disclosed(change: dict[str, Any], words: str) -> None:
+    basis = BASIS._replace(**change)
     (sentence,) = human_choices([ImprovementRound(EDIT, 1, (item(5),), GAIN, basis)])
     assert words in sentence
