@@ -46,6 +46,7 @@ def test_an_accepted_round_is_one_edit_that_is_undone_to_the_byte(exam: exampp.C
     bank = exam.bank()
     before, number = exported(exam), bank.version().number
     found = bank.improve()
+    assert "(10 random splits, 95% interval)" in found.reason
     assert found.is_confirmed
     assert sum("reversed" in one.item_id for one in found.proposals) >= 20
     changes = bank.accept(found, author="ann")

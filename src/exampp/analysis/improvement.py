@@ -389,7 +389,7 @@ def improve(
             book.grader.name,
             len(exam.scores.systems),
             len(exam.scores.queries),
-            len(halves),
+            settings.splits if len(halves) > 1 else 1,  # each half of a split is held out once
             settings.level,
             book.oversight.cells,
             is_weighted=book.grader.settings.get("vote", {}).get("rule") == "weighted",
