@@ -411,6 +411,11 @@ REFUSED = {
         "log.jsonl",
         "log.jsonl:1, conversation_id: the message names no conversation",
     ),
+    "a message of an unknown role": (
+        lines(MESSAGES[1], {**MESSAGES[2], "role": "bob"}),
+        "log.jsonl",
+        "log.jsonl:2, role: unknown role 'bob'. Write user, assistant or system",
+    ),
     "a message that nobody answers": (
         lines(*MESSAGES[1:4]),
         "log.jsonl",

@@ -11,7 +11,7 @@ from typing import Any
 from exampp.errors import InputError
 from exampp.formats.columns import role_of
 from exampp.formats.custom_columns import ROLES
-from exampp.formats.fields import normalize_name
+from exampp.formats.fields import brief, normalize_name
 from exampp.formats.lines import OnError
 from exampp.formats.literals import decoded_json, literal, opened_fields
 from exampp.formats.preset import FIELD_OF_ROLE, NUMBERED_CONTEXT, Messages, Paths, Preset
@@ -20,6 +20,7 @@ from exampp.formats.rag_values import (
     find_value,
     holds_text,
     is_place_of_turn,
+    is_role,
     starts_question,
 )
 from exampp.formats.read_warnings import is_empty
@@ -88,11 +89,15 @@ def rows_of_messages(
     conversations: dict[str, list[tuple[int, Row]]] = {}
     for number, row in rows:
         found_at, name = find_value(row, fields.conversation)
-        if found_at:
-            conversations.setdefault(str(name), []).append((number, row))
-        else:
+        role_at, role = find_value(row, fields.role)
+        if not found_at:
             what, field = "the message names no conversation", fields.conversation[0]
             on_error(InputError(what, file=path, line=number, field=field))
+        elif role_at and not is_role(role):
+            what, hint = f"unknown role {brief(role)}", "Write user, assistant or system"
+            on_error(InputError(what, file=path, line=number, field=role_at, hint=hint))
+        else:
+            conversations.setdefault(str(name), []).append((number, row))
     places = {*chain(fields.conversation, fields.role, fields.content, fields.order)}
     for numbered in conversations.values():
         ordered = _in_order(numbered, fields.order)

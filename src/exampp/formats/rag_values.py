@@ -203,6 +203,11 @@ def replies_of(messages: Sequence[Any]) -> list[dict[str, Any]]:
     return [one for one in messages[users[-1] if users else 0 :] if _role(one) in _SYSTEMS]
 
 
+def is_role(value: Any) -> bool:
+    """Return whether a value is the role of a chat message."""
+    return isinstance(value, str) and value.lower() in _ROLES
+
+
 def starts_question(messages: Sequence[Any], message: Any) -> bool:
     """Return whether a message asks the next question after messages with a reply."""
     is_answered = _role(messages[-1]) not in _USERS and any(
