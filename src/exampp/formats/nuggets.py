@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import plain_bank
-from exampp.formats.fields import brief, weight_of
+from exampp.formats.fields import brief, importance_word, weight_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     JSON_OBJECT,
@@ -181,14 +181,7 @@ def write_nuggetizer(path: str | Path, entries: Iterable[BankEntry]) -> None:
 
 
 def _nuggetizer_row(item: Item, path: str | Path) -> Json:
-    word = importance_of(item.weight)
-    if word is None:
-        raise InputError(
-            f"item {brief(item.item_id)} has weight {item.weight:g}; a nuggetizer file "
-            "allows only 1 (vital) and 0.5 (okay)",
-            file=path,
-            hint="Change the weight, or write the bank as JSON-lines or CSV",
-        )
+    word = importance_word(item, "a nuggetizer file", path)
     own: Json = {"text": item.text, "importance": word}
     if item.item_id != item_id(item.query_id, item.text, item.subtopic_id):
         own["item_id"] = item.item_id
