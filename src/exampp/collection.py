@@ -21,7 +21,7 @@ from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
 from exampp.inputs.systems import Systems
 from exampp.records.cascade import UNSURE_WITHIN
-from exampp.records.gradebook import check_decisions
+from exampp.records.gradebook import DecisionChoice, check_decisions
 from exampp.records.graders import (
     GraderIdentity,
     RatingScale,
@@ -65,10 +65,7 @@ if TYPE_CHECKING:
     from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
-    from exampp.inputs.systems import Systems
     from exampp.measures.names import Measure
-    from exampp.records.gradebook import DecisionChoice
-    from exampp.records.graders import RatingScale
     from exampp.review.record import QueryRecord
     from exampp.scorer import Scorer
     from exampp.store.search import SearchPage

@@ -356,8 +356,7 @@ def abstention(
     Example: exampp analyze abstention museum.exam
     """
     with opened_grades(selection) as grades:
-        found = grades.abstention(min_rating=min_rating, k=k, level=level, by=by)
-    show(found.records() if display.for_programs else found, display)
+        show(grades.abstention(min_rating=min_rating, k=k, level=level, by=by), display)
 
 
 def citations(

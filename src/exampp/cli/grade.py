@@ -474,7 +474,7 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     _print_notes(run)
     progress, printed = None, set[str]()
     try:
-        with interruptible(run, grace), progress_bar("grading") as update:
+        with interruptible(run.stop, grace), progress_bar("grading") as update:
             for progress in run.steps():
                 for line in _describe_waiting(progress):
                     if line not in printed:

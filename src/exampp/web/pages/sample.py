@@ -129,16 +129,13 @@ _MEASURES = (DEFAULT_MEASURE, "RBP@20", "Cover@20")
 
 def _drawn(plan: SamplePlan | None) -> Mapping[str, object]:
     """Return the form that draws a plan again: with more labels it is extended."""
-    more: dict[str, object] = {"min_rating": "", "min_relevant": ""}
-    if plan is None:
-        return {"labels": 400, "measure": DEFAULT_MEASURE, "design": "influence", "seed": 0, **more}
-    labels = round(plan.expected)
     return {
-        "labels": labels,
-        "measure": plan.measure,
-        "design": plan.design,
-        "seed": plan.seed,
-        **more,
+        "labels": round(plan.expected) if plan else 400,
+        "measure": plan.measure if plan else DEFAULT_MEASURE,
+        "design": plan.design if plan else "influence",
+        "seed": plan.seed if plan else 0,
+        "min_rating": "",
+        "min_relevant": "",
     }
 
 
