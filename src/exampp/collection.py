@@ -45,7 +45,7 @@ from exampp.store.bank import (
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file
 from exampp.store.grades import StoredGrader, graders, graders_with_grades
-from exampp.store.inputs import queries_with_text
+from exampp.store.inputs import counts, queries_with_text
 
 if TYPE_CHECKING:
     from exampp.analysis.banks import BankComparison, MatchedBanks
@@ -354,8 +354,6 @@ class Collection:
 
     def contents(self) -> Table:
         """Return the counts of all kinds of records."""
-        from exampp.store.inputs import counts
-
         return Table.of(["thing", "count"], list(counts(self.connection).items()))
 
     def pool(self, depth: int = DEPTH) -> Tables:
@@ -473,8 +471,6 @@ class Collection:
     @property
     def systems(self) -> Systems:
         """Return the systems, to list or remove them."""
-        from exampp.inputs.systems import Systems
-
         return Systems(self.connection)
 
     @with_grader_options()

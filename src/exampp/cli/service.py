@@ -12,7 +12,7 @@ from exampp.cli.backend_options import backend_options
 from exampp.cli.command import OptionRule, option_rules
 from exampp.cli.options import AccessLog, GraderToRun, MinRating
 from exampp.cli.output import print_message, show
-from exampp.records.clients import RATE
+from exampp.records.clients import RATE, Limits
 from exampp.records.options import keyword
 from exampp.records.selection import BankName, CollectionFile, Display
 
@@ -145,7 +145,6 @@ def clients(
     Example: exampp clients my.exam --add nightly-build --requests 1000
     """
     from exampp import service
-    from exampp.records.clients import Limits
 
     with exampp.Collection(collection) as opened:
         if revoke is not None:

@@ -386,7 +386,6 @@ class Comparison(NamedTuple):
     """
 
     result: SystemComparison
-    verdict: str
     notes: Sequence[str]
     listing: PageOfEntries[DifferenceBar]
     query: str | None
@@ -471,7 +470,6 @@ def _compared(
     opened = [kind for kind in full if kind in ORDER[:2]] or full[:1]
     return Comparison(
         result,
-        result.headline,
         total(result).notes,
         page_of(list(_bars(result, snapshot.texts, snapshot.query_index)), page, PAGE),
         query_id,
