@@ -671,8 +671,7 @@ AVOIDING = ("Avoided", "Points")
 def items_read(measure: Measure, weights: Floats) -> Bools:
     """Return the items that a measure reads: wanted ones, those to avoid, or both."""
     reads = {"Points": np.not_equal, "Avoided": np.less}.get(measure.name, np.greater)
-    items: Bools = reads(weights, 0)
-    return items
+    return reads(weights, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -702,8 +701,7 @@ class ItemScores:
     @property
     def columns(self) -> Floats:
         """Return credit times the item's share in Cover, so that each row sums to Cover."""
-        columns: Floats = self.credit * self.shares()
-        return columns
+        return self.credit * self.shares()
 
     @property
     def groups(self) -> tuple[NDArray[np.intp], ...]:
@@ -731,8 +729,7 @@ class ItemScores:
 
     def cover(self, selected: Bools | None = None) -> Floats:
         """Return Cover of every system on the `selected` items, over queries that have some."""
-        values: Floats = self.credit @ self.shares(selected)
-        return values
+        return self.credit @ self.shares(selected)
 
     def only(self, selected: Bools) -> ItemScores:
         """Return the same systems and queries with the `selected` items only."""

@@ -151,8 +151,7 @@ def interleave(rankings: Sequence[Indices]) -> Indices:
     # A stable sort by position preserves the order of the rankings within a round.
     passages = passages[np.argsort(position, kind="stable")]
     _, first = np.unique(passages, return_index=True)
-    unique: Indices = passages[np.sort(first)]
-    return unique
+    return passages[np.sort(first)]
 
 
 def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDArray[np.intp]]]:
@@ -208,5 +207,4 @@ def all_together(rankings: Mapping[int, Indices], subtopic: int) -> Indices | No
     """Return all passages of a system for a query and its subtopics, each once."""
     if not rankings:
         return None
-    together: Indices = np.unique(np.concatenate(list(rankings.values())))
-    return together
+    return np.unique(np.concatenate(list(rankings.values())))

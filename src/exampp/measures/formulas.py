@@ -267,8 +267,7 @@ def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats
     p = measure.param("p")
     p = p if isinstance(p, float) else 0.8
     relevant = ranked.judged & (ranked.along >= level)
-    value: Floats = relevant @ ((1 - p) * p ** np.arange(relevant.shape[1]))
-    return value
+    return relevant @ ((1 - p) * p ** np.arange(relevant.shape[1]))
 
 
 def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Floats:
@@ -279,8 +278,7 @@ def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Float
     stops = (2 ** np.maximum(ranked.along, 0) - 1) / 2.0**highest
     reached = np.ones_like(stops)
     reached[:, 1:] = np.cumprod(1 - stops, axis=1)[:, :-1]
-    value: Floats = (stops * reached) @ (1 / np.arange(1, stops.shape[1] + 1))
-    return value
+    return (stops * reached) @ (1 / np.arange(1, stops.shape[1] + 1))
 
 
 def _exponential_ndcg(measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
@@ -292,8 +290,7 @@ def _exponential_ndcg(measure: Measure, ranked: _Ranked, _level: int, _highest: 
 
 def _dcg(labels: Floats) -> Floats:
     gains = 2 ** np.maximum(labels, 0) - 1
-    total: Floats = gains @ (1 / np.log2(np.arange(2, labels.shape[1] + 2)))
-    return total
+    return gains @ (1 / np.log2(np.arange(2, labels.shape[1] + 2)))
 
 
 _FORMULAS: Mapping[str, LabelFormula] = {

@@ -187,8 +187,7 @@ def _descending(ranking: Ranking, place: Callable[[], NDArray[np.intp]]) -> slic
     scores = as_float32(ranking.scores)
     if np.isnan(scores).any():
         return slice(None)
-    order: Indices = np.lexsort((place()[ranking.passages], scores))[::-1].astype(np.int32)
-    return order
+    return np.lexsort((place()[ranking.passages], scores))[::-1].astype(np.int32)
 
 
 ScoredPassage = tuple[str, float] | tuple[str, float, int]
