@@ -412,20 +412,18 @@ def _queries(
     task: MeasureTask, one: RankedExam, systems: tuple[str, ...], grader: GraderIdentity
 ) -> Iterator[RankedQuery]:
     exam, query = one.exam, one.exam.query
-    subtopic = exam.exam_id[len(query.query_id) + 1 :]
-    place = query.subtopic_ids.index(subtopic) + 1 if subtopic else 0
     pool = RankedQuery(
         query.query_id,
-        subtopic,
+        exam.subtopic_id,
         system="",
         passage_ids=(),
-        ratings=_none(0, len(exam.items)),
-        judgments=_none(0),
+        ratings=np.zeros((0, len(exam.items))),
+        judgments=np.zeros(0),
         item_ids=tuple(query.item_ids[item] for item in exam.items),
         weights=_fixed(query.weights[exam.items]),
         pool_ids=query.passage_ids,
         pool_ratings=_with_gaps(query.ratings[:, exam.items]),
-        pool_judgments=_with_gaps(query.judgments[place]),
+        pool_judgments=_with_gaps(query.judgments[exam.subtopic]),
         lowest=grader.lowest,
         highest=grader.highest,
         threshold=task.level,
@@ -441,10 +439,6 @@ def _queries(
             ratings=_fixed(pool.pool_ratings[some]),
             judgments=_fixed(pool.pool_judgments[some]),
         )
-
-
-def _none(*shape: int) -> NDArray[np.float64]:
-    return np.zeros(shape)
 
 
 def _with_gaps(values: NDArray[np.int16]) -> NDArray[np.float64]:
