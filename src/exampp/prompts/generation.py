@@ -27,7 +27,7 @@ from exampp.prompts.prompt import (
     NAME,
     DeclaredKey,
     check_keys,
-    insert,
+    insert_texts,
     is_text,
     no_slot,
     placeholders,
@@ -180,7 +180,7 @@ def fill_request(
         "known_count": str(len(known)),
     }
     template = prompt.keys_instruction if wish.keys else prompt.instruction
-    instruction = insert(template, slots)
+    instruction = insert_texts(template, slots)
     many = f"{prompt.makes}s"
     used = {*placeholders(prompt.user), *placeholders(prompt.system), *placeholders(template)}
     if "known" in used:
@@ -196,10 +196,10 @@ def fill_request(
         )
         instruction = _GROUNDED.format(passages=numbered) + instruction
     slots["instruction"] = instruction
-    user = insert(prompt.user, slots)
+    user = insert_texts(prompt.user, slots)
     if instruction and "instruction" not in used:
         user = f"{user.rstrip()} {instruction}"
-    return insert(prompt.system, slots), user
+    return insert_texts(prompt.system, slots), user
 
 
 def _shortened(text: str) -> str:

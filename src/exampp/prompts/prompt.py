@@ -447,10 +447,10 @@ def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
                 hint=f"The prompt grades items of the kind {' or '.join(prompt.grades)}",
             )
 
-    return Filled(insert(prompt.system, slots), insert(prompt.user, slots))
+    return Filled(insert_texts(prompt.system, slots), insert_texts(prompt.user, slots))
 
 
-def insert(template: str, slots: Mapping[str, str]) -> str:
+def insert_texts(template: str, slots: Mapping[str, str]) -> str:
     """Insert texts into the slots of a template, and write its literal braces."""
     return PLACEHOLDER.sub(lambda m: slots[m[2]] if m[2] else f"{{{m[1]}}}", template)
 
