@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.measures.cover import OVERALL
 from exampp.measures.exams import Subtopics
 from exampp.measures.names import Measure, parse_measure
 from exampp.measures.nugget_scores import NUGGET_SCORES, describe_support
 from exampp.measures.values import TIE_DECIMALS, MeasureColumn
+from exampp.records import OVERALL
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted

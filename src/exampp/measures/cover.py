@@ -128,8 +128,6 @@ Part = tuple[Floats, Bools]
 
 FEW_MISSING = 0.01
 """Share of missing cells above which a score gets bounds."""
-OVERALL = "_overall_"
-"""Pseudo-system that returns the whole pool."""
 
 
 def cover(

@@ -242,7 +242,7 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words of a text that are not stopwords."""
-    return _cached_stems(text) if len(text) <= _SENTENCE else _stems(text)
+    return _kept_stems(text) if len(text) <= _SENTENCE else _stems(text)
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -250,7 +250,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words if word and word not in stopwords())
 
 
-_cached_stems = lru_cache(maxsize=8192)(_stems)
+_kept_stems = lru_cache(maxsize=8192)(_stems)
 
 
 def find_words(wanted: str, text: str) -> tuple[int, int] | None:
