@@ -13,16 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from exampp.errors import InputError
+from exampp.formats.json_values import JSON_OBJECT
 from exampp.formats.lines import read_lines
 
 RUN, TEAM = ("run_id", "run_tag", "run"), ("team_id", "team")
 _QUERY = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
 _SUBTOPIC = ("facet_id", "subtopic_id")
 _NAMES = (_QUERY, _SUBTOPIC, ("bank",), RUN, TEAM)
-_LINE: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
 class _Names(NamedTuple):
@@ -70,7 +68,7 @@ def _read_names(path: str | Path) -> Iterator[tuple[int, _Names]]:
     with suppress(InputError):
         for number, line in read_lines(path):
             with suppress(ValueError, RecursionError):
-                row = _LINE.decode(line)
+                row = JSON_OBJECT.decode(line)
                 yield number, _Names(*(_value(row, names) for names in _NAMES))
 
 
