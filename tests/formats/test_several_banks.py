@@ -122,12 +122,12 @@ def test_a_second_import_changes_only_the_bank_that_changed(tmp_path: Path) -> N
     assert active == {"r1": ["What causes tides?"], "r2": ["How high are tides?"]}
 
 
-def banks_of(folder: Path, files: Sequence[tuple[str, str]], **options: str) -> dict[str, int]:
+def banks_of(folder: Path, files: Sequence[tuple[str, str]], bank: str = "main") -> dict[str, int]:
     """The items of each bank after an import of several files."""
     for name, text in files:
         (folder / name).write_text(text)
     with exampp.create(folder / "my.exam") as exam:
-        exam.import_files(*(folder / name for name, _ in files), **options)
+        exam.import_files(*(folder / name for name, _ in files), bank=bank)
         return {str(bank): int(str(items)) for bank, _, _, items, *_ in exam.banks().rows}
 
 
