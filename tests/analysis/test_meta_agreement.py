@@ -525,8 +525,9 @@ def test_binary_judgments_are_cut_at_one() -> None:
 
 
 def test_a_grader_whose_judges_have_a_longer_scale_keeps_its_key() -> None:
-    ratings = {"a": [3], "b": [0], "c": [1]}
-    book = make_book(make_query(ratings, {"a": 3, "b": -2, "c": 0}), grader=DIRECT)
+    judged = {"a": 3, "b": 2, "c": 1, "d": 0, "e": -2}
+    ratings = {passage: [max(0, label)] for passage, label in judged.items()}
+    book = make_book(make_query(ratings, judged), grader=DIRECT)
     assert {block.rater_key for block in find_agreements([book]).judged} == {DIRECT.key}
 
 
