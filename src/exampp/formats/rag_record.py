@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.columns import names_of
+from exampp.formats.columns import Row, names_of
 from exampp.formats.fields import brief, normalize_name, real, text_digest
 from exampp.formats.literals import literal
 from exampp.formats.preset import OUTER, Paths, Preset
@@ -35,7 +35,6 @@ from exampp.formats.rag_values import (
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
 
-Row = Mapping[str, Any]
 _QUESTION_KEYS = (
     *("question", "query", "input", "inputs", "user_input", "user_query", "prompt", "text"),
     *("content", "message", "messages"),
