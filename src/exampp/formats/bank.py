@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error
+from exampp.formats.fields import BANK_KINDS, FirstLines, brief, check_weight, duplicate_error
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import (
     JSON_OBJECT,
@@ -38,7 +38,6 @@ from exampp.prompts.answers import key_text, spell_out
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL_KEYS, WORD_WEIGHTS
 
-_KINDS = ("question", "nugget")
 _LISTS = ("items", "questions")
 _KEYS = {"subtopic_id": "facet_id", "subtopic_text": "facet_text"}
 """The Workbench calls subtopics facets."""
@@ -69,7 +68,9 @@ _ITEM_KEYS = frozenset(_ItemRow.__struct_encode_fields__)
 _LINE_KEYS = frozenset(_LineRow.__struct_encode_fields__)
 
 
-def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+def read(
+    path: str | Path, on_error: OnError = raise_error, *, by_run: bool = False
+) -> Iterator[BankEntry]:
     """Yield the lines of a bank in file order.
 
     An item without an id gets a hash of its content as id. Exact duplicates within a line count
@@ -83,7 +84,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
             or a duplicate query, subtopic or item id.
     """
     first_entry, first_item = FirstLines(), FirstLines()
-    banks = names_of_banks(path, whole_queries=True)
+    banks = names_of_banks(path, whole_queries=True, by_run=by_run)
     of_line = Keys(path, _LINE_KEYS | {"bank"}, stored=True)
     of_item = Keys(path, _ITEM_KEYS | {"importance", *MODEL_KEYS}, "items[].", stored=True)
 
@@ -167,7 +168,7 @@ def _item(line: _LineRow, row: _ItemRow, value: Json) -> Item:
 def _kind(row: _ItemRow) -> str:
     kinds = [
         kind
-        for kind in _KINDS
+        for kind in BANK_KINDS
         if getattr(row, f"{kind}_id") is not None or getattr(row, f"{kind}_text") is not None
     ]
     if len(kinds) > 1:
@@ -206,7 +207,7 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
         is_here = item.query_id == entry.query_id and not (
             item.subtopic_id and entry.subtopic_id and item.subtopic_id != entry.subtopic_id
         )
-        if item.kind not in _KINDS or not is_here:
+        if item.kind not in BANK_KINDS or not is_here:
             raise InputError(
                 f"item {brief(item.item_id)} ({item.kind} of query {brief(item.query_id)}) "
                 f"does not belong to the bank of query {brief(entry.query_id)}",
@@ -245,7 +246,7 @@ def _usual_weight(extra: Mapping[str, Any]) -> float:
 
 FORMAT = Format(
     "bank",
-    lambda path, how: read(path, how.on_error),
+    lambda path, how: read(path, how.on_error, by_run=how.by_run),
     write,
     name="bank",
     shapes=(Shape((("query_id",), ("items", "questions"))),),

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import plain_bank
-from exampp.formats.fields import brief, importance_word, weight_of
+from exampp.formats.fields import BANK_KINDS, brief, importance_word, weight_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     JSON_OBJECT,
@@ -52,10 +52,11 @@ from exampp.records.items import WEIGHTS, importance, importance_of
 
 _QUERY_KEYS = ("query", "qid", "nuggets")
 _NUGGET_KEYS = ("text", "item_id", "subtopic_id", "kind", "gold_answers")
-_KINDS = ("nugget", "question")
 
 
-def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+def read_nuggetizer(
+    path: str | Path, on_error: OnError = raise_error, *, by_run: bool = False
+) -> Iterator[BankEntry]:
     """Yield the bank in file order, one entry per query and subtopic.
 
     `extra` stores the other fields of lines and nuggets (importance, reasoning ...). With a
@@ -68,7 +69,7 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
     """
     of_line = Keys(path, (*_QUERY_KEYS, "bank"), stored=True)
     of_nugget = Keys(path, (*_NUGGET_KEYS, "importance"), "nuggets[].", stored=True)
-    banks = names_of_banks(path, whole_queries=True)
+    banks = names_of_banks(path, whole_queries=True, by_run=by_run)
 
     def parse(line: bytes, number: int) -> tuple[str, str, list[Item], Json, str]:
         value = decode_json(line, JSON_OBJECT, path, number)
@@ -136,7 +137,7 @@ def _nuggetizer_item(query_id: str, nugget: Json, place: str, default_weight: fl
     text = spoken(nugget, "text", place)
     subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     kind = optional(nugget, "kind", str, place) or "nugget"
-    if kind not in _KINDS:
+    if kind not in BANK_KINDS:
         raise InputError(f"unknown kind {brief(kind)}", field=f"{place}.kind")
     answers = optional(nugget, "gold_answers", list, place) or []
     importance = optional(nugget, "importance", str, place)
@@ -201,7 +202,7 @@ ASSIGNMENT_KEYS = frozenset({"answer_text", "candidate_text", "run_id"})
 
 NUGGETIZER = Format(
     "bank",
-    lambda path, how: read_nuggetizer(path, how.on_error),
+    lambda path, how: read_nuggetizer(path, how.on_error, by_run=how.by_run),
     write_nuggetizer,
     name="nuggetizer",
     shapes=(NUGGETS._replace(without=ASSIGNMENT_KEYS),),

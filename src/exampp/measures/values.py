@@ -65,7 +65,9 @@ class Values:
         if not self.added:
             return self.averages()
         return tuple(
-            mean._replace(mean=math.fsum(row.tolist()), stderr=_times(mean.stderr, mean.queries))
+            mean._replace(
+                mean=math.fsum(row.tolist()), stderr=mean.stderr and mean.stderr * mean.queries
+            )
             if mean.queries
             else mean
             for row, mean in zip(self.values, self.averages(), strict=True)
@@ -82,8 +84,6 @@ class Values:
 
     def averages(self) -> tuple[Mean, ...]:
         """Return one mean per system; the standard error is the sample's (n - 1) over sqrt(n)."""
-        if not self.clipped:
-            return self._averages()
         return tuple(one._replace(mean=self.clip(one.mean)) for one in self._averages())
 
     def _averages(self) -> tuple[Mean, ...]:
@@ -97,10 +97,6 @@ class Values:
             Mean(math.fsum(row) / queries, error, queries)
             for row, error in zip(self.values.tolist(), errors, strict=True)
         )
-
-
-def _times(stderr: float | None, queries: int) -> float | None:
-    return None if stderr is None else stderr * queries
 
 
 def mean_of(values: NDArray[np.float64]) -> Mean:
