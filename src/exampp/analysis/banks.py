@@ -18,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isclose
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.analysis.phrases import percent
+from exampp.analysis.phrases import leading, percent
 from exampp.errors import InputError
 from exampp.items.duplicates import duplicate_groups, duplicate_pairs
 from exampp.items.matches import COVERAGE, MATCHERS, by_coverage
@@ -195,13 +196,19 @@ def match_banks(
     if not others:
         raise InputError(
             f"there is no bank to compare with {reference!r}",
-            hint="Import another one: exampp import COLLECTION FILE --bank-name NAME",
+            hint="Name a bank other than the reference bank, or import one: exampp import "
+            "COLLECTION FILE --bank-name NAME. A collection of matches needs no reference bank",
         )
     items = {name: [one for entry in banks[name] for one in entry.items] for name in banks}
     match = MATCHERS.get(matcher)
     if match is None and books_of is not None:
         match = by_coverage(
             {k: v for n, of in items.items() for k, v in _covered(n, of, books_of(n))}
+        )
+    if matcher == "keys" and not any(one.answers for one in items[reference]):
+        raise InputError(
+            f"no item of the bank {reference!r} has an answer key",
+            hint="Match items by text, similarity or coverage",
         )
     by_subtopic = all(one.subtopic_id for of in items.values() for one in of)
     units = {name: _by_unit(of, by_subtopic) for name, of in items.items()}
@@ -344,6 +351,9 @@ class BankComparison(Result):
         first = self.rows[0]
         if first.recall.value is None:
             return f"No query of {first.bank} can be compared with {self.reference}."
+        if not first.recall.value:
+            bank = first.bank if len(self.rows) == 1 else "any other bank"
+            return f"No item of {bank} asks for anything in {self.reference}."
         recall = _share(first.recall)
         if len(self.rows) == 1:
             missing = sum(not one.banks for one in self.missing)
@@ -353,12 +363,16 @@ class BankComparison(Result):
                 f"its items ask for something in it. "
                 + (rest if missing else "Each reference item is asked for, at least in part.")
             )
-        near = [one.bank for one in self.rows[1:] if not one.behind]
-        rest = "all others are lower, beyond the uncertainty over queries"
+        equal = [one for one in self.rows if isclose(one.recall.value or 0.0, first.recall.value)]
+        others = self.rows[len(equal) :]
+        near = [one.bank for one in others if not one.behind]
+        rest = "; all others are lower, beyond the uncertainty over queries" if others else ""
         if near:
-            names = ", ".join(near) if len(near) < 4 else f"{len(near)} of {len(self.rows) - 1}"
-            rest = f"not clearly lower: {names}"
-        return f"{first.bank} has the highest recall of {self.reference}, {recall}; {rest}."
+            names = ", ".join(near) if len(near) < 4 else f"{len(near)} of {len(others)}"
+            rest = f"; not clearly lower: {names}"
+        leader = leading([one.bank for one in equal], "bank")
+        share = recall if len(equal) == 1 else f"{first.recall.value:.0%}"
+        return f"{leader} the highest recall of {self.reference}, {share}{rest}."
 
     def plot(self) -> Figure:
         """Plot recall and precision of the banks with their intervals."""
@@ -637,7 +651,11 @@ def _best(queries: Sequence[MatchedQuery], k: int) -> Iterator[BestItem]:
 
 
 def _notes(matched: MatchedBanks, found: BankComparison, level: float) -> Iterator[Note]:
-    if matched.matcher in (*MATCHERS, COVERAGE, "draft"):
+    if matched.matcher == "keys":
+        lists = [of for one in matched.queries for of in (one.reference, *one.items.values())]
+        keyless = counted(sum(not one.answers for of in lists for one in of), "item")
+        yield note("banks-by-keys", without=f"{keyless} of {sum(map(len, lists)):,}")
+    elif matched.matcher in (*MATCHERS, COVERAGE, "draft"):
         yield note(f"banks-by-{matched.matcher}")
     else:
         yield note("banks-by-grader", grader=matched.matcher)

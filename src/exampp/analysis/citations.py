@@ -16,10 +16,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isclose
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from exampp.analysis.phrases import leading
 from exampp.errors import InputError
 from exampp.measures.values import Mean, mean_of, spread_of
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
@@ -83,8 +85,16 @@ class CitationScores(Result):
         best = next((one for one in self.rows if one.recall.mean is not None), None)
         if best is None:
             return "No citation has a grade."
-        precision = "" if best.precision.mean is None else f", precision {best.precision.mean:.3f}"
-        return f"{best.system} has the highest recall, {best.recall.mean:.3f}{precision}."
+        equal = [
+            one.system
+            for one in self.rows
+            if one.recall.mean is not None and isclose(one.recall.mean, best.recall.mean or 0.0)
+        ]
+        precision = ""
+        if len(equal) == 1 and best.precision.mean is not None:
+            precision = f", precision {best.precision.mean:.3f}"
+        leader = leading(equal, "system")
+        return f"{leader} the highest recall, {best.recall.mean:.3f}{precision}."
 
     def plot(self) -> Figure:
         """Plot precision and recall, and the support of sentences by any passage if it is known."""

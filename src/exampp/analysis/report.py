@@ -210,11 +210,14 @@ def _bank(source: ReportSource) -> Section:
         f"{counted(len(rounds), 'round')} of edits: {describe_changes(changes)}. {path}".strip()
     )
     caption = "Edits of the bank, made together"
+    improved = {one.edit for one in source.improvements}
+    others = [row for row, one in zip(rows, edits, strict=True) if one.edit not in improved]
+    shown = others[-_ROUNDS:]
     every = Folded(f"All edits ({len(rows)})", Table.of(columns, rows, caption))
     blocks = [
         *_improvements(source),
-        Table.of(columns, rows[-_ROUNDS:], caption),
-        every if rows[_ROUNDS:] else None,
+        Table.of(columns, shown, f"Other {caption.lower()}" if improved else caption),
+        every if len(shown) < len(rows) else None,
     ]
     return Section.of("bank", title, blocks).with_verdict(verdict)
 

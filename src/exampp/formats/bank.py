@@ -20,6 +20,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import (
+    JSON_OBJECT,
     Json,
     expect,
     json_id,
@@ -64,7 +65,6 @@ class _LineRow(msgspec.Struct, rename=_KEYS):
 
 
 _LINE = msgspec.json.Decoder(_LineRow)
-_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 _ITEM_KEYS = frozenset(_ItemRow.__struct_encode_fields__)
 _LINE_KEYS = frozenset(_LineRow.__struct_encode_fields__)
 
@@ -89,7 +89,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
 
     def parse(line: bytes, number: int) -> BankEntry:
         typed = decode_json(line, _LINE, path, number)
-        value = decode_json(line, _OBJECT, path, number)
+        value = decode_json(line, JSON_OBJECT, path, number)
         of_line.see(value, number)
         entry = replace(_entry(typed, value), bank=(bank := banks.get(number, "")))
         for row in (row for name in _LISTS for row in value.get(name) or ()):

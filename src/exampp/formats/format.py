@@ -404,11 +404,6 @@ FORMATS: Registry[Format] = Registry(
 """All formats by name; names of built-in formats are reserved."""
 
 
-def format_of(name: str) -> Format | None:
-    """Return the format of this name, or None."""
-    return FORMATS.get(name)
-
-
 def role_of_format(name: str) -> str:
     """Return the role of a format; empty for none."""
     form = FORMATS.get(name)

@@ -20,8 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from exampp.errors import InputError
 from exampp.formats.columns import names_of
 from exampp.formats.fields import (
@@ -40,6 +38,7 @@ from exampp.formats.fields import (
 )
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import (
+    JSON_OBJECT,
     OBJECT,
     Fields,
     Json,
@@ -521,7 +520,6 @@ _KNOWN = frozenset(
         *(key for keys in _KEYS.values() for key in keys),
     )
 )
-_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 
 
 def read_item_lines(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
@@ -537,7 +535,7 @@ def read_item_lines(path: str | Path, on_error: OnError = raise_error) -> Iterat
     keys = Keys(path, _KNOWN | {"importance", "bank", *MODEL_KEYS}, stored=True)
 
     def parse(line: bytes, number: int) -> tuple[int, _Row]:
-        row = decode_json(line, _OBJECT, path, number)
+        row = decode_json(line, JSON_OBJECT, path, number)
         keys.see(row, number)
         read = _item_line(row)
         return number, read._replace(cells={**read.cells, "bank": banks.get(number, "")})

@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from exampp.errors import InputError
+from exampp.formats.json_values import JSON_OBJECT
 from exampp.formats.lines import read_lines
 from exampp.formats.read_warnings import add_warning
 from exampp.records.wording import counted
@@ -23,7 +22,6 @@ RUN, TEAM = ("run_id", "run_tag", "run"), ("team_id", "team")
 _QUERY = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
 _SUBTOPIC = ("facet_id", "subtopic_id")
 _NAMES = (_QUERY, _SUBTOPIC, ("bank",), RUN, TEAM)
-_LINE: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
 def names_of_banks(path: str | Path, *, whole_queries: bool) -> Mapping[int, str]:
@@ -37,7 +35,7 @@ def names_of_banks(path: str | Path, *, whole_queries: bool) -> Mapping[int, str
     with suppress(InputError):
         for number, line in read_lines(path):
             with suppress(ValueError, RecursionError):
-                row = _LINE.decode(line)
+                row = JSON_OBJECT.decode(line)
                 rows.append(tuple(_value(row, names) for names in _NAMES))
                 numbers.append(number)
     if not rows:

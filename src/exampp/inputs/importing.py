@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.format import FORMATS, format_of, of_packages, read_records
+from exampp.formats.format import FORMATS, of_packages, read_records
 from exampp.formats.lines import accept, reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
 from exampp.inputs.corpus import look_up
@@ -106,10 +105,7 @@ class ImportReport(Result):
 
     def to_json(self) -> str:
         """Return all fields, with examples."""
-        return json.dumps(self._fields(), ensure_ascii=False, indent=1) + "\n"
-
-    def _fields(self) -> dict[str, Any]:
-        return {
+        values = {
             "dry_run": self.dry_run,
             "files": [asdict(file) for file in self.files],
             "changes": {
@@ -134,6 +130,7 @@ class ImportReport(Result):
             "bad_cells_first": [str(error) for error in self.bad_cells_first],
             "impact": {name: json.loads(render(t, "json")) for name, t in self.impact.items()},
         }
+        return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
 
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
         """Return the report with the number of skipped bad lines, and the first of them."""
@@ -269,7 +266,7 @@ def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
 
 
 def _record_of(kind: str) -> type:
-    form = format_of(kind)
+    form = FORMATS.get(kind)
     return form.holds if form and form.holds else object
 
 
@@ -289,7 +286,7 @@ def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
         InputError: A file cannot be imported.
     """
     for file in tell_all(files, system=system):
-        form = format_of(file.kind)
+        form = FORMATS.get(file.kind)
         if form is None or form.read is None or form.holds not in LOADERS:
             known = (one.name for one in FORMATS.built_in.values() if one.read)
             raise InputError(

@@ -83,8 +83,10 @@ class QueryPlaces:
         self.connection = connection
         self.queries = query_keys(connection)
         self.found: dict[str, tuple[int, int]] = {}
-        self._of_texts: dict[str, list[str]] | None = None
-        self._ids: dict[str, list[str]] | None = None
+
+    @cached_property
+    def _of_texts(self) -> Mapping[str, list[str]]:
+        return queries_of_texts(self.connection)
 
     def find(self, written: str) -> tuple[int, int]:
         """Return (query key, subtopic key) of an id in a file; raise InputError if unknown."""
@@ -109,14 +111,11 @@ class QueryPlaces:
 
     def id_of_text(self, text: str) -> str:
         """Return the id of the only query with this text; raise InputError for several or none."""
-        if self._ids is None:
-            self._ids = {}
-            for query_id, known in known_queries(self.connection).items():
-                self._ids.setdefault(known.strip(), []).append(query_id)
-        ids = self._ids.get(text.strip(), [])
+        generated = text_digest(text)
+        ids = self._of_texts.get(generated, [])
         if len(ids) == 1:
             return ids[0]
-        if (generated := text_digest(text)) in ids:
+        if generated in ids:
             return generated
         raise InputError(
             f"{'several queries have' if ids else 'no query has'} the text {brief(text)}",
@@ -126,8 +125,6 @@ class QueryPlaces:
 
     def _with_text(self, generated: str) -> str | None:
         """Return the only query whose text has this MD5; None for several or none."""
-        if self._of_texts is None:
-            self._of_texts = queries_of_texts(self.connection)
         ids = self._of_texts.get(generated, [])
         return ids[0] if len(ids) == 1 else None
 
@@ -203,14 +200,13 @@ def _note_several(path: Path | None, text: str, ids: Sequence[str]) -> None:
 
 def note_bare(path: Path, query_ids: Sequence[str]) -> None:
     """Warn of queries without text that have one question each, which may be their text."""
-    what = (
+    add_warning(
+        path,
+        None,
         f"{counted(len(query_ids), 'query')} without text (for example {query_ids[0]!r}) and with "
-    )
-    what += (
         "one question each. If the questions are the texts of the queries, import the file "
-        "with --queries"
+        "with --queries",
     )
-    add_warning(path, None, what)
 
 
 # ---- loading -------------------------------------------------------------------------------------

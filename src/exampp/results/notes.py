@@ -754,9 +754,9 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "Items match if their texts are similar. About 4 of 10 such pairs ask for different "
         "things, and half of the related pairs are missed. For better matches: exampp bank match.",
     ),
-    "banks-by-keys": (_W, "Items match if they have the same answer keys; others never match."),
+    "banks-by-keys": (_W, "Items match if their answer keys are equal. Without a key: {without}."),
     "banks-by-coverage": (_W, "Items match if mostly the same passages cover them."),
-    "banks-by-draft": (_W, "Items are matched by draft: most of its pairs ask for other things."),
+    "banks-by-draft": (_W, "Items are matched by the draft grader: most of its matches are wrong."),
     "banks-by-grader": (_N, "Items are matched by {grader}."),
     "banks-decided": (
         _N,
