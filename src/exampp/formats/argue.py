@@ -59,7 +59,9 @@ _NUGGET_KEYS = frozenset(
 _ALL, _ANY = "AND", ("OR", "Default")
 
 
-def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+def read(
+    path: str | Path, on_error: OnError = raise_error, *, by_run: bool = False
+) -> Iterator[BankEntry]:
     """Yield one entry per bank, in file order.
 
     With a skipping `on_error`, a bad nugget is skipped together with its sub-nuggets.
@@ -69,7 +71,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
             aggregator, or a duplicate query or nugget.
     """
     seen: set[tuple[str, str]] = set()
-    banks = names_of_banks(path, whole_queries=True)
+    banks = names_of_banks(path, whole_queries=True, by_run=by_run)
     of_bank = Keys(path, _BANK_KEYS, stored=True)
     of_nugget = Keys(path, _NUGGET_KEYS, "nuggets[].", stored=True)
     for line, value in _values(path, on_error):
@@ -298,7 +300,7 @@ def is_spread(sample: FirstRecords) -> bool:
 
 FORMAT = Format(
     "bank",
-    lambda path, how: read(path, how.on_error),
+    lambda path, how: read(path, how.on_error, by_run=how.by_run),
     write,
     is_spread,
     sniffs_records=True,

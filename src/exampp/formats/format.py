@@ -66,6 +66,7 @@ class ReadOptions:
         query_of: Finds the id of a query by its text.
         scale: Rating scale of graders with an unknown prompt.
         on_cell: Called for each rating that cannot be read.
+        by_run: The runs of banks name them.
     """
 
     on_error: OnError = raise_error
@@ -75,6 +76,7 @@ class ReadOptions:
     query_of: Callable[[str], str] | None = None
     scale: RatingScale | None = None
     on_cell: OnError = accept
+    by_run: bool = False
 
     @property
     def only_system(self) -> str | None:

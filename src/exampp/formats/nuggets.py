@@ -55,7 +55,9 @@ _NUGGET_KEYS = ("text", "item_id", "subtopic_id", "kind", "gold_answers")
 _KINDS = ("nugget", "question")
 
 
-def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+def read_nuggetizer(
+    path: str | Path, on_error: OnError = raise_error, *, by_run: bool = False
+) -> Iterator[BankEntry]:
     """Yield the bank in file order, one entry per query and subtopic.
 
     `extra` stores the other fields of lines and nuggets (importance, reasoning ...). With a
@@ -68,7 +70,7 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
     """
     of_line = Keys(path, (*_QUERY_KEYS, "bank"), stored=True)
     of_nugget = Keys(path, (*_NUGGET_KEYS, "importance"), "nuggets[].", stored=True)
-    banks = names_of_banks(path, whole_queries=True)
+    banks = names_of_banks(path, whole_queries=True, by_run=by_run)
 
     def parse(line: bytes, number: int) -> tuple[str, str, list[Item], Json, str]:
         value = decode_json(line, JSON_OBJECT, path, number)
@@ -201,7 +203,7 @@ ASSIGNMENT_KEYS = frozenset({"answer_text", "candidate_text", "run_id"})
 
 NUGGETIZER = Format(
     "bank",
-    lambda path, how: read_nuggetizer(path, how.on_error),
+    lambda path, how: read_nuggetizer(path, how.on_error, by_run=how.by_run),
     write_nuggetizer,
     name="nuggetizer",
     shapes=(NUGGETS._replace(without=ASSIGNMENT_KEYS),),

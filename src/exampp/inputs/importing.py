@@ -11,9 +11,11 @@ from exampp.errors import InputError
 from exampp.formats.format import FORMATS, of_packages, read_records
 from exampp.formats.lines import accept, reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
+from exampp.formats.several_banks import runs_name_banks
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import Columns, GivenFile, Known, Renaming, read_tables, tell_all
 from exampp.inputs.loading import LOADERS, Importer, Loader
+from exampp.records import BankEntry
 from exampp.results.result import Result, Table, render
 from exampp.sanitize import Replacements, count_replacements
 from exampp.store.bank import put_query_items, retire_unmentioned
@@ -184,6 +186,8 @@ def _import_files(
     if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
         raise InputError("only graded passages have a scale", hint="Remove --scale")
     importer.log.collects = corpus is not None
+    banks = [file.path for file in with_kinds if _record_of(file.kind) is BankEntry]
+    importer = replace(importer, by_run=len(banks) > 1 and runs_name_banks(banks))
     before = counts(importer.connection)
     try:
         with (

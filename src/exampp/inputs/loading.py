@@ -46,7 +46,7 @@ from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.results.view import Value
-from exampp.store.bank import BeforeCommit, Edit, do_nothing, known_queries, put_bank
+from exampp.store.bank import MAIN_BANK, BeforeCommit, Edit, do_nothing, known_queries, put_bank
 from exampp.store.decisions import put_decisions
 from exampp.store.grades import put_grader, set_scale
 from exampp.store.inputs import (
@@ -288,6 +288,7 @@ class Importer:
         scale: Scale of graders with an unknown prompt.
         cited: Import the citations of responses, too.
         bad_cells: Number of unreadable ratings.
+        by_run: The runs of banks name them.
     """
 
     connection: sqlite3.Connection
@@ -306,6 +307,7 @@ class Importer:
     settle: BeforeCommit = do_nothing
     is_named: bool = False
     cited: bool = False
+    by_run: bool = False
     columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
@@ -333,6 +335,7 @@ class Loader:
             lambda text: self.places.id_of_text(text),
             self.by.scale,
             self.by.bad_cells,
+            self.by.by_run,
         )
 
     def load(self, records: Iterable[Any]) -> int:
@@ -383,8 +386,24 @@ class Loader:
         return count
 
     def bank(self, records: Iterable[BankEntry]) -> int:
-        """Load items."""
-        return put_bank(self.connection, self.by.bank, self._of_known(records), self.by.edit)
+        """Load items; the name of the bank of the import overrides that of a file of one bank."""
+        names: dict[str, None] = {}
+        is_named = self.by.bank != MAIN_BANK
+
+        def named() -> Iterator[BankEntry]:
+            for entry in self._of_known(records):
+                names.update({entry.bank: None} if entry.bank else {})
+                if is_named and len(names) > 1:
+                    what = f"the file has several banks, such as {' and '.join(names)}"
+                    raise InputError(what, hint="Leave out --bank-name (bank in Python)")
+                yield replace(entry, bank="") if is_named else entry
+
+        count = put_bank(self.connection, self.by.bank, named(), self.by.edit)
+        if names and not is_named:
+            shown = ", ".join([*names][:3]) + ", ..." * (len(names) > 3)
+            banks = "the bank" if len(names) == 1 else f"{len(names)} banks:"
+            add_warning(self.path, None, f"read as {banks} {shown}")
+        return count
 
     def _of_known(self, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
         """Yield the entries of a bank whose queries are known or have a text in the file.

@@ -78,15 +78,20 @@ def note_statements(
     if twice is not None:
         key, value, other = twice
         raise InputError(
-            f"{thing} {name(key)!r} is {_short(other)} here but {_short(value)} in another file "
-            "of this import",
+            f"{thing} {name(key)!r} is {_short(other, value)} here but {_short(value, other)} in "
+            "another file of this import",
             hint="Remove it from one of the files, or import them one after the other: the later "
             "one then counts",
         )
 
 
-def _short(value: str) -> str:
-    return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...")
+def _short(value: str, other: str) -> str:
+    """Return a value, from where it differs from another one if they are long."""
+    pairs_of = zip(value, other, strict=False)
+    same = next((at for at, (one, two) in enumerate(pairs_of) if one != two), len(other))
+    start = max(0, same - _LONGEST // 4) if same > _LONGEST // 2 else 0
+    end = start + _LONGEST
+    return repr("..." * (start > 0) + value[start:end] + "..." * (end < len(value)))
 
 
 _COUNTS = """
