@@ -29,10 +29,10 @@ from exampp.prompts.words import best_span
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook, check_testable
 from exampp.records.turns import question_of
-from exampp.records.wording import counted, signed, suggest
+from exampp.records.wording import counted, cut_text, signed, suggest
 from exampp.results.notes import note
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, Readers
+from exampp.results.view import Cell, Column, Readers, programs_only
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.significance import (
@@ -222,9 +222,9 @@ class QueryComparison(Result):
         """Return two rows per item, one per system: its best passage, with the whole quote."""
         columns: list[str | Column] = [
             Column("item", readers="people"),
-            *(Column(name, readers="programs") for name in ("item", "item_id", "covered_by")),
+            *programs_only("item", "item_id", "covered_by"),
             *("system", "rank", "rating", "passage_id", "quote"),
-            Column("quoted", readers="programs"),
+            *programs_only("quoted"),
         ]
         rows: list[list[Cell]] = []
         for item in self.items:
@@ -501,10 +501,7 @@ def _titled(query_id: str, text: str) -> str:
 
 def shorten(text: str, width: int | None) -> str:
     """Return the text in one line, cut to `width` if it is set."""
-    line = " ".join(text.split())
-    if width is None or len(line) <= width:
-        return line
-    return line[: width - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+    return " ".join(text.split()) if width is None else cut_text(text, width)
 
 
 def _notes(comparison: SystemComparison) -> Iterator[str]:
