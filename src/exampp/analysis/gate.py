@@ -35,12 +35,13 @@ from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore
 from exampp.measures.board import Leaderboard, describe_source
-from exampp.measures.cover import OVERALL, Missing
+from exampp.measures.cover import Missing
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
 from exampp.measures.names import CUTOFF, Measure, as_measures
 from exampp.measures.query_sample import ERROR, estimate_all
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.measures.values import MeasureColumn
+from exampp.records import OVERALL
 from exampp.records.gradebook import (
     Gradebook,
     answering,
