@@ -36,6 +36,7 @@ from exampp.web.live_collection import NothingYet
 from exampp.web.page_request import (
     CurrentRequest,
     PageRequest,
+    StillComputing,
     TableColumn,
     computed,
     page_of,
@@ -395,7 +396,9 @@ def _answers(request: PageRequest, options: ListRequest, page: int) -> dict[str,
             return str(error)
 
     key = ("answers", options.query)
-    found: AnswerDifferences | str = computed(request.snapshot.soon(key, find, request.patience))
+    found = request.snapshot.soon(key, find, request.patience)
+    if found is None:
+        raise StillComputing
     if isinstance(found, str):
         return {"reason": found, "differences": None, "listing": None}
     return {"reason": "", "differences": found, "listing": page_of(found.rows, page, ENTRIES)}
