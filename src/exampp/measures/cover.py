@@ -60,7 +60,7 @@ from exampp.measures.exams import (
 from exampp.measures.names import Measure
 from exampp.measures.nugget_scores import NUGGET_SCORES, credits_of, shares_of
 from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked, ratio
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
+from exampp.records.gradebook import MISSING, Gradebook, Ranking, Ratings
 from exampp.records.items import ItemEvidence
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import Bools, Floats
@@ -269,12 +269,12 @@ def longest_ranking(gradebook: Gradebook, subtopics: SubtopicChoice = "auto") ->
 
 
 def _up_to_rank(k: int) -> Order:
-    def order(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
+    def read(ranking: Ranking) -> Indices:
         if ranking.ranks is None:
             return ranking.passages[:k]
         return ranking.passages[ranking.ranks <= k]
 
-    return order
+    return lambda _: read
 
 
 def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSettings) -> _ExamCover:
