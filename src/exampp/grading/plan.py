@@ -747,11 +747,11 @@ def first_cells(
     """Return some of the first cells of an exam, with the check whether a reply is read."""
     rules = ReplyRules(prompt, unnumbered=UNNUMBERED[1])
     cells = []
-    for number, one in enumerate(islice(pending_cells(connection, None, exam), FIRST * APART)):
-        if number % APART == 0:
-            with suppress(InputError):
-                request = build_request(prompt, exam.kind, grader, number, one)
-                cells.append(FirstCell(request, partial(_has_grade, rules, one)))
+    some = islice(pending_cells(connection, None, exam), 0, FIRST * APART, APART)
+    for number, one in enumerate(some):
+        with suppress(InputError):
+            request = build_request(prompt, exam.kind, grader, number, one)
+            cells.append(FirstCell(request, partial(_has_grade, rules, one)))
     return cells
 
 

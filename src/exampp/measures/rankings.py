@@ -96,7 +96,7 @@ def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
 
 
 def by_score(query: QueryGrades) -> Callable[[Ranking], Indices]:
-    """Read rankings in the order of trec_eval; those with a score that is no number as they are."""
+    """Read rankings in the order of trec_eval; one with a score of NaN is not sorted."""
     unsorted = {
         (one.system, one.subtopic)
         for one in _with_step(query, lambda later, before: ~(later < before))
