@@ -36,7 +36,6 @@ from exampp.results.view import Cell, Column, Readers, programs_only
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.significance import (
-    PERMUTATIONS,
     TOO_FEW_SHARED_QUERIES,
     Pair,
     compare_pairs,
@@ -544,7 +543,6 @@ def compare_systems(
     min_rating: int | None = None,
     k: int | None = None,
     subtopics: SubtopicChoice = "auto",
-    permutations: int = PERMUTATIONS,
     seed: int = 0,
     read: ReadDossiers = lambda _: (),
 ) -> SystemComparison:
@@ -587,7 +585,6 @@ def compare_systems(
             counts,
             np.array([[1, 0]]),
             within=column.difference_range,
-            permutations=permutations,
             seed=seed,
         ),
     )

@@ -100,30 +100,29 @@ def krippendorff_alpha(
     ratings: ArrayLike,
     metric: Metric = "nominal",
     *,
-    missing: int = MISSING,
     values: Sequence[int] | None = None,
 ) -> Estimate:
-    """Return Krippendorff's alpha of integers [raters, units]; `missing` marks gaps.
+    """Return Krippendorff's alpha of integers [raters, units]; `MISSING` marks gaps.
 
     `values` lists the categories (default: those that occur). Units with fewer than two ratings do
     not count.
     """
     table = np.atleast_2d(np.asarray(ratings))
-    known = np.unique(table[table != missing]).tolist() if values is None else sorted(values)
-    together = coincidences(table, known, missing=missing)
+    known = np.unique(table[table != MISSING]).tolist() if values is None else sorted(values)
+    together = coincidences(table, known)
     if not together.sum():
         return undefined(NOTHING_COMPARED)
     return _estimate(agreements(coincidence_alpha(metric), together[np.newaxis]))
 
 
-def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MISSING) -> Floats:
+def coincidences(ratings: ArrayLike, values: Sequence[int]) -> Floats:
     """Return Krippendorff's coincidence matrix [values, values] of ratings [raters, units].
 
     Each pair of ratings of a unit counts 1 / (ratings of the unit - 1).
     """
     table = np.atleast_2d(np.asarray(ratings))
     size = len(values)
-    codes = np.where(table == missing, -1, _codes(table, values))
+    codes = np.where(table == MISSING, -1, _codes(table, values))
     units = np.broadcast_to(np.arange(table.shape[1]), table.shape)
     cells = (units * size + codes)[codes >= 0]
     counts = np.bincount(cells, minlength=table.shape[1] * size)
@@ -264,9 +263,7 @@ _ROUNDING = 1e-8
 """Standard errors below this are rounding errors."""
 
 
-def clustered(
-    tables: ArrayLike, statistic: Statistic, *, level: float = LEVEL, samples: int = SAMPLES
-) -> Estimate:
+def clustered(tables: ArrayLike, statistic: Statistic, *, samples: int = SAMPLES) -> Estimate:
     """Return a statistic of the summed tables [queries, categories, categories] with its interval.
 
     Queries without a count do not count. The bounds stay within -1 and 1; an interval that covers
@@ -297,7 +294,7 @@ def clustered(
     if error < _ROUNDING:
         return Estimate(value.value, no_interval=NO_SPREAD)
     ratios = _resampled_ratios(stack, statistic, value.value, samples)
-    reach = float(np.quantile(ratios, level, method="higher") * error)
+    reach = float(np.quantile(ratios, LEVEL, method="higher") * error)
     low, high = value.value - reach, value.value + reach
     if low <= -1 and high >= 1:
         return Estimate(value.value, no_interval=TOO_FEW_QUERIES)

@@ -249,9 +249,6 @@ def cross_validate(
     cuts: Sequence[float],
     scores: Sequence[Score],
     control: float,
-    *,
-    splits: int = SPLITS,
-    seed: int = SEED,
 ) -> dict[tuple[float | str, int], HeldOut]:
     """Cross-validate item selections on held-out systems.
 
@@ -262,11 +259,11 @@ def cross_validate(
     Items are selected by their item-rest correlation on half of the systems, without human labels;
     the selected exam ranks the other half.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     half = len(columns) // 2
     results: dict[tuple[float | str, int], list[Floats]] = {}
     official = []
-    for _ in range(splits):
+    for _ in range(SPLITS):
         order = rng.permutation(len(columns))
         learnt, rest = order[:half], order[half:]
         official.append(better[rest])

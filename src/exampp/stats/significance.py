@@ -209,13 +209,13 @@ def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:
     return np.where(np.abs(difference) > _TIED * largest, difference, 0.0)
 
 
-def enough_permutations(pairs: int, alpha: float, least: int = PERMUTATIONS) -> int:
+def enough_permutations(pairs: int, alpha: float) -> int:
     """Return the number of sign patterns needed for significance after Holm's correction.
 
     The smallest p-value of m random patterns is 1 / (m + 1), so with too few of them no pair can be
     significant. The result is twice the minimum, to allow for one equally extreme pattern.
     """
-    return max(least, math.ceil(2 * pairs / alpha))
+    return max(PERMUTATIONS, math.ceil(2 * pairs / alpha))
 
 
 class Rows(NamedTuple):
