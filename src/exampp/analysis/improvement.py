@@ -48,11 +48,10 @@ from exampp.results.notes import Note, merge_notes, note, with_code
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, programs_only
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import LEVEL, Estimate, Floats
+from exampp.stats.estimate import LEVEL, Estimate, Floats, Indices
 from exampp.stats.held_out import (
     FEWEST_QUERIES,
     Halves,
-    Indices,
     agreement,
     agreement_without_each,
     draw_halves,

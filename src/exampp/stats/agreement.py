@@ -20,9 +20,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.records.gradebook import MISSING
-from exampp.stats.estimate import LEVEL, Estimate, EstimateRows, Floats, draw_queries, undefined
+from exampp.stats.estimate import (
+    LEVEL,
+    Estimate,
+    EstimateRows,
+    Floats,
+    Indices,
+    Ints,
+    draw_queries,
+    undefined,
+)
 
-Counts = NDArray[np.int64]
 Weights = Literal["linear", "quadratic"]
 Metric = Literal["nominal", "ordinal"]
 
@@ -48,7 +56,7 @@ def confusion(
     columns: ArrayLike,
     row_labels: Sequence[Hashable],
     column_labels: Sequence[Hashable],
-) -> Counts:
+) -> Ints:
     """Return the confusion table [row labels, column labels].
 
     `rows` and `columns` are aligned; pairs with a value outside the labels are not counted.
@@ -62,13 +70,13 @@ def confusion(
 
 
 def confusions(
-    groups: NDArray[np.intp],
+    groups: Indices,
     group_count: int,
     rows: ArrayLike,
     columns: ArrayLike,
     row_labels: Sequence[Hashable],
     column_labels: Sequence[Hashable],
-) -> Counts:
+) -> Ints:
     """Return `confusion` for every group (query), [groups, row labels, column labels].
 
     `groups` is aligned with `rows` and counts from 0.
@@ -241,7 +249,7 @@ def _distance(tables: Floats) -> Floats:
     return np.abs(places[:, np.newaxis] - places)
 
 
-def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[np.intp]:
+def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> Indices:
     """Return the index of every value in the labels; -1 for other values."""
     if not len(labels):
         return np.full(values.shape, -1, np.intp)
@@ -341,7 +349,7 @@ def _slopes(tables: Floats, ways: Floats, statistic: Statistic, values: Estimate
 
 
 @functools.lru_cache(maxsize=16)
-def _distinct_draws(queries: int, samples: int) -> tuple[Floats, NDArray[np.intp]]:
+def _distinct_draws(queries: int, samples: int) -> tuple[Floats, Indices]:
     """Return the distinct resamples, and the index of each sample's resample."""
     draws, back = np.unique(draw_queries(queries, samples), axis=0, return_inverse=True)
     return draws, back.ravel()

@@ -15,9 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exampp.stats.estimate import Bools, EstimateRows, Floats
+from exampp.stats.estimate import Bools, EstimateRows, Floats, Indices
 from exampp.stats.rank_correlation import kendall_rows
 
 DECIMALS = 9
@@ -141,7 +140,7 @@ class SplitHalves:
     tau_error: float | None
 
 
-def draw_item_halves(groups: Sequence[NDArray[np.intp]], splits: int, seed: int) -> Bools:
+def draw_item_halves(groups: Sequence[Indices], splits: int, seed: int) -> Bools:
     """Draw a random half (rounded down) of each group of items, [splits, items].
 
     Read-only: equal calls return the same array.

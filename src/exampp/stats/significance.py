@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, undefined
+from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, Indices, Ints, undefined
 from exampp.stats.means import MeanTest, Range, mean_tests
 
 MOST_GROUPS = 500
@@ -117,7 +117,6 @@ def fewest_differing(alpha: float) -> int:
 
 
 AnyFloats = NDArray[np.float64] | NDArray[np.float32]
-Indices = NDArray[np.intp]
 
 PERMUTATIONS = 10_000
 
@@ -345,7 +344,7 @@ def _pairs(
         )
 
 
-def _effects(differences: Floats, both: Bools, counted: NDArray[np.int64]) -> list[Estimate]:
+def _effects(differences: Floats, both: Bools, counted: Ints) -> list[Estimate]:
     """Return Cohen's d_z of every row over the queries that count."""
     means, spreads = np.zeros((2, len(differences)))
     for n in np.unique(counted[counted > 1]).tolist():
