@@ -111,7 +111,7 @@ def _described(name: str) -> Message:
         "name": name,
         "description": tool.description,
         "inputSchema": tool.arguments.model_json_schema(),
-        "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        "annotations": {"readOnlyHint": name != "submit", "openWorldHint": False},
     }
 
 
