@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -190,16 +189,20 @@ def _import_files(
     banks = [file.path for file in with_kinds if _record_of(file.kind) is BankEntry]
     importer = replace(importer, by_run=len(banks) > 1 and runs_name_banks(banks))
     before = counts(importer.connection)
-    with (
-        suppress(_Undone),
-        importer.connection,
-        transaction(importer.connection),
-        import_cache(importer.connection),
-        count_replacements() as replacements,
-    ):
-        report = replace(_import_all(importer, with_kinds, corpus, before), replaced=replacements)
-        if importer.dry_run:
-            raise _Undone
+    try:
+        with (
+            importer.connection,
+            transaction(importer.connection),
+            import_cache(importer.connection),
+            count_replacements() as replacements,
+        ):
+            report = replace(
+                _import_all(importer, with_kinds, corpus, before), replaced=replacements
+            )
+            if importer.dry_run:
+                raise _Undone
+    except _Undone:
+        pass
     return report
 
 
