@@ -833,10 +833,7 @@ def _cells(query: QueryGrades, min_rating: int, k: int) -> Iterator[tuple[Key, t
         read[ranking.passages[:k]] = True
     graded = (query.ratings[read] != MISSING).sum(axis=0).tolist()
     overturned = dict.fromkeys(query.item_ids, 0)
-    rows = {passage_id: at for at, passage_id in enumerate(query.passage_ids)}
-    columns = {item_id: at for at, item_id in enumerate(query.item_ids)}
-    for cell in query.decided:
-        stands = query.ratings[rows[cell.passage_id], columns[cell.item_id]]
-        overturned[cell.item_id] += bool(stands < min_rating <= cell.automatic)
+    for cell, place in query.decided_places():
+        overturned[cell.item_id] += bool(query.ratings[place] < min_rating <= cell.automatic)
     for item_id, count in zip(query.item_ids, graded, strict=True):
         yield (query.query_id, item_id), (count, overturned[item_id])

@@ -41,6 +41,7 @@ from exampp.measures.exams import (
 from exampp.measures.values import TIE_DECIMALS
 from exampp.records.decisions import adjudication, effective_decision, standing_decisions
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings
+from exampp.records.grouping import grouped
 from exampp.stats.estimate import Floats
 from exampp.stats.sampling import random_numbers
 from exampp.store.cells import confidences
@@ -138,29 +139,21 @@ def most_influential_cells(
     counts the decisions so far (see `overturns`).
     """
     chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
-    by_query = _by_query(decided)
+    by_query = grouped(decided, lambda cell: cell[0])
     best: list[_Cells] = []
     before = cover_means(gradebook, min_rating=min_rating, k=k, subtopics=subtopics)
     for cells in _moving(gradebook, min_rating, k, before):
         query_id = cells.query.query_id
         of_query = (confidence or {}).get(query_id)
-        best.append(_first(cells, chances, of_query, by_query.get(query_id, set()), most))
+        of_people = frozenset(by_query.get(query_id, ()))
+        best.append(_first(cells, chances, of_query, of_people, most))
     return _candidates(best, most)
 
 
 def by_passage(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Group the queue by passage, at the position of the first cell."""
-    passages: dict[tuple[str, str], list[Candidate]] = {}
-    for one in candidates:
-        passages.setdefault((one.query_id, one.passage_id), []).append(one)
+    passages = grouped(candidates, lambda one: (one.query_id, one.passage_id))
     return [one for cells in passages.values() for one in cells]
-
-
-def _by_query(cells: AbstractSet[CellName]) -> dict[str, set[CellName]]:
-    by_query: dict[str, set[CellName]] = {}
-    for cell in cells:
-        by_query.setdefault(cell[0], set()).add(cell)
-    return by_query
 
 
 def _moving(
