@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,14 +45,15 @@ from exampp.records.gradebook import Gradebook, QueryGrades, check_testable
 from exampp.records.items import IMPROVES, BankTexts, makers_of
 from exampp.records.wording import counted, cut_text, signed
 from exampp.results.notes import Note, merge_notes, note, with_code
+from exampp.results.plots.dots import intervals_figure
+from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, programs_only
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import LEVEL, Estimate, Floats
+from exampp.stats.estimate import LEVEL, Estimate, Floats, Indices
 from exampp.stats.held_out import (
     FEWEST_QUERIES,
     Halves,
-    Indices,
     agreement,
     agreement_without_each,
     draw_halves,
@@ -62,9 +63,6 @@ from exampp.stats.held_out import (
 )
 from exampp.stats.item_analysis import ranked
 from exampp.stats.rank_correlation import kendall_rows
-
-if TYPE_CHECKING:
-    from exampp.results.plots.figure import Figure
 
 SPLITS = 10
 SIMILAR = 0.4
@@ -221,9 +219,6 @@ class Improvement(Result):
 
     def plot(self) -> Figure:
         """Plot the gain in each measure with its interval."""
-        from exampp.results.plots.dots import intervals_figure
-        from exampp.results.plots.figure import Spread
-
         rows = [
             Spread(
                 f"{one.measure}: {one.before:.3f} to {one.after:.3f}",
