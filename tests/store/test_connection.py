@@ -163,7 +163,7 @@ def test_sources_write_transactions_rows_and_groups_as_sqlite_needs_them() -> No
         for node in ast.walk(ast.parse(text)) if looked_at else ():
             if isinstance(node, ast.Constant) and "HAVING" in str(node.value):
                 assert "GROUP BY" in str(node.value), file
-            # each is written as the test above has it: the connection directly before the transaction
+            # each is written as the test above has it: the connection, then the transaction
             items = [ast.unparse(one) for one in node.items] if isinstance(node, ast.With) else []
             for number, item in enumerate(items):
                 if item.startswith("transaction("):
