@@ -44,6 +44,11 @@ class ResponseOutcome(NamedTuple):
     cover: float | None
     credit: float | None
 
+    @property
+    def is_wrong(self) -> bool:
+        """Return whether it abstains from an answerable query, or answers an unanswerable one."""
+        return self.is_unanswerable != self.abstains
+
 
 class AbstentionRow(NamedTuple):
     """A system: numbers of responses by outcome, and the mean credit of its queries.

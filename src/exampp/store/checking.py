@@ -160,12 +160,10 @@ def find_problems(connection: sqlite3.Connection) -> list[Problem]:
         try:
             problems += look(connection)
         except (InputError, sqlite3.DatabaseError) as error:
-            problems.append(Problem("", "", "", "", f"cannot be read: {_error_text(error)}"))
+            # an InputError as text has a hint, too
+            why = f"cannot be read: {getattr(error, 'what', error)}"
+            problems.append(Problem("", "", "", "", why))
     return problems
-
-
-def _error_text(error: Exception) -> str:
-    return error.what if isinstance(error, InputError) else str(error)
 
 
 def _sqlite_pages(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> Iterator[Problem]:
